@@ -1,0 +1,271 @@
+//! The default store: a directory on this machine. What it has answered for survives kill -9.
+//!
+//! All entries, and the latest past, are in memory ([`crate::tree`]); reads never touch the disk. A
+//! commit is written to the log and synced before anyone sees it; writers that come together share
+//! one sync. `docs/design/0001-embedded-store.md` tells why it is made this way.
+
+mod checkpoint;
+mod disk;
+mod engine;
+mod frame;
+mod log;
+mod recover;
+#[cfg(test)]
+mod simulated_disk;
+#[cfg(test)]
+mod tests;
+
+use crate::{Answer, Batch, Error, Feed, Limits, Page, Range, Read, Revision, Store, snapshot, tree::Tree};
+use bytes::Bytes;
+use disk::{Directory, Disk};
+use engine::Engine;
+use futures::future::ready;
+use std::{
+    fmt, fs, io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc as sync_mpsc},
+    thread::JoinHandle,
+};
+use tokio::sync::{mpsc, oneshot};
+use world::World;
+
+/// Commits that wait for the writer: enough for every request in flight, and a bound on memory.
+const QUEUE: usize = 1024;
+/// A group is closed when its batches reach this size: one sync of a few milliseconds.
+const GROUP_BYTES: usize = 4 << 20;
+
+const LOCK_FILE: &str = "lock";
+
+/// How to open a store.
+pub struct Options {
+    pub limits: Limits,
+    /// A log segment is closed when the next write would make it longer. Small, so that old ones
+    /// soon lie wholly in the forgotten past and can be written again.
+    pub segment_bytes: u64,
+    /// Told from time to time how far opening is.
+    pub progress: Option<Box<dyn FnMut(Progress) + Send>>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { limits: Limits::default(), segment_bytes: 16 << 20, progress: None }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = out.debug_struct("Options");
+        fields.field("limits", &self.limits).field("segment_bytes", &self.segment_bytes);
+        fields.finish_non_exhaustive()
+    }
+}
+
+/// Bytes read so far, of how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub done: u64,
+    pub total: u64,
+}
+
+/// What opening found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    pub revision: Revision,
+    /// A write that a crash had cut short, and that nobody had been told about.
+    pub torn: Option<Torn>,
+}
+
+/// The remains of an unfinished write, dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Torn {
+    pub file: PathBuf,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+/// A store in a directory, open in one process at a time.
+#[derive(Debug)]
+pub struct Embedded {
+    tree: Arc<Tree>,
+    opened: Opened,
+    /// `None` once it is closing.
+    queue: Option<mpsc::Sender<Request>>,
+    writer: Option<JoinHandle<()>>,
+    world: World,
+    _lock: fs::File,
+}
+
+#[derive(Debug)]
+struct Request {
+    batch: Batch,
+    answer: oneshot::Sender<Result<Revision, Error>>,
+}
+
+impl Embedded {
+    /// Opens the store in `directory`, which is made if it is not there.
+    pub async fn open(world: &World, directory: &Path, options: Options) -> Result<Embedded, Error> {
+        let Options { limits, segment_bytes, progress } = options;
+        let mut progress = progress.unwrap_or_else(|| Box::new(|_| ()));
+        let path = directory.to_owned();
+        let (lock, recovered) = world
+            .blocking(move || {
+                let lock = lock(&path)?;
+                Ok::<_, Error>((lock, recover::recover(&Directory(path), limits, &mut *progress)?))
+            })
+            .await?;
+        let opened = Opened { revision: recovered.tree.revision(), torn: recovered.torn.clone() };
+        let disk: Arc<dyn Disk> = Arc::new(Directory(directory.to_owned()));
+        let engine = Engine::new(Arc::clone(&disk), recovered, segment_bytes, world.draw());
+        let tree = Arc::clone(engine.tree());
+        let (queue, requests) = mpsc::channel(QUEUE);
+        let threads = start(world, engine, disk, requests);
+        let writer = threads.map_err(|source| Error::Io {
+            doing: "start the threads of",
+            path: directory.to_owned(),
+            source,
+        })?;
+        let (queue, writer, world) = (Some(queue), Some(writer), world.clone());
+        Ok(Embedded { tree, opened, queue, writer, world, _lock: lock })
+    }
+
+    /// Makes a store in `directory`, which must hold none, out of a backup; whichever store made it.
+    pub async fn restore(world: &World, backup: &Path, directory: &Path) -> Result<Revision, Error> {
+        let (backup, directory) = (backup.to_owned(), directory.to_owned());
+        world.blocking(move || restore(&backup, directory)).await
+    }
+
+    pub fn opened(&self) -> &Opened {
+        &self.opened
+    }
+}
+
+impl Drop for Embedded {
+    /// Waits for commits under way, so that the directory is free when this returns.
+    fn drop(&mut self) {
+        self.tree.window().close();
+        self.queue = None;
+        if let Some(writer) = self.writer.take() {
+            // A writer that panicked has refused its callers already.
+            drop(writer.join());
+        }
+    }
+}
+
+impl Store for Embedded {
+    fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
+        Box::pin(async move {
+            batch.check()?;
+            let (answer, answered) = oneshot::channel();
+            let queue = self.queue.as_ref().ok_or(Error::Closed)?;
+            queue.send(Request { batch, answer }).await.map_err(|_| Error::Closed)?;
+            answered.await.map_err(|_| Error::Closed)?
+        })
+    }
+
+    fn get(&self, key: Bytes, at: Option<Revision>) -> Answer<'_, Read> {
+        Box::pin(ready(self.tree.get(&key, at)))
+    }
+
+    fn range(&self, range: Range) -> Answer<'_, Page> {
+        Box::pin(ready(self.tree.range(&range)))
+    }
+
+    fn revision(&self) -> Answer<'_, Revision> {
+        Box::pin(ready(Ok(self.tree.revision())))
+    }
+
+    fn feed(&self, prefix: Bytes, since: Option<Revision>) -> Answer<'_, Feed> {
+        Box::pin(ready(Feed::join(self.tree.window(), prefix, since)))
+    }
+
+    fn compact(&self, floor: Revision) -> Answer<'_, ()> {
+        Box::pin(ready(self.tree.compact(floor)))
+    }
+
+    fn backup(&self, file: PathBuf) -> Answer<'_, Revision> {
+        let tree = Arc::clone(&self.tree);
+        Box::pin(self.world.blocking(move || snapshot::back_up(&tree, &file)))
+    }
+}
+
+/// Starts the thread that writes, and the one that cleans up behind it.
+fn start(
+    world: &World,
+    engine: Engine,
+    disk: Arc<dyn Disk>,
+    requests: mpsc::Receiver<Request>,
+) -> io::Result<JoinHandle<()>> {
+    let (due, when_due) = sync_mpsc::sync_channel(1);
+    let (tree, catalog) = (Arc::clone(engine.tree()), Arc::clone(engine.catalog()));
+    let checkpointer = world.thread("store-checkpoint", move || {
+        for () in when_due {
+            // The log is whole without a checkpoint; the next one will try again.
+            if let Err(error) = checkpoint::checkpoint(&tree, &*disk, &catalog) {
+                tracing::error!(error = &error as &dyn std::error::Error, "checkpoint failed");
+            }
+        }
+    })?;
+    world.thread("store-writer", move || {
+        write(engine, requests, &due);
+        drop(due);
+        drop(checkpointer.join());
+    })
+}
+
+fn write(mut engine: Engine, mut requests: mpsc::Receiver<Request>, due: &sync_mpsc::SyncSender<()>) {
+    let mut group = Vec::new();
+    while let Some(request) = requests.blocking_recv() {
+        let mut bytes = request.batch.size();
+        group.push(request);
+        while bytes < GROUP_BYTES && group.len() < QUEUE {
+            let Ok(request) = requests.try_recv() else { break };
+            bytes += request.batch.size();
+            group.push(request);
+        }
+        let answers = engine.commit(group.iter().map(|request| &request.batch));
+        for (request, answer) in group.drain(..).zip(answers) {
+            // Whoever asked may be gone; the commit stands all the same.
+            drop(request.answer.send(answer));
+        }
+        if engine.is_checkpoint_due() {
+            // One that is waiting or under way will do for this one too.
+            let _ = due.try_send(());
+        }
+    }
+    engine.close();
+}
+
+/// Makes sure that this process is the only one in `directory`.
+fn lock(directory: &Path) -> Result<fs::File, Error> {
+    let io = |doing| move |source| Error::Io { doing, path: directory.to_owned(), source };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(io("create"))?;
+    let path = directory.join(LOCK_FILE);
+    let file = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    let file = file.map_err(io("lock"))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(fs::TryLockError::WouldBlock) => {
+            let holder = io::read_to_string(&file).ok().filter(|text| !text.is_empty());
+            let holder = holder.unwrap_or_else(|| "another process".to_owned());
+            return Err(Error::InUse { directory: directory.to_owned(), holder });
+        }
+        Err(fs::TryLockError::Error(source)) => return Err(io("lock")(source)),
+    }
+    // For the message above; the lock itself is what counts.
+    let text = format!("process {}", std::process::id());
+    drop(file.set_len(0).and_then(|()| fs::write(&path, text)));
+    Ok(file)
+}
+
+fn restore(backup: &Path, directory: PathBuf) -> Result<Revision, Error> {
+    let _lock = lock(&directory)?;
+    let disk = Directory(directory);
+    // Once through to see that it is whole, and only then again to use it.
+    let (_, entries) = snapshot::read_file(backup)?;
+    for entry in entries {
+        entry?;
+    }
+    let (_, entries) = snapshot::read_file(backup)?;
+    checkpoint::install(&disk, entries)
+}

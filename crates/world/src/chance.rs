@@ -1,0 +1,77 @@
+//! Random draws: from the operating system in the real world, from the seed in a simulated one.
+
+use crate::{Kind, World};
+use std::{ops::Range, time::Duration};
+
+/// The letters of generated name suffixes.
+// Kubernetes: no vowels, and nothing that reads like another letter, so that no suffix is a word.
+const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+const SUFFIX_LENGTH: usize = 5;
+
+impl World {
+    pub fn draw(&self) -> u64 {
+        match &self.0 {
+            Kind::Real(_) => getrandom::u64().expect("the operating system gives random numbers"),
+            Kind::Simulated(simulation) => simulation.draw(),
+        }
+    }
+
+    /// A number in `range`, each as likely as the other. An empty range gives its start.
+    pub fn pick(&self, range: Range<u64>) -> u64 {
+        let width = range.end.saturating_sub(range.start);
+        range.start + scale(self.draw(), width)
+    }
+
+    /// True in `share` of all cases, `share` being between 0 and 1.
+    pub fn chance(&self, share: f64) -> bool {
+        self.unit() < share
+    }
+
+    /// `base` lengthened by up to `share` of itself, so that many who wait do not wake as one.
+    pub fn jitter(&self, base: Duration, share: f64) -> Duration {
+        base + base.mul_f64(share.max(0.0) * self.unit())
+    }
+
+    /// A random (version 4) UUID in its usual text form.
+    pub fn uid(&self) -> String {
+        let bits = (u128::from(self.draw()) << 64) | u128::from(self.draw());
+        let bits = bits & !(0xf << 76) | (0x4 << 76); // version 4
+        let bits = bits & !(0x3 << 62) | (0x2 << 62); // the RFC 9562 variant
+        let hex = format!("{bits:032x}");
+        format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    }
+
+    /// What is put behind a `generateName`.
+    pub fn name_suffix(&self) -> String {
+        let letter = || SUFFIX_LETTERS[self.pick(0..SUFFIX_LETTERS.len() as u64) as usize];
+        (0..SUFFIX_LENGTH).map(|_| char::from(letter())).collect()
+    }
+
+    /// A number from 0 up to, but not reaching, 1.
+    fn unit(&self) -> f64 {
+        const PRECISE_BITS: u32 = 53;
+        (self.draw() >> (64 - PRECISE_BITS)) as f64 / (1u64 << PRECISE_BITS) as f64
+    }
+}
+
+/// Maps a draw over all of `u64` to `0..width`.
+pub(crate) fn scale(draw: u64, width: u64) -> u64 {
+    ((u128::from(draw) * u128::from(width)) >> 64) as u64
+}
+
+/// A small seeded generator (SplitMix64): every draw moves a counter and mixes it.
+#[derive(Debug)]
+pub(crate) struct Seeded(u64);
+
+impl Seeded {
+    pub(crate) fn new(seed: u64) -> Seeded {
+        Seeded(seed)
+    }
+
+    pub(crate) fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}

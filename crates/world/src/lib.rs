@@ -1,0 +1,109 @@
+//! Time, chance and tasks behind one cheap handle: real, or simulated on one thread from one seed.
+//!
+//! Everything that makes two runs of a program differ comes through a [`World`]. In the real one,
+//! time is the machine's and tasks run on tokio's threads. In a simulated one, an hour of timers
+//! passes as soon as every task waits for it, the seed decides which of the ready tasks runs next
+//! and what every draw gives, and the same seed gives the same run:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! let run = world::simulate(42, |world| async move {
+//!     let hour = world.spawn("sleeper", {
+//!         let world = world.clone();
+//!         async move { world.sleep(Duration::from_secs(3600)).await }
+//!     });
+//!     hour.await.expect("nobody cancels the sleeper");
+//!     world.name_suffix()
+//! })
+//! .expect("every task can finish");
+//! assert_eq!(run.elapsed, Duration::from_secs(3600));
+//! assert_eq!(run.output.len(), 5);
+//! ```
+
+mod chance;
+mod simulation;
+mod task;
+mod time;
+
+pub use jiff::Timestamp;
+pub use simulation::{Run, Stuck, simulate};
+pub use task::{Stopped, Task};
+pub use time::{Elapsed, Moment};
+
+use simulation::Simulation;
+use std::{future::Future, io, sync::Arc, thread};
+
+/// The handle through which a program meets time, chance and concurrency.
+#[derive(Clone, Debug)]
+pub struct World(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Real(tokio::runtime::Handle),
+    Simulated(Arc<Simulation>),
+}
+
+impl World {
+    /// The real world, on the tokio runtime that calls this.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn real() -> World {
+        World(Kind::Real(tokio::runtime::Handle::current()))
+    }
+
+    fn simulated(simulation: Arc<Simulation>) -> World {
+        World(Kind::Simulated(simulation))
+    }
+
+    /// Runs `work` beside the caller. The task ends early when its [`Task`] is dropped.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Task<T> {
+        let (body, task) = task::split(work);
+        match &self.0 {
+            Kind::Real(runtime) => drop(runtime.spawn(body)),
+            Kind::Simulated(simulation) => simulation.add(name, Box::pin(body)),
+        }
+        task
+    }
+
+    /// Runs `work`, which may block its thread, without holding up other tasks. A simulated world
+    /// has one thread and runs it in place.
+    pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        match &self.0 {
+            Kind::Real(runtime) => match runtime.spawn_blocking(work).await {
+                Ok(output) => output,
+                Err(stopped) => std::panic::resume_unwind(stopped.into_panic()),
+            },
+            Kind::Simulated(_) => work(),
+        }
+    }
+
+    /// Gives `work` a thread of its own, for loops that block on a disk. A simulated world refuses:
+    /// it has one thread.
+    pub fn thread(
+        &self,
+        name: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> io::Result<thread::JoinHandle<()>> {
+        match &self.0 {
+            Kind::Real(_) => thread::Builder::new().name(name.to_owned()).spawn(work),
+            Kind::Simulated(_) => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "a simulated world has a single thread"))
+            }
+        }
+    }
+}
+
+/// Starts a real world on all cores and runs `main` in it to the end.
+pub fn run<T, F: Future<Output = T>>(main: impl FnOnce(World) -> F) -> io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let output = runtime.block_on(async { main(World::real()).await });
+    // Blocking work that is still under way must not hold up the exit of the process.
+    runtime.shutdown_background();
+    Ok(output)
+}

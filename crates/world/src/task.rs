@@ -1,0 +1,67 @@
+//! A handle on work that runs beside its maker, the same for real and simulated worlds.
+
+use futures::{
+    FutureExt,
+    future::{AbortHandle, Abortable},
+};
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+use tokio::sync::oneshot;
+
+/// Work under way. Await it for its result; drop it and the work is cancelled; [`Task::detach`] it
+/// and the work goes on by itself.
+#[derive(Debug)]
+#[must_use = "dropping a task cancels it: await it, keep it, or detach it"]
+pub struct Task<T> {
+    output: oneshot::Receiver<T>,
+    cancel: Option<AbortHandle>,
+}
+
+/// The task was cancelled or panicked, and has no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the task stopped before its end")]
+pub struct Stopped;
+
+impl<T> Task<T> {
+    /// Lets the work go on when the handle is gone.
+    pub fn detach(mut self) {
+        self.cancel = None;
+    }
+
+    pub fn cancel(&self) {
+        if let Some(cancel) = &self.cancel {
+            cancel.abort();
+        }
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+impl<T> Future for Task<T> {
+    type Output = Result<T, Stopped>;
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.output.poll_unpin(context).map_err(|_| Stopped)
+    }
+}
+
+/// Splits `work` into what the executor runs and what its maker keeps.
+pub(crate) fn split<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> (impl Future<Output = ()> + Send + 'static, Task<T>) {
+    let (sender, output) = oneshot::channel();
+    let (cancel, registration) = AbortHandle::new_pair();
+    let body = Abortable::new(work, registration).map(|ended| {
+        if let Ok(value) = ended {
+            // The maker may have lost interest; then nobody misses the result.
+            drop(sender.send(value));
+        }
+    });
+    (body, Task { output, cancel: Some(cancel) })
+}

@@ -1,0 +1,67 @@
+//! The two clocks of a world: one that only goes forward, and the one on the wall.
+
+use crate::{Kind, Timestamp, World};
+use std::{future::Future, time::Duration};
+use tokio::time::Instant;
+
+/// The wall clock of every simulated world starts here (2026-01-01T00:00:00Z).
+const SIMULATED_EPOCH_SECOND: i64 = 1_767_225_600;
+
+/// A point on the clock that only goes forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(Instant);
+
+impl Moment {
+    #[expect(clippy::disallowed_methods, reason = "this is where time comes from")]
+    pub(crate) fn now() -> Moment {
+        Moment(Instant::now())
+    }
+
+    /// How long after `earlier` this is; zero if it is not.
+    pub fn since(self, earlier: Moment) -> Duration {
+        self.0.saturating_duration_since(earlier.0)
+    }
+}
+
+impl std::ops::Add<Duration> for Moment {
+    type Output = Moment;
+    fn add(self, later: Duration) -> Moment {
+        Moment(self.0 + later)
+    }
+}
+
+/// The time given to some work ran out before it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not done after {0:?}")]
+pub struct Elapsed(pub Duration);
+
+#[expect(clippy::disallowed_methods, reason = "this is where time comes from")]
+impl World {
+    pub fn now(&self) -> Moment {
+        Moment::now()
+    }
+
+    /// The time of day, as people and certificates know it. It may jump: measure with [`World::now`].
+    pub fn wall(&self) -> Timestamp {
+        match &self.0 {
+            Kind::Real(_) => Timestamp::now(),
+            Kind::Simulated(simulation) => {
+                let epoch = Timestamp::constant(SIMULATED_EPOCH_SECOND, 0);
+                epoch.saturating_add(simulation.elapsed(self.now())).unwrap_or(Timestamp::MAX)
+            }
+        }
+    }
+
+    pub async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+
+    pub async fn sleep_until(&self, moment: Moment) {
+        tokio::time::sleep_until(moment.0).await;
+    }
+
+    /// Gives `work` at most `limit`; what has not ended by then is dropped.
+    pub async fn timeout<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Result<T, Elapsed> {
+        tokio::time::timeout(limit, work).await.map_err(|_| Elapsed(limit))
+    }
+}

@@ -1,0 +1,98 @@
+//! Who may depend on whom. A new edge is a change of the architecture: ARCHITECTURE.md tells why.
+
+use crate::tools;
+use anyhow::{Context, Result};
+use std::{collections::BTreeSet, fs};
+
+/// Each crate and the crates of the house that it may look at.
+const TABLE: &[(&str, &[&str])] = &[
+    ("world", &[]),
+    ("api", &[]),
+    ("schema", &["api"]),
+    ("kinds", &["api", "schema"]),
+    ("store", &["world"]),
+    ("server", &["world", "store", "api", "schema", "kinds"]),
+    ("operator", &["world", "api"]),
+    ("controllers", &["world", "api", "operator"]),
+    ("node", &["world", "api", "operator"]),
+    ("prove", &["world", "api", "operator", "server"]),
+    ("testkit", &[ANYTHING]),
+    ("setpoint", &[ANYTHING]),
+    ("xtask", &[]),
+];
+const ANYTHING: &str = "*";
+/// Everybody may test with it, nobody may ship it.
+const TEST_ONLY: &str = "testkit";
+
+/// Dependencies that the table does not allow, and crates that it does not know.
+pub(crate) fn strays() -> Result<Vec<String>> {
+    let root = tools::root()?;
+    let mut strays = Vec::new();
+    let mut folders = vec![root.join("xtask")];
+    for entry in fs::read_dir(root.join("crates"))? {
+        folders.push(entry?.path());
+    }
+    for folder in folders.iter().filter(|folder| folder.join("Cargo.toml").exists()) {
+        let name =
+            folder.file_name().and_then(|name| name.to_str()).context("a crate's folder has a name")?;
+        let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
+        strays.extend(check(name, &manifest));
+    }
+    Ok(strays)
+}
+
+fn check(name: &str, manifest: &str) -> Vec<String> {
+    let Some((_, allowed)) = TABLE.iter().find(|(known, _)| *known == name) else {
+        return vec![format!("{name} is not in the table of xtask/src/dependencies.rs")];
+    };
+    let house: BTreeSet<_> = TABLE.iter().map(|(name, _)| *name).collect();
+    let mut strays = Vec::new();
+    let mut section = "";
+    for line in manifest.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            section = header.trim_end_matches(']');
+            continue;
+        }
+        let dependency = line.split(['.', '=', ' ']).next().unwrap_or_default();
+        if !house.contains(dependency) || !is_shipped(section) {
+            continue;
+        }
+        if dependency == TEST_ONLY || !(allowed.contains(&ANYTHING) || allowed.contains(&dependency)) {
+            strays.push(format!("{name} must not depend on {dependency}"));
+        }
+    }
+    strays
+}
+
+/// Whether a section of a manifest names what is compiled into the crate itself.
+fn is_shipped(section: &str) -> bool {
+    let section = section.rsplit('.').next().unwrap_or(section);
+    matches!(section, "dependencies" | "build-dependencies")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_house_keeps_its_table() {
+        assert_eq!(strays().unwrap(), Vec::<String>::new());
+        assert!(tools::root().unwrap().join("crates/world/Cargo.toml").exists());
+    }
+
+    #[test]
+    fn strays_are_found() {
+        for (name, manifest, expected) in [
+            ("store", "[dependencies]\nworld.workspace = true\nbytes = \"1\"", vec![]),
+            ("store", "[dependencies]\napi.workspace = true", vec!["store must not depend on api"]),
+            ("store", "[dependencies]\napi = { path = \"../api\" }", vec!["store must not depend on api"]),
+            ("store", "[target.'cfg(unix)'.dependencies]\napi = \"1\"", vec!["store must not depend on api"]),
+            ("store", "[dev-dependencies]\napi.workspace = true", vec![]),
+            ("setpoint", "[dependencies]\nserver = \"1\"", vec![]),
+            ("setpoint", "[dependencies]\ntestkit = \"1\"", vec!["setpoint must not depend on testkit"]),
+            ("attic", "", vec!["attic is not in the table of xtask/src/dependencies.rs"]),
+        ] {
+            assert_eq!(check(name, manifest), expected, "{name}: {manifest}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The chores of the house: `cargo xtask test`, `cargo xtask bench …`, `cargo xtask tools`.
+
+#![expect(clippy::print_stdout, reason = "it talks to people")]
+
+mod bench;
+mod dependencies;
+mod steps;
+mod test;
+mod tools;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test           format, lints, the dependency table, every test, then the tests against real programs
+  bench store    the store beside the bare disk
+  tools          where the outside programs are that tests use, fetching what is missing";
+
+fn main() -> Result<ExitCode> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["test"] => test::run(),
+        ["bench", subject] => bench::run(subject),
+        ["tools"] => tools::show(),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => bail!("unknown command: {}\n\n{USAGE}", arguments.join(" ")),
+    }
+}
