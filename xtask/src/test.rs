@@ -2,7 +2,10 @@
 
 use crate::{dependencies, steps::Tally, tools};
 use anyhow::Result;
-use std::process::{Command, ExitCode};
+use std::{
+    path::PathBuf,
+    process::{Command, ExitCode},
+};
 
 pub(crate) fn run() -> Result<ExitCode> {
     let mut tally = Tally::default();
@@ -20,15 +23,54 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(summary(&tally))
 }
 
-/// Tests against real programs of others.
+/// A suite that needs a program of others.
+struct Outside {
+    name: &'static str,
+    package: &'static str,
+    suite: &'static str,
+    /// What the names of its tests begin with.
+    filter: &'static str,
+    /// Finds the program, and where the suite looks for its path.
+    tool: fn() -> Result<PathBuf>,
+    variable: &'static str,
+}
+
+const OUTSIDE: [Outside; 3] = [
+    Outside {
+        name: "the store on a real etcd",
+        package: "store",
+        suite: "etcd",
+        filter: "",
+        tool: tools::etcd,
+        variable: "SETPOINT_ETCD",
+    },
+    Outside {
+        name: "setpoint up with a real kubectl",
+        package: "setpoint",
+        suite: "outside",
+        filter: "kubectl::",
+        tool: tools::kubectl,
+        variable: "SETPOINT_KUBECTL",
+    },
+    Outside {
+        name: "setpoint up with the Python client",
+        package: "setpoint",
+        suite: "outside",
+        filter: "python::",
+        tool: tools::python_client,
+        variable: "SETPOINT_PYTHON",
+    },
+];
+
 fn outside(tally: &mut Tally) -> Result<()> {
-    const ETCD: &str = "the store on a real etcd";
-    match tools::etcd() {
-        Ok(etcd) => {
-            let mut suite = cargo(["test", "--package", "store", "--test", "etcd"]);
-            tally.suite(ETCD, suite.env("SETPOINT_ETCD", etcd))?;
+    for Outside { name, package, suite, filter, tool, variable } in OUTSIDE {
+        match tool() {
+            Ok(path) => {
+                let mut command = cargo(["test", "--package", package, "--test", suite, filter]);
+                tally.suite(name, command.env(variable, path))?;
+            }
+            Err(error) => tally.skip(name, &format!("{error:#}")),
         }
-        Err(error) => tally.skip(ETCD, &format!("{error:#}")),
     }
     Ok(())
 }

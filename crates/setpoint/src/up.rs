@@ -1,23 +1,52 @@
-//! `setpoint up`: opens the store and runs on it until told to stop.
+//! `setpoint up`: opens the store, starts the server on it, and says how to reach it.
 
-use anyhow::{Context, Result, anyhow};
-use std::{future::poll_fn, io::Write, path::PathBuf, sync::Arc, task::Poll};
-use store::{Embedded, Error, Etcd, EtcdOptions, EtcdTls, Memory, Progress, Store};
-use tokio::signal::unix::{SignalKind, signal};
+mod certificates;
+mod kubeconfig;
+mod store;
+
+use anyhow::{Context, Result, bail};
+use certificates::Certificates;
+use server::{Config, Server, TokenFile};
+use std::{
+    future::poll_fn,
+    io::Write,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    task::Poll,
+};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
 use world::World;
 
 /// Run the control plane.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Where data is kept.
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, default_value = "127.0.0.1:6443", value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// Where data and certificates are kept.
     #[arg(long, default_value = ".setpoint", value_name = "DIR")]
     data_dir: PathBuf,
     /// What keeps it.
     #[arg(long, value_enum, default_value = "embedded")]
     store: StoreKind,
-    /// Keep nothing: the same as --store memory.
+    /// Keep nothing: the same as --store memory, with new certificates.
     #[arg(long)]
     ephemeral: bool,
+    /// Where to write the kubeconfig; by default beside the data.
+    #[arg(long, value_name = "FILE")]
+    write_kubeconfig: Option<PathBuf>,
+    /// Static bearer tokens, in Kubernetes' CSV: token,user,uid,"group1,group2".
+    #[arg(long, value_name = "FILE")]
+    token_auth_file: Option<PathBuf>,
+    /// Where services get their addresses from.
+    #[arg(long, default_value = "10.96.0.0/16", value_name = "RANGE")]
+    service_cluster_ip_range: server::ServiceRange,
+    /// Nodes to simulate (there are none yet: it must be 0 or left alone).
+    #[arg(long, default_value_t = 0, value_name = "COUNT")]
+    nodes: u32,
     /// Endpoints of the etcd cluster, for --store etcd.
     #[arg(long, value_delimiter = ',', value_name = "URL,…")]
     etcd_servers: Vec<String>,
@@ -39,70 +68,72 @@ enum StoreKind {
     Etcd,
 }
 
+impl Options {
+    fn store_kind(&self) -> StoreKind {
+        if self.ephemeral { StoreKind::Memory } else { self.store }
+    }
+}
+
 pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
     // First of all, so that no signal is missed from here on.
     let stopped = stopped()?;
-    let (store, place) = open(world, &options).await?;
-    let revision = store.revision().await?;
-    say(&format!("setpoint keeps its data in {place}, at revision {revision}; press Ctrl-C to stop"));
-    stopped.await;
-    drop(store);
+    if options.nodes > 0 {
+        bail!("--nodes {}: there are no simulated nodes yet; leave it out", options.nodes);
+    }
+    let tokens = match &options.token_auth_file {
+        Some(path) => {
+            TokenFile::read(path).with_context(|| format!("--token-auth-file {}", path.display()))?
+        }
+        None => Vec::new(),
+    };
+    let listener = TcpListener::bind(options.listen).await.with_context(|| {
+        format!(
+            "cannot listen on {}; choose another address with --listen, or a free port with port 0",
+            options.listen
+        )
+    })?;
+    let address = listener.local_addr()?;
+    let (store, place) = store::open(world, &options).await?;
+    let certificates = if options.ephemeral {
+        Certificates::make(world, address.ip())?
+    } else {
+        Certificates::load_or_make(world, &options.data_dir.join("pki"), address.ip())?
+    };
+    let url = format!("https://{address}");
+    let kubeconfig = kubeconfig_path(&options)?;
+    kubeconfig::write(&kubeconfig, &url, &certificates)?;
+    let tls = certificates.server_config()?;
+    let server =
+        Server::start(world, store, Config { tokens, service_range: options.service_cluster_ip_range })
+            .await
+            .context("cannot start on this store")?;
+    welcome(&url, &place, &kubeconfig);
+    server::accept::serve(world, server, listener, tls, stopped).await;
     Ok(())
 }
 
-async fn open(world: &World, options: &Options) -> Result<(Arc<dyn Store>, String)> {
-    let kind = if options.ephemeral { StoreKind::Memory } else { options.store };
-    match kind {
-        StoreKind::Memory => Ok((Arc::new(Memory::new()), "memory".to_owned())),
-        StoreKind::Embedded => {
-            let place = options.data_dir.join("store");
-            let progress: Option<Box<dyn FnMut(Progress) + Send>> = Some(Box::new(tell_progress()));
-            let store_options = store::Options { progress, ..store::Options::default() };
-            let opened = Embedded::open(world, &place, store_options).await;
-            let store = opened.map_err(|error| anyhow!("{}", advice(&error)).context(describe(&error)))?;
-            Ok((Arc::new(store), place.display().to_string()))
-        }
-        StoreKind::Etcd => {
-            let mut etcd_options = EtcdOptions::new(options.etcd_servers.clone());
-            etcd_options.tls = options.etcd_cafile.clone().map(|ca| EtcdTls {
-                ca,
-                identity: options.etcd_certfile.clone().zip(options.etcd_keyfile.clone()),
-            });
-            let store = Etcd::connect(world, etcd_options).await;
-            let store =
-                store.context("cannot use the etcd cluster; check --etcd-servers and the --etcd-… files")?;
-            Ok((Arc::new(store), format!("etcd at {}", options.etcd_servers.join(", "))))
-        }
+fn kubeconfig_path(options: &Options) -> Result<PathBuf> {
+    let path = options.write_kubeconfig.clone().unwrap_or_else(|| options.data_dir.join("kubeconfig"));
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
     }
+    std::path::absolute(&path).with_context(|| format!("cannot use {}", path.display()))
 }
 
-/// Shows how far opening is, for stores so large that it takes a while.
-fn tell_progress() -> impl FnMut(Progress) + Send {
-    /// Below this, opening is over before anyone has read a line.
-    const WORTH_TELLING: u64 = 64 << 20;
-    |progress| {
-        if progress.total >= WORTH_TELLING {
-            say(&format!("opening the store: {} of {} MiB", progress.done >> 20, progress.total >> 20));
-        }
-    }
-}
+fn welcome(url: &str, place: &str, kubeconfig: &Path) {
+    let kubeconfig = kubeconfig.display();
+    say(&format!(
+        "\
+Setpoint is up.
+  API server   {url} (Kubernetes v1.36)
+  data         {place}
+  kubeconfig   {kubeconfig}
 
-fn describe(error: &Error) -> String {
-    let mut text = error.to_string();
-    if let Some(cause) = std::error::Error::source(error) {
-        text.push_str(&format!(": {cause}"));
-    }
-    text
-}
+  try          kubectl --kubeconfig {kubeconfig} get namespaces
+  stop         Ctrl-C
 
-/// What to do about a store that does not open.
-fn advice(error: &Error) -> &'static str {
-    match error {
-        Error::InUse { .. } => "stop that process, or choose another --data-dir",
-        Error::Corrupt(_) => "restore a backup into another --data-dir; nothing was changed here",
-        Error::Io { .. } => "check that --data-dir is on a disk you may write to",
-        _ => "see the message before this one",
-    }
+ready {url} kubeconfig={kubeconfig}"
+    ));
 }
 
 /// Ends when somebody asks this process to stop.
@@ -116,6 +147,7 @@ fn stopped() -> Result<impl Future<Output = ()>> {
 }
 
 fn say(line: &str) {
+    let mut out = std::io::stdout();
     // Whoever closed our output does not want to read it.
-    drop(writeln!(std::io::stdout(), "{line}"));
+    drop(writeln!(out, "{line}").and_then(|()| out.flush()));
 }

@@ -1,69 +1,76 @@
-//! `setpoint up` as a person meets it: the real binary, real signals.
+//! `setpoint up` as a person meets it: the real binary, real signals, real files.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use std::{
-    io::{BufRead, BufReader},
-    path::Path,
-    process::{Child, ChildStdout, Command, Stdio},
-};
+mod harness;
 
-struct Up {
-    process: Child,
-    output: BufReader<ChildStdout>,
-}
+use harness::{SETPOINT, Up};
+use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};
 
-impl Up {
-    fn start(arguments: &[&str], directory: &Path) -> Up {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_setpoint"));
-        command.arg("up").args(arguments).current_dir(directory).stdout(Stdio::piped());
-        let mut process = command.spawn().unwrap();
-        let output = BufReader::new(process.stdout.take().unwrap());
-        Up { process, output }
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        line
-    }
-
-    /// Asks it to stop, and waits until it has.
-    fn stop(mut self) -> Option<i32> {
-        #[expect(unsafe_code, reason = "the standard library sends no SIGTERM")]
-        // SAFETY: the process is our child and has not been waited for.
-        unsafe {
-            libc::kill(self.process.id().cast_signed(), libc::SIGTERM);
-        }
-        self.process.wait().unwrap().code()
-    }
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
 #[test]
-fn up_says_where_its_data_is_and_stops_cleanly_when_asked() {
+fn up_says_when_it_is_ready_and_stops_cleanly_when_asked() {
     let scratch = tempfile::tempdir().unwrap();
-    for arguments in [&["--ephemeral"][..], &["--data-dir", "here"]] {
-        let mut up = Up::start(arguments, scratch.path());
-        let line = up.line();
-        assert!(line.contains("keeps its data in"), "{line}");
-        assert_eq!(up.stop(), Some(0));
-    }
-    assert!(scratch.path().join("here/store").is_dir());
+    let up = Up::start(&["--ephemeral"], scratch.path());
+    assert!(up.url.starts_with("https://127.0.0.1:"), "{}", up.url);
+    let kubeconfig = std::fs::read_to_string(&up.kubeconfig).unwrap();
+    assert!(kubeconfig.contains(&format!("server: {}", up.url)), "{kubeconfig}");
+    assert_eq!(mode(&up.kubeconfig), 0o600);
+    assert_eq!(up.stop(), Some(0));
+    assert!(!scratch.path().join(".setpoint/store").exists(), "nothing is kept");
 }
 
 #[test]
-fn a_second_one_on_the_same_data_is_told_what_to_do() {
+fn a_second_start_carries_on_with_the_same_certificates() {
     let scratch = tempfile::tempdir().unwrap();
-    let mut first = Up::start(&[], scratch.path());
-    first.line();
-    let second = Command::new(env!("CARGO_BIN_EXE_setpoint")).arg("up").current_dir(scratch.path()).output();
-    let second = second.unwrap();
-    let said = String::from_utf8(second.stderr).unwrap();
-    let expected = format!(
-        "is in use by process {}: stop that process, or choose another --data-dir",
-        first.process.id()
-    );
-    assert!(said.contains(&expected), "{said}");
-    assert_eq!((second.status.code(), said.lines().count()), (Some(1), 1));
+    let ca = scratch.path().join(".setpoint/pki/ca.crt");
+    let first = Up::start(&[], scratch.path());
+    let before = std::fs::read(&ca).unwrap();
+    for name in ["ca.crt", "server.key", "admin.key"] {
+        assert_eq!(mode(&ca.with_file_name(name)), 0o600, "{name}");
+    }
     assert_eq!(first.stop(), Some(0));
+    let second = Up::start(&[], scratch.path());
+    assert_eq!(std::fs::read(&ca).unwrap(), before);
+    assert_eq!(second.stop(), Some(0));
+}
+
+/// What it says in one line when it cannot start.
+fn refusal(arguments: &[&str], directory: &Path) -> String {
+    let output = Command::new(SETPOINT).arg("up").args(arguments).current_dir(directory).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    said
+}
+
+#[test]
+fn what_stops_it_from_starting_is_told_in_one_line_with_what_to_do() {
+    let scratch = tempfile::tempdir().unwrap();
+    let up = Up::start(&[], scratch.path());
+    let holder =
+        format!("is in use by process {}: stop that process, or choose another --data-dir", up.process.id());
+    let taken = up.url.strip_prefix("https://").unwrap().to_owned();
+    let file = scratch.path().join("file");
+    std::fs::write(&file, "a,b\n").unwrap();
+    let file = file.to_str().unwrap();
+    for (arguments, expected) in [
+        (&["--listen", "127.0.0.1:0"][..], holder.as_str()),
+        (&["--listen", &taken, "--ephemeral"], "choose another address with --listen"),
+        (
+            &["--listen", "127.0.0.1:0", "--data-dir", file],
+            "check that --data-dir is on a disk you may write to",
+        ),
+        (
+            &["--listen", "127.0.0.1:0", "--ephemeral", "--token-auth-file", file],
+            "line 1: expected at least 3 columns",
+        ),
+        (&["--listen", "127.0.0.1:0", "--store", "etcd"], "check --etcd-servers"),
+    ] {
+        let said = refusal(arguments, scratch.path());
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+    assert_eq!(up.stop(), Some(0));
 }

@@ -75,7 +75,7 @@ impl Tree {
     pub(crate) fn get(&self, key: &Bytes, at: Option<Revision>) -> Result<Read, Error> {
         let keys = self.read();
         let revision = self.resolve(&keys, at)?;
-        let entry = keys.entries.get(key).and_then(|(key, versions)| versions.entry_at(key, revision));
+        let entry = keys.entries.get(key).and_then(|(_, versions)| versions.entry_at(key, revision));
         Ok(Read { entry, revision })
     }
 

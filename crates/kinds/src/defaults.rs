@@ -1,0 +1,45 @@
+//! An object in, the same object out with everything said that Kubernetes takes for granted.
+//!
+//! A default belongs to a type, wherever objects of that type lie: a probe is completed the same way in a pod and
+//! in the template of a cron job. So a walk over the table of types does it all. What a default is comes from three
+//! places, in this order:
+//!
+//! | source | what it says |
+//! |---|---|
+//! | `rules.rs` | what depends on other fields, in Rust |
+//! | `fields.txt` | a field and its value, for each type |
+//! | the schema | the same, where Kubernetes publishes it in OpenAPI |
+//!
+//! Parents come before their children, as in Kubernetes: a volume without a source becomes an `emptyDir` first, and
+//! is completed as one then. What the real server only does because it converts through its internal types is done here
+//! too: `stringData` becomes `data`, `serviceAccount` follows `serviceAccountName`, and so on. Left out: `timeAdded` of device taints, which needs a clock and so lies in
+//! [`crate::strategy`].
+
+mod container_image;
+mod custom_resource_definition;
+mod device;
+pub(crate) mod member;
+mod plan;
+pub(crate) mod pod;
+pub(crate) mod pod_resources;
+mod rules;
+mod scaling;
+mod secret;
+mod service;
+#[cfg(test)]
+mod tests;
+mod twin;
+pub(crate) mod workload;
+
+use serde_json::{Map, Value};
+
+/// Completes an object of a built-in kind. Objects of other kinds stay as they are.
+pub fn default(group: &str, version: &str, kind: &str, object: &mut Value) {
+    let Some((id, _)) = crate::types().kind(group, version, kind) else { return };
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    if let Some(members) = object.as_object_mut() {
+        plan::fill(id, members);
+    }
+}

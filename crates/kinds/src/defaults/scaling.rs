@@ -1,0 +1,25 @@
+//! How fast an autoscaler scales, where only a part of it is said.
+
+use serde_json::json;
+
+use super::member::{self, Members};
+
+pub(super) fn behavior(behavior: &mut Members) {
+    let up = member::made(behavior, "scaleUp");
+    member::default_to(up, "stabilizationWindowSeconds", 0);
+    member::default_to(up, "selectPolicy", "Max");
+    if !up.contains_key("policies") {
+        let policies = json!([
+            {"type": "Pods", "value": 4, "periodSeconds": 15},
+            {"type": "Percent", "value": 100, "periodSeconds": 15},
+        ]);
+        up.insert("policies".to_owned(), policies);
+    }
+    // The window for scaling down is a flag of the controller, so it is not filled in.
+    let down = member::made(behavior, "scaleDown");
+    member::default_to(down, "selectPolicy", "Max");
+    if !down.contains_key("policies") {
+        let policies = json!([{"type": "Percent", "value": 100, "periodSeconds": 15}]);
+        down.insert("policies".to_owned(), policies);
+    }
+}

@@ -1,0 +1,32 @@
+//! The built-in kinds of Kubernetes v1.36, as data: their types, their resources and the objects of a new cluster.
+//!
+//! | call | what it answers |
+//! |---|---|
+//! | [`types`] | what does an object look like? |
+//! | [`mod@resources`] | under which paths is it served, with which verbs, columns and storage? |
+//! | [`mod@bootstrap`] | which objects does a new cluster hold? |
+//! | [`mod@defaults`] | what does an object say without being told? |
+//! | [`mod@strategy`] | what does a write set, keep and drop? |
+//! | [`mod@convert`] | what does it look like in another version? |
+//!
+//! The facts lie in `data/`, where `carry.py` writes them from recordings of the real server. They are read once,
+//! on first use; the text itself stays in the binary, so names are slices of it.
+
+pub mod bootstrap;
+pub mod cells;
+pub mod convert;
+pub mod defaults;
+pub mod resources;
+pub mod selectable;
+pub mod strategy;
+mod type_table;
+pub mod validate;
+
+pub use bootstrap::bootstrap;
+pub use resources::resources;
+pub use type_table::types;
+
+/// `-` in the data is the core group, or nothing.
+fn or_empty(word: &str) -> &str {
+    if word == "-" { "" } else { word }
+}

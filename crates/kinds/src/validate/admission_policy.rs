@@ -1,0 +1,260 @@
+//! Admission policies and their bindings. Their expressions are compiled where they are run.
+
+use api::field::{Error, ErrorList};
+use api::name::Format;
+
+use super::at::At;
+use super::{selector, webhook};
+
+const MAX_ANNOTATIONS: usize = 20;
+const MAX_ANNOTATION_BYTES: usize = 5 << 10;
+const MUTATING_OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "UPDATE"];
+const REASONS: &[&str] = &["Forbidden", "Invalid", "RequestEntityTooLarge"];
+
+pub(super) fn validating(policy: &At<'_, '_>, errors: &mut ErrorList) {
+    let spec = policy.field("spec");
+    any(&spec, errors);
+    let (validations, annotations) = (spec.field("validations"), spec.field("auditAnnotations"));
+    if validations.is_empty() && annotations.is_empty() {
+        for list in [&validations, &annotations] {
+            list.required(errors, "validations or auditAnnotations must contain at least one item");
+        }
+        return;
+    }
+    for it in validations.items() {
+        validation(&it, errors);
+    }
+    if annotations.list().len() > MAX_ANNOTATIONS {
+        let problem = format!("must not have more than {MAX_ANNOTATIONS} auditAnnotations");
+        annotations.invalid(errors, problem);
+    }
+    let mut taken = Vec::new();
+    for annotation in annotations.items() {
+        let (key, value) = (annotation.field("key"), annotation.field("valueExpression"));
+        let qualified = format!("{}/{}", api::object::name(policy.value()), key.text());
+        errors.extend(Format::QualifiedName.check(key.path(), &qualified));
+        if value.text().trim().is_empty() {
+            value.required(errors, "valueExpression is not specified");
+        } else if value.text().trim().len() > MAX_ANNOTATION_BYTES {
+            value.required(errors, &format!("must not exceed {MAX_ANNOTATION_BYTES} bytes in length"));
+        }
+        if taken.contains(&key.text()) {
+            key.duplicate(errors);
+        }
+        taken.push(key.text());
+    }
+}
+
+fn validation(at: &At<'_, '_>, errors: &mut ErrorList) {
+    let (expression, message) = (at.field("expression"), at.field("message"));
+    if expression.text().trim().is_empty() {
+        expression.required(errors, "expression is not specified");
+    }
+    let computed = at.field("messageExpression");
+    if !computed.text().is_empty() && computed.text().trim().is_empty() {
+        computed.invalid_text(errors, "must be non-empty if specified");
+    }
+    let trimmed = message.text().trim();
+    if !message.text().is_empty() && trimmed.is_empty() {
+        message.invalid_text(errors, "must be non-empty if specified");
+    } else if trimmed.contains(['\n', '\r']) {
+        message.invalid_text(errors, "must not contain line breaks");
+    }
+    at.field("reason").optional_one_of(errors, REASONS);
+}
+
+pub(super) fn mutating(policy: &At<'_, '_>, errors: &mut ErrorList) {
+    let spec = policy.field("spec");
+    any(&spec, errors);
+    mutating_operations(&spec, "matchConstraints", errors);
+    let mutations = spec.field("mutations");
+    if mutations.is_empty() {
+        mutations.required(errors, "mutations must contain at least one item");
+    }
+    for mutation in mutations.items() {
+        let sort = mutation.field("patchType");
+        let (wanted, other) = match sort.text() {
+            "" => {
+                sort.required(errors, "");
+                continue;
+            }
+            "JSONPatch" => ("jsonPatch", "applyConfiguration"),
+            "ApplyConfiguration" => ("applyConfiguration", "jsonPatch"),
+            _ => {
+                sort.unsupported(errors, &["ApplyConfiguration", "JSONPatch"]);
+                continue;
+            }
+        };
+        let (patch, surplus) = (mutation.field(wanted), mutation.field(other));
+        if !patch.is_set() {
+            patch.required(errors, &format!("must be specified when patchType is {}", sort.text()));
+        } else if patch.text_of("expression").trim().is_empty() {
+            patch.field("expression").required(errors, "");
+        }
+        if surplus.is_set() {
+            let problem = format!("must not be specified when patchType is {}", sort.text());
+            surplus.invalid_as(errors, format!("{{{other}}}"), problem);
+        }
+    }
+    spec.field("reinvocationPolicy").required_one_of(errors, &["IfNeeded", "Never"]);
+}
+
+fn any(spec: &At<'_, '_>, errors: &mut ErrorList) {
+    spec.field("failurePolicy").required_one_of(errors, &["Fail", "Ignore"]);
+    let parameters = spec.field("paramKind");
+    if parameters.is_set() {
+        param_kind(&parameters, errors);
+    }
+    let constraints = spec.field("matchConstraints");
+    if constraints.is_set() {
+        matched(&constraints, errors);
+        if constraints.field("resourceRules").is_empty() {
+            constraints.field("resourceRules").required(errors, "");
+        }
+    } else {
+        constraints.required(errors, "");
+    }
+    webhook::conditions(&spec.field("matchConditions"), errors);
+    let variables = spec.field("variables");
+    for variable in variables.items() {
+        let (name, expression) = (variable.field("name"), variable.field("expression"));
+        if name.text().trim().is_empty() {
+            name.required(errors, "name is not specified");
+        } else if !Format::CIdentifier.fits(name.text()) {
+            name.invalid_text(errors, "must be a valid CEL identifier");
+        }
+        if expression.text().trim().is_empty() {
+            expression.required(errors, "expression is not specified");
+        }
+    }
+}
+
+fn param_kind(at: &At<'_, '_>, errors: &mut ErrorList) {
+    let (version, kind) = (at.field("apiVersion"), at.field("kind"));
+    match version.text().split('/').collect::<Vec<_>>().as_slice() {
+        [""] => version.required(errors, ""),
+        [only] => joined(&version, only, Format::Dns1035Label, errors),
+        [group, name] => {
+            if !group.is_empty() {
+                joined(&version, group, Format::Dns1123Subdomain, errors);
+            }
+            if name.is_empty() {
+                version.invalid_text(errors, "version must be specified");
+            } else {
+                joined(&version, name, Format::Dns1035Label, errors);
+            }
+        }
+        _ => version.invalid_text(errors, format!("unexpected GroupVersion string: {}", version.text())),
+    }
+    let problems = Format::Dns1035Label.problems(&kind.text().to_lowercase());
+    if kind.text().is_empty() {
+        kind.required(errors, "");
+    } else if !problems.is_empty() {
+        let problem = format!("may have mixed case, but should otherwise match: {}", problems.join(","));
+        kind.invalid_text(errors, problem);
+    }
+}
+
+/// All problems in one error.
+fn joined(at: &At<'_, '_>, text: &str, format: Format, errors: &mut ErrorList) {
+    let problems = format.problems(text);
+    if !problems.is_empty() {
+        at.invalid_as(errors, text, problems.join(","));
+    }
+}
+
+fn matched(resources: &At<'_, '_>, errors: &mut ErrorList) {
+    let policy = resources.field("matchPolicy");
+    if policy.is_set() {
+        policy.one_of(errors, &["Equivalent", "Exact"]);
+    } else {
+        policy.required(errors, "");
+    }
+    for field in ["namespaceSelector", "objectSelector"] {
+        let wanted = resources.field(field);
+        if wanted.is_set() {
+            selector::check(&wanted, errors);
+        } else {
+            wanted.required(errors, "");
+        }
+    }
+    for list in ["resourceRules", "excludeResourceRules"] {
+        let rules = resources.field(list);
+        for rule in rules.items() {
+            let names = rule.field("resourceNames");
+            for (index, name) in names.items().enumerate() {
+                name.is_format(errors, Format::PathSegment);
+                if names.list()[..index].contains(name.value()) {
+                    name.duplicate(errors);
+                }
+            }
+            webhook::rule(&rule, errors);
+        }
+    }
+}
+
+/// Kubernetes: the path leaves out which rule it is.
+fn mutating_operations(spec: &At<'_, '_>, field: &str, errors: &mut ErrorList) {
+    let matched = spec.field(field);
+    let rules = matched.field("resourceRules");
+    for rule in rules.items() {
+        let operations = rule.field("operations");
+        for operation in operations.items().filter(|it| !MUTATING_OPERATIONS.contains(&it.text())) {
+            let path = rules.path().child("operations");
+            errors.push(Error::not_supported(&path, operation.text(), MUTATING_OPERATIONS));
+        }
+    }
+}
+
+pub(super) fn validating_binding(binding: &At<'_, '_>, errors: &mut ErrorList) {
+    let spec = binding.field("spec");
+    any_binding(&spec, errors);
+    let actions = spec.field("validationActions");
+    for (index, action) in actions.items().enumerate() {
+        action.one_of(errors, &["Audit", "Deny", "Warn"]);
+        if actions.list()[..index].contains(action.value()) {
+            action.duplicate(errors);
+        }
+    }
+    let has = |wanted: &str| actions.items().any(|action| action.text() == wanted);
+    if has("Deny") && has("Warn") {
+        let problem = "must not contain both Deny and Warn (repeating the same validation failure information in \
+            the API response and headers serves no purpose)";
+        actions.invalid(errors, problem);
+    }
+    if actions.is_empty() {
+        actions.required(errors, "at least one validation action is required");
+    }
+}
+
+pub(super) fn mutating_binding(binding: &At<'_, '_>, errors: &mut ErrorList) {
+    let spec = binding.field("spec");
+    any_binding(&spec, errors);
+    mutating_operations(&spec, "matchResources", errors);
+}
+
+fn any_binding(spec: &At<'_, '_>, errors: &mut ErrorList) {
+    const ONE: &str = "name and selector are mutually exclusive";
+    spec.field("policyName").required_format(errors, Format::Dns1123Subdomain);
+    let reference = spec.field("paramRef");
+    if reference.is_set() {
+        let (name, wanted) = (reference.field("name"), reference.field("selector"));
+        if !name.text().is_empty() {
+            name.is_format(errors, Format::PathSegment);
+            if wanted.is_set() {
+                name.forbidden(errors, ONE);
+            }
+        }
+        selector::check(&wanted, errors);
+        match (name.text().is_empty(), wanted.is_set()) {
+            (false, true) => wanted.forbidden(errors, ONE),
+            (true, false) => reference.required(errors, "one of name or selector must be specified"),
+            _ => {}
+        }
+        reference.field("parameterNotFoundAction").required_one_of(errors, &["Deny", "Allow"]);
+    }
+    let resources = spec.field("matchResources");
+    if resources.is_set() {
+        matched(&resources, errors);
+    }
+}

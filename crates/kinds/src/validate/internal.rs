@@ -1,0 +1,122 @@
+//! A part of an object in, the text that Kubernetes shows for it out: its internal types have no JSON names, so
+//! that Go's own names appear, and every field does.
+
+use api::field::BadValue;
+use api::go;
+use api::meta::ObjectMeta;
+use schema::types::{Node, TypeId};
+use serde_json::Value;
+
+use super::at::At;
+use crate::types;
+
+const META: &str = "io.k8s.apimachinery.";
+const CORE: &str = "io.k8s.api.core.v1.";
+
+/// Of a type of the core group: `shown_core("SecurityContext", …)`.
+pub(super) fn shown_core(type_name: &str, at: &At<'_, '_>) -> BadValue {
+    shown(&format!("{CORE}{type_name}"), at.value())
+}
+
+/// `null` for what is missing, as for a pointer.
+pub(super) fn shown(type_name: &str, value: &Value) -> BadValue {
+    match types().named(type_name) {
+        Some((id, _)) if !value.is_null() => {
+            let mut out = String::new();
+            write_object(&mut out, id, value);
+            BadValue::verbatim(out)
+        }
+        _ => BadValue::json(value),
+    }
+}
+
+fn write_object(out: &mut String, id: TypeId, value: &Value) {
+    let of = types().get(id);
+    if of.name.starts_with(META) {
+        out.push_str(&json(value));
+        return;
+    }
+    out.push('{');
+    let start = out.len();
+    for field in of.fields() {
+        let value = value.get(&*field.name).unwrap_or(&Value::Null);
+        // Go embeds metadata, which alone keeps its JSON names.
+        if field.name == "metadata" {
+            let meta = serde_json::from_value::<ObjectMeta>(value.clone()).unwrap_or_default();
+            let fields = go::json(&meta).unwrap_or_default();
+            out.push_str(fields.strip_prefix('{').and_then(|it| it.strip_suffix('}')).unwrap_or_default());
+            continue;
+        }
+        if out.len() > start {
+            out.push(',');
+        }
+        out.push_str(&json(&Value::from(go_name(&field.name))));
+        out.push(':');
+        write_node(out, &field.node, field.pointer, value);
+    }
+    out.push('}');
+}
+
+fn write_node(out: &mut String, node: &Node, pointer: bool, value: &Value) {
+    if value.is_null() && pointer {
+        out.push_str("null");
+        return;
+    }
+    match (node, value) {
+        (Node::Object(id) | Node::AtomicObject(id), value) => write_object(out, *id, value),
+        (Node::List(list), Value::Array(items)) => {
+            out.push('[');
+            for (position, item) in items.iter().enumerate() {
+                if position > 0 {
+                    out.push(',');
+                }
+                write_node(out, &list.items, false, item);
+            }
+            out.push(']');
+        }
+        (Node::Map(map), Value::Object(entries)) => {
+            out.push('{');
+            for (position, (key, value)) in entries.iter().enumerate() {
+                if position > 0 {
+                    out.push(',');
+                }
+                out.push_str(&json(&Value::from(key.as_str())));
+                out.push(':');
+                write_node(out, &map.values, false, value);
+            }
+            out.push('}');
+        }
+        (Node::List(_) | Node::Map(_) | Node::Time | Node::MicroTime, Value::Null) => out.push_str("null"),
+        (Node::Bool, Value::Null) => out.push_str("false"),
+        (Node::Int32 | Node::Int64 | Node::Double | Node::IntOrString, Value::Null) => out.push('0'),
+        (Node::Quantity, Value::Null) => out.push_str("\"0\""),
+        (Node::String | Node::Bytes, Value::Null) => out.push_str("\"\""),
+        (_, value) => out.push_str(&json(value)),
+    }
+}
+
+fn json(value: &Value) -> String {
+    go::json(value).unwrap_or_default()
+}
+
+/// `hostIP` is `HostIP`, `apiGroup` is `APIGroup`.
+fn go_name(name: &str) -> String {
+    const INITIALISMS: [&str; 31] = [
+        "api", "aws", "ca", "cidr", "csi", "dns", "fc", "fs", "gce", "gid", "gmsa", "grpc", "http", "id",
+        "ip", "iqn", "iscsi", "json", "nfs", "os", "pd", "qos", "rbd", "se", "ssl", "tcp", "tls", "ttl",
+        "tty", "uid", "url",
+    ];
+    const ODD: [(&str, &str); 4] =
+        [("cephfs", "CephFS"), ("cidrs", "CIDRs"), ("storageos", "StorageOS"), ("wwids", "WWIDs")];
+    if let Some((_, odd)) = ODD.iter().find(|(it, _)| *it == name) {
+        return (*odd).to_owned();
+    }
+    let word = name.find(|c: char| c.is_ascii_uppercase()).unwrap_or(name.len());
+    let (first, rest) = name.split_at(word);
+    if INITIALISMS.contains(&first) {
+        return format!("{}{rest}", first.to_ascii_uppercase());
+    }
+    let mut letters = first.chars();
+    let initial = letters.next().map(|c| c.to_ascii_uppercase());
+    initial.into_iter().chain(letters).chain(rest.chars()).collect()
+}

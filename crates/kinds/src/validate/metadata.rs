@@ -1,0 +1,58 @@
+//! The metadata of built-in kinds: the checks of `api::meta`, and Kubernetes' finalizer names on top.
+
+use api::field::{Error, ErrorList, Path};
+use api::meta::{self, ObjectMeta, Scope};
+use api::name::NameRule;
+use serde_json::Value;
+
+use super::at::At;
+
+const PATH: Path<'static> = Path::new("metadata");
+
+fn typed(object: &Value, errors: &mut ErrorList) -> Option<ObjectMeta> {
+    match api::object::meta(object) {
+        Ok(meta) => Some(meta),
+        Err(problem) => {
+            errors.push(Error::internal(&PATH, problem));
+            None
+        }
+    }
+}
+
+pub(super) fn create(object: &Value, scope: Scope, rule: NameRule, errors: &mut ErrorList) {
+    create_any(object, scope, rule, errors);
+    finalizers(object, errors);
+}
+
+/// Whatever its finalizers are called.
+pub(super) fn create_any(object: &Value, scope: Scope, rule: NameRule, errors: &mut ErrorList) {
+    let Some(meta) = typed(object, errors) else { return };
+    errors.extend(meta::check_create(&PATH, &meta, scope, rule));
+}
+
+pub(super) fn update(new: &Value, old: &Value, errors: &mut ErrorList) {
+    update_any(new, old, errors);
+    finalizers(new, errors);
+}
+
+/// The real server asks this of every kind before the kind itself is asked. Where the kind asks the same again,
+/// its answer holds the same cause twice, and so does ours.
+pub(super) fn update_any(new: &Value, old: &Value, errors: &mut ErrorList) {
+    let (Some(new), Some(old)) = (typed(new, errors), typed(old, errors)) else { return };
+    errors.extend(meta::check_update(&PATH, &new, &old));
+}
+
+fn finalizers(object: &Value, errors: &mut ErrorList) {
+    let finalizers: Vec<_> = api::object::finalizers(object).map(str::to_owned).collect();
+    errors.extend(meta::check_kube_finalizers(&PATH.child("finalizers"), &finalizers));
+}
+
+pub(super) fn labels(labels: &At<'_, '_>, errors: &mut ErrorList) {
+    let entries = labels.entries().map(|(key, value)| (key, value.text()));
+    errors.extend(api::name::labels(labels.path(), entries));
+}
+
+pub(super) fn annotations(annotations: &At<'_, '_>, errors: &mut ErrorList) {
+    let entries = annotations.entries().map(|(key, value)| (key, value.text()));
+    errors.extend(api::name::annotations(annotations.path(), entries));
+}

@@ -1,0 +1,113 @@
+//! Nodes, and the RuntimeClasses that containers run with on them.
+
+use api::field::{Error, ErrorList, Path};
+use api::name::{self, Format};
+
+use super::at::At;
+use super::{internal, metadata, pod, resource_names};
+
+pub(super) fn body(node: &At<'_, '_>, errors: &mut ErrorList) {
+    taints(node, errors);
+    resources(node, errors);
+    let spec = node.field("spec");
+    let ranges = spec.field("podCIDRs");
+    for range in ranges.items() {
+        errors.extend(name::legacy_cidr(range.path(), range.text()));
+    }
+    let families: Vec<_> = ranges.items().map(|range| range.text().contains(':')).collect();
+    if families.len() > 2 || matches!(families.as_slice(), [first, second] if first == second) {
+        ranges.invalid(errors, "may specify no more than one CIDR for each IP family");
+    }
+}
+
+/// Kubernetes: the path says `metadata`.
+fn taints(node: &At<'_, '_>, errors: &mut ErrorList) {
+    let spec = node.field("spec");
+    let path = Path::new("metadata");
+    let taints = At::new(spec.field("taints").value(), path.child("taints"));
+    for (index, taint) in taints.items().enumerate() {
+        let (key, value, effect) = (taint.field("key"), taint.field("value"), taint.field("effect"));
+        errors.extend(name::label_key(key.path(), key.text()));
+        let problems = Format::LabelValue.problems(value.text());
+        if !problems.is_empty() {
+            value.invalid_text(errors, problems.join(";"));
+        }
+        pod::taint_effect(&effect, errors);
+        let is_repeated = taints
+            .items()
+            .take(index)
+            .any(|other| other.text_of("key") == key.text() && other.text_of("effect") == effect.text());
+        if is_repeated {
+            let mut repeated = Error::duplicate(taint.path(), internal::shown_core("Taint", &taint));
+            repeated.detail = "taints must be unique by key and effect pair".to_owned();
+            errors.push(repeated);
+        }
+    }
+}
+
+/// Kubernetes: a resource is a field of the path, not a key.
+fn resources(node: &At<'_, '_>, errors: &mut ErrorList) {
+    let status = node.field("status");
+    for list in ["capacity", "allocatable"] {
+        let list = status.field(list);
+        for (resource, amount) in list.entries() {
+            let path = list.path().child(resource);
+            if let Some(amount) = amount.quantity() {
+                errors.extend(resource_names::check_amount(&path, resource, &amount));
+            }
+        }
+    }
+}
+
+pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    resources(new, errors);
+    let status = new.field("status");
+    let addresses = status.field("addresses");
+    for (index, address) in addresses.items().enumerate() {
+        if addresses.list()[..index].contains(address.value()) {
+            errors.push(Error::duplicate(address.path(), internal::shown_core("NodeAddress", &address)));
+        }
+    }
+    let (spec, old_spec) = (new.field("spec"), old.field("spec"));
+    let (ranges, old_ranges) = (spec.field("podCIDRs"), old_spec.field("podCIDRs"));
+    if !old_ranges.is_empty() {
+        let problem = "node updates may not change podCIDR except from \"\" to valid";
+        if ranges.list().len() != old_ranges.list().len() {
+            ranges.forbidden(errors, problem);
+        } else {
+            for _ in ranges.list().iter().zip(old_ranges.list()).filter(|(new, old)| new != old) {
+                ranges.forbidden(errors, problem);
+            }
+        }
+    }
+    let provider = old_spec.text_of("providerID");
+    if !provider.is_empty() && provider != spec.text_of("providerID") {
+        let problem = "node updates may not change providerID except from \"\" to valid";
+        spec.field("providerID").forbidden(errors, problem);
+    }
+    taints(new, errors);
+    if spec.text_of("externalID") != old_spec.text_of("externalID") {
+        spec.field("externalID").forbidden(errors, "may not be updated");
+    }
+}
+
+pub(super) fn runtime_class(class: &At<'_, '_>, errors: &mut ErrorList) {
+    class.field("handler").required_format(errors, Format::Dns1123Label);
+    let overhead = class.field("overhead");
+    let fixed = overhead.field("podFixed");
+    pod::overhead(&At::new(fixed.value(), *overhead.path()), errors);
+    let scheduling = class.field("scheduling");
+    metadata::labels(&scheduling.field("nodeSelector"), errors);
+    let tolerations = scheduling.field("tolerations");
+    pod::tolerations(&tolerations, errors);
+    for (index, toleration) in tolerations.items().enumerate() {
+        if tolerations.list()[..index].contains(toleration.value()) {
+            let shown = internal::shown_core("Toleration", &toleration);
+            errors.push(Error::duplicate(toleration.path(), shown));
+        }
+    }
+}
+
+pub(super) fn runtime_class_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    new.field("handler").immutable(errors, &old.field("handler"));
+}

@@ -1,0 +1,123 @@
+//! PersistentVolumes, alone or inside an attachment.
+
+use api::field::{Error, ErrorList, Path};
+use api::name::Format;
+use serde_json::Value;
+
+use super::at::At;
+use super::persistent_volume_claim::{VOLUME_MODES, access_modes};
+use super::{pod, volume_source};
+
+pub(super) fn body(volume: &At<'_, '_>, errors: &mut ErrorList) {
+    let spec = volume.field("spec");
+    modes(&spec, errors);
+    capacity(&spec.field("capacity"), errors);
+    let policy = spec.field("persistentVolumeReclaimPolicy");
+    if !policy.text().is_empty() {
+        policy.one_of(errors, &["Delete", "Recycle", "Retain"]);
+    }
+    let affinity = spec.field("nodeAffinity");
+    if affinity.is_set() {
+        match affinity.field("required") {
+            missing if !missing.is_set() => {
+                missing.required(errors, "must specify required node constraints")
+            }
+            required => pod::node_selector(&required, errors),
+        }
+    }
+    volume_source::check(&spec, volume_source::OF_PERSISTENT_VOLUME, errors);
+    if spec.has("local") && !affinity.is_set() {
+        affinity.required(errors, "Local volume requires node affinity");
+    }
+    let host = spec.field("hostPath");
+    let is_root = host.is_set() && host.text_of("path").split('/').all(|part| part.is_empty() || part == ".");
+    if is_root && policy.text() == "Recycle" {
+        policy.forbidden(errors, "may not be 'recycle' for a hostPath mount of '/'");
+    }
+    if !spec.text_of("storageClassName").is_empty() {
+        spec.field("storageClassName").is_format(errors, Format::Dns1123Subdomain);
+    }
+    spec.field("volumeMode").optional_one_of(errors, VOLUME_MODES);
+    let attributes = spec.field("volumeAttributesClassName");
+    if attributes.is_set() {
+        if attributes.text().is_empty() {
+            attributes.required(errors, "an empty string is disallowed");
+        } else {
+            attributes.is_format(errors, Format::Dns1123Subdomain);
+        }
+        if !spec.has("csi") {
+            spec.field("csi").required(errors, "has to be specified when using volumeAttributesClassName");
+        }
+    }
+}
+
+fn modes(spec: &At<'_, '_>, errors: &mut ErrorList) {
+    let modes = spec.field("accessModes");
+    if modes.is_empty() {
+        modes.required(errors, "");
+    }
+    access_modes(&modes, errors);
+}
+
+fn capacity(capacity: &At<'_, '_>, errors: &mut ErrorList) {
+    if capacity.is_empty() {
+        capacity.required(errors, "");
+    }
+    if !capacity.has("storage") || capacity.entries().count() > 1 {
+        errors.push(Error::not_supported(capacity.path(), capacity.value(), ["storage"]));
+    }
+    for (_, amount) in capacity.entries() {
+        let Some(quantity) = amount.quantity() else { continue };
+        if let Some(value) = quantity.value().filter(|value| *value < 0) {
+            amount.invalid_as(errors, value, "must be a valid resource quantity");
+        }
+        if quantity.is_zero() || quantity.is_negative() {
+            amount.invalid_text(errors, "must be greater than zero");
+        }
+    }
+}
+
+/// The spec that an attachment brings along instead of a volume's name.
+pub(super) fn inline(spec: &At<'_, '_>, errors: &mut ErrorList) {
+    for field in ["claimRef", "capacity", "nodeAffinity", "storageClassName"] {
+        if !spec.field(field).is_empty() {
+            spec.field(field).forbidden(errors, "may not be specified in the context of inline volumes");
+        }
+    }
+    if !spec.has("csi") {
+        spec.field("csi").required(errors, "has to be specified in the context of inline volumes");
+    }
+    modes(spec, errors);
+    let policy = spec.field("persistentVolumeReclaimPolicy");
+    if !matches!(policy.text(), "" | "Retain") {
+        policy.forbidden(errors, "may only be Retain in the context of inline volumes");
+    }
+    volume_source::check(spec, volume_source::OF_PERSISTENT_VOLUME, errors);
+}
+
+/// After what a new volume must fulfil: the source and the mode stay.
+pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    let (spec, old_spec) = (new.field("spec"), old.field("spec"));
+    let source = |spec: &At<'_, '_>| {
+        let fields = volume_source::OF_PERSISTENT_VOLUME.iter();
+        fields.map(|source| spec.field(source.field).value().clone()).collect::<Vec<_>>()
+    };
+    let (mut now, before) = (source(&spec), source(&old_spec));
+    let secret = "controllerExpandSecretRef";
+    if old_spec.has("csi") && !old_spec.field("csi").has(secret) {
+        for csi in now.iter_mut().filter_map(Value::as_object_mut) {
+            csi.remove(secret);
+        }
+    }
+    if now != before {
+        // Kubernetes: a diff in Go's own form follows, which no client reads.
+        let problem = "spec.persistentvolumesource is immutable after creation\n";
+        spec.field("persistentvolumesource").forbidden(errors, problem);
+    }
+    let mode = spec.field("volumeMode");
+    At::new(mode.value(), Path::new("volumeMode")).immutable(errors, &old_spec.field("volumeMode"));
+    let attributes = spec.field("volumeAttributesClassName");
+    if old_spec.has("volumeAttributesClassName") && !attributes.is_set() {
+        attributes.forbidden(errors, "update from non-nil value to nil is forbidden");
+    }
+}

@@ -1,0 +1,178 @@
+//! PersistentVolumeClaims, alone or as templates of other objects.
+
+use api::field::{Error, ErrorList, Path};
+use api::name::Format;
+use serde_json::Value;
+
+use super::at::{At, IMMUTABLE};
+use super::{metadata, resource_names, selector};
+
+pub(super) const ACCESS_MODES: &[&str] =
+    &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+pub(super) const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
+const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+
+pub(super) fn body(claim: &At<'_, '_>, errors: &mut ErrorList) {
+    spec(&claim.field("spec"), errors);
+}
+
+/// The claim that a pod's volume brings along.
+pub(super) fn ephemeral_volume(source: &At<'_, '_>, errors: &mut ErrorList) {
+    let template = source.field("volumeClaimTemplate");
+    if !template.is_set() {
+        template.required(errors, "");
+        return;
+    }
+    let meta = template.field("metadata");
+    metadata::annotations(&meta.field("annotations"), errors);
+    metadata::labels(&meta.field("labels"), errors);
+    for (key, _) in meta.entries().filter(|(key, _)| !matches!(*key, "annotations" | "labels")) {
+        errors.push(Error::forbidden(&meta.path().child(key), "cannot be set"));
+    }
+    spec(&template.field("spec"), errors);
+}
+
+pub(super) fn spec(spec: &At<'_, '_>, errors: &mut ErrorList) {
+    let modes = spec.field("accessModes");
+    if modes.is_empty() {
+        modes.required(errors, "at least 1 access mode is required");
+    }
+    selector::check(&spec.field("selector"), errors);
+    access_modes(&modes, errors);
+    let resources = spec.field("resources");
+    let storage = resources.field("requests");
+    let storage = storage.field("storage");
+    let path = resources.path().key("storage");
+    match storage.quantity() {
+        None => errors.push(Error::required(&path, "")),
+        Some(size) if size.is_zero() || size.is_negative() => {
+            errors.push(Error::invalid(&path, size.to_string(), "must be greater than zero"));
+        }
+        Some(size) => errors.extend(resource_names::check_amount(&path, "storage", &size)),
+    }
+    if !spec.text_of("storageClassName").is_empty() {
+        spec.field("storageClassName").is_format(errors, Format::Dns1123Subdomain);
+    }
+    spec.field("volumeMode").optional_one_of(errors, VOLUME_MODES);
+    for source in ["dataSource", "dataSourceRef"] {
+        data_source(&spec.field(source), errors);
+    }
+    if !spec.text_of("volumeAttributesClassName").is_empty() {
+        spec.field("volumeAttributesClassName").is_format(errors, Format::Dns1123Subdomain);
+    }
+}
+
+/// Kubernetes: the errors name the list.
+pub(super) fn access_modes(modes: &At<'_, '_>, errors: &mut ErrorList) {
+    for mode in modes.items().filter(|mode| !ACCESS_MODES.contains(&mode.text())) {
+        errors.push(Error::not_supported(modes.path(), mode.text(), ACCESS_MODES));
+    }
+    let is_once = |mode: At<'_, '_>| mode.text() == "ReadWriteOncePod";
+    let is_other =
+        |mode: At<'_, '_>| mode.text() != "ReadWriteOncePod" && ACCESS_MODES.contains(&mode.text());
+    if modes.items().any(is_once) && modes.items().any(is_other) {
+        modes.forbidden(errors, "may not use ReadWriteOncePod with other access modes");
+    }
+}
+
+fn data_source(source: &At<'_, '_>, errors: &mut ErrorList) {
+    if !source.is_set() {
+        return;
+    }
+    for field in ["name", "kind"] {
+        if source.text_of(field).is_empty() {
+            source.field(field).required(errors, "");
+        }
+    }
+    let (group, kind) = (source.field("apiGroup"), source.text_of("kind"));
+    if group.text().is_empty() && kind != "PersistentVolumeClaim" {
+        let problem = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+        source.invalid_as(errors, kind, problem);
+    }
+    if !group.text().is_empty() {
+        group.is_format(errors, Format::Dns1123Subdomain);
+    }
+    if !source.text_of("namespace").is_empty() {
+        source.field("namespace").is_format(errors, Format::Dns1123Label);
+    }
+}
+
+/// After what a new claim must fulfil: bound claims may grow, and little else may change.
+pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    let (class, old_class) =
+        (api::object::annotation(new.value(), BETA_CLASS), api::object::annotation(old.value(), BETA_CLASS));
+    if class != old_class {
+        let path = Path::new("metadata");
+        let path = path.child("annotations");
+        errors.push(Error::invalid(&path.child(BETA_CLASS), class.unwrap_or_default(), IMMUTABLE));
+    }
+    let (spec, old_spec) = (new.field("spec"), old.field("spec"));
+    let is_bound = new.field("status").text_of("phase") == "Bound";
+    let (now, before) = munged(spec.value(), old_spec.value(), is_bound);
+    if now != before {
+        // Kubernetes: a diff in Go's own form follows, which no client reads.
+        let problem = "spec is immutable after creation except resources.requests and \
+            volumeAttributesClassName for bound claims\n";
+        spec.forbidden(errors, problem);
+    }
+    let size = |spec: &Value| {
+        let text = spec.pointer("/resources/requests/storage").and_then(Value::as_str);
+        text.unwrap_or("0").parse::<api::quantity::Quantity>().ok()
+    };
+    let capacity = old.value().pointer("/status/capacity/storage").and_then(Value::as_str);
+    let capacity = capacity.unwrap_or("0").parse().ok();
+    if size(spec.value()) < size(old_spec.value()) && size(spec.value()) <= capacity {
+        let path = Path::new("spec.resources.requests.storage");
+        errors.push(Error::forbidden(&path, "field can not be less than status.capacity"));
+    }
+    let mode = spec.field("volumeMode");
+    At::new(mode.value(), Path::new("volumeMode")).immutable(errors, &old_spec.field("volumeMode"));
+    let attributes = spec.field("volumeAttributesClassName");
+    let current = old.field("status");
+    if current.has("currentVolumeAttributesClassName")
+        && attributes.value() != old_spec.field("volumeAttributesClassName").value()
+    {
+        let what = if !attributes.is_set() { "nil" } else { "empty string" };
+        if attributes.text().is_empty() {
+            let problem = format!(
+                "update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+            );
+            attributes.forbidden(errors, problem);
+        }
+    }
+}
+
+/// Both specs without what may differ.
+fn munged(new: &Value, old: &Value, is_bound: bool) -> (Value, Value) {
+    let (mut new, mut old) = (new.clone(), old.clone());
+    if let (Some(new), Some(old)) = (new.as_object_mut(), old.as_object_mut()) {
+        let was_unset = |old: &serde_json::Map<String, Value>, field: &str| !old.contains_key(field);
+        for field in ["volumeName", "storageClassName"] {
+            if was_unset(old, field) {
+                new.remove(field);
+            }
+        }
+        if is_bound {
+            for spec in [new, old] {
+                spec.remove("volumeAttributesClassName");
+                if let Some(requests) = spec.get_mut("resources").and_then(|it| it.get_mut("requests")) {
+                    requests.as_object_mut().map(|requests| requests.remove("storage"));
+                }
+            }
+        }
+    }
+    (new, old)
+}
+
+pub(super) fn status(new: &At<'_, '_>, _: &At<'_, '_>, errors: &mut ErrorList) {
+    if new.field("spec").field("accessModes").is_empty() {
+        errors.push(Error::required(&Path::new("Spec.accessModes"), ""));
+    }
+    let status = new.field("status");
+    let capacity = status.field("capacity");
+    for (_, amount) in capacity.entries() {
+        if let Some(value) = amount.quantity().and_then(|it| it.value()).filter(|value| *value < 0) {
+            amount.invalid_as(errors, value, "must be a valid resource quantity");
+        }
+    }
+}

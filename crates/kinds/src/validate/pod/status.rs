@@ -1,0 +1,113 @@
+//! What a kubelet may write into a pod's status.
+
+use api::field::ErrorList;
+use api::name::{self, Format};
+
+use super::super::at::{At, IMMUTABLE};
+use super::change::changed_annotations;
+
+pub(in super::super) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    changed_annotations(new, old, errors);
+    let (status, old_status) = (new.field("status"), old.field("status"));
+    conditions(&status.field("conditions"), errors);
+    let (spec, old_spec) = (new.field("spec"), old.field("spec"));
+    if spec.text_of("nodeName") != old_spec.text_of("nodeName") {
+        status.field("nodeName").forbidden(errors, "may not be changed directly");
+    }
+    let (node, old_node) = (status.field("nominatedNodeName"), old_status.text_of("nominatedNodeName"));
+    if !node.text().is_empty() && node.text() != old_node {
+        node.is_format(errors, Format::Dns1123Subdomain);
+        if !old_spec.text_of("nodeName").is_empty() {
+            node.forbidden(errors, "may not be set on pods that are already bound to a node");
+        }
+    }
+    let observed = status.field("observedGeneration");
+    if observed.int() < 0 {
+        observed.invalid_int(errors, "must be a non-negative integer");
+    }
+    if status.text_of("qosClass") != old_status.text_of("qosClass") {
+        status.field("qosClass").invalid_text(errors, IMMUTABLE);
+    }
+    for field in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
+        transitions(&status.field(field), &old_status.field(field), &old_spec, field, errors);
+    }
+    addresses(&status, "podIPs", errors);
+    let first = status.value().pointer("/hostIPs/0/ip").and_then(|ip| ip.as_str());
+    if let Some(first) = first.filter(|first| *first != status.text_of("hostIP")) {
+        let ips = status.field("hostIPs");
+        ips.index(0).field("ip").invalid_as(errors, first, "must be equal to `hostIP`");
+    }
+    addresses(&status, "hostIPs", errors);
+}
+
+fn conditions(conditions: &At<'_, '_>, errors: &mut ErrorList) {
+    for condition in conditions.items() {
+        let observed = condition.field("observedGeneration");
+        if observed.int() < 0 {
+            observed.invalid_int(errors, "must be a non-negative integer");
+        }
+        let sort = condition.text_of("type");
+        if !matches!(sort, "PodScheduled" | "Ready" | "Initialized") {
+            errors.extend(Format::QualifiedName.check(&condition.path().child("Type"), sort));
+        }
+    }
+}
+
+/// What has ended runs again only where its restart policy says so.
+fn transitions(
+    now: &At<'_, '_>,
+    before: &At<'_, '_>,
+    spec: &At<'_, '_>,
+    field: &str,
+    errors: &mut ErrorList,
+) {
+    let has_ended = |status: &At<'_, '_>| status.field("state").has("terminated");
+    for (index, old) in before.items().enumerate().filter(|(_, old)| has_ended(old)) {
+        let name = old.text_of("name");
+        let restarted = now.items().any(|new| new.text_of("name") == name && !has_ended(&new));
+        let code =
+            old.value().pointer("/state/terminated/exitCode").and_then(|code| code.as_i64()).unwrap_or(0);
+        let list = if field == "initContainerStatuses" { "initContainers" } else { "containers" };
+        if restarted && (field == "ephemeralContainerStatuses" || !may_restart(spec, list, name, code)) {
+            let path = now.path().index(index);
+            let problem = "may not be transitioned to non-terminated state";
+            errors.push(api::field::Error::forbidden(&path.child("state"), problem));
+        }
+    }
+}
+
+fn may_restart(spec: &At<'_, '_>, list: &str, name: &str, code: i64) -> bool {
+    let containers = spec.field(list);
+    let own = containers.items().find(|it| it.text_of("name") == name);
+    let own = own.as_ref();
+    let rules = own.map(|it| it.field("restartPolicyRules").list()).unwrap_or_default();
+    let applies = |rule: &serde_json::Value| {
+        let values = rule.pointer("/exitCodes/values").and_then(|values| values.as_array());
+        let listed = values.is_some_and(|values| values.iter().any(|value| value.as_i64() == Some(code)));
+        match rule.pointer("/exitCodes/operator").and_then(|operator| operator.as_str()) {
+            Some("In") => listed,
+            Some("NotIn") => !listed,
+            _ => false,
+        }
+    };
+    if rules.iter().any(applies) {
+        return true;
+    }
+    let own = own.map(|it| it.text_of("restartPolicy")).filter(|policy| !policy.is_empty());
+    match own.unwrap_or_else(|| spec.text_of("restartPolicy")) {
+        "Always" => true,
+        "OnFailure" => code != 0,
+        _ => list == "initContainers" && spec.text_of("restartPolicy") == "Always",
+    }
+}
+
+fn addresses(status: &At<'_, '_>, field: &str, errors: &mut ErrorList) {
+    let list = status.field(field);
+    for item in list.items() {
+        errors.extend(name::legacy_ip(item.path(), item.text_of("ip")));
+    }
+    let families = list.items().map(|item| item.text_of("ip").contains(':')).collect::<Vec<_>>();
+    if families.len() > 2 || (families.len() == 2 && families[0] == families[1]) {
+        list.invalid(errors, "may specify no more than one IP for each IP family");
+    }
+}

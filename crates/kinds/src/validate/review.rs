@@ -1,0 +1,74 @@
+//! Requests about access and tokens, which are answered and forgotten.
+
+use api::field::ErrorList;
+
+use super::at::At;
+use super::internal;
+
+pub(super) fn subject_review(review: &At<'_, '_>, errors: &mut ErrorList) {
+    access(review, true, errors);
+    empty_metadata(review, &[], errors);
+}
+
+pub(super) fn self_review(review: &At<'_, '_>, errors: &mut ErrorList) {
+    access(review, false, errors);
+    empty_metadata(review, &[], errors);
+}
+
+pub(super) fn local_review(review: &At<'_, '_>, errors: &mut ErrorList) {
+    access(review, true, errors);
+    empty_metadata(review, &["namespace"], errors);
+    let spec = review.field("spec");
+    let (resource, path) = (spec.field("resourceAttributes"), spec.field("nonResourceAttributes"));
+    let namespace = resource.field("namespace");
+    if resource.is_set() && namespace.text() != api::object::namespace(review.value()) {
+        namespace.invalid_text(errors, "must match metadata.namespace");
+    }
+    if path.is_set() {
+        path.invalid_as(errors, shown_path(&path), "disallowed on this kind of request");
+    }
+}
+
+fn shown_path(at: &At<'_, '_>) -> api::field::BadValue {
+    internal::shown("io.k8s.api.authorization.v1.NonResourceAttributes", at.value())
+}
+
+fn access(review: &At<'_, '_>, has_subject: bool, errors: &mut ErrorList) {
+    let spec = review.field("spec");
+    let (resource, path) = (spec.field("resourceAttributes"), spec.field("nonResourceAttributes"));
+    match (resource.is_set(), path.is_set()) {
+        (true, true) => {
+            let problem = "cannot be specified in combination with resourceAttributes";
+            path.invalid_as(errors, shown_path(&path), problem);
+        }
+        (false, false) => {
+            let problem = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            resource.invalid(errors, problem);
+        }
+        _ => {}
+    }
+    if has_subject && spec.text_of("user").is_empty() && spec.field("groups").is_empty() {
+        spec.field("user").invalid_text(errors, "at least one of user or group must be specified");
+    }
+}
+
+fn empty_metadata(review: &At<'_, '_>, allowed: &[&str], errors: &mut ErrorList) {
+    let metadata = review.field("metadata");
+    let is_surplus = |field: &str| field != "managedFields" && !allowed.contains(&field);
+    if metadata.entries().any(|(field, _)| is_surplus(field)) {
+        let except = if allowed.is_empty() { "" } else { " except for namespace" };
+        metadata.invalid(errors, format!("must be empty{except}"));
+    }
+}
+
+/// A token for a service account.
+pub(super) fn token_request(request: &At<'_, '_>, errors: &mut ErrorList) {
+    let spec = request.field("spec");
+    let expiration = spec.field("expirationSeconds");
+    if expiration.int() < 10 * 60 {
+        expiration.invalid_int(errors, "may not specify a duration less than 10 minutes");
+    }
+    if expiration.int() > 1 << 32 {
+        expiration.invalid_int(errors, "may not specify a duration larger than 2^32 seconds");
+    }
+}

@@ -1,0 +1,152 @@
+//! What the real server answered to invalid objects, and what its code says where nothing was recorded.
+
+use serde_json::{Value, json};
+
+use super::{create, subresource_update, update};
+
+/// Every refusal of a new object in the recordings that a kind's rules explain. `causes` has `reason` and `message`
+/// unless only the field was recorded.
+const RECORDED: &str = include_str!("recorded.json");
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap_or_default()
+}
+
+/// An object as it is when validation sees it: named, placed, defaulted and prepared.
+fn prepared(group: &str, version: &str, kind: &str, object: &Value) -> Value {
+    let mut object = object.clone();
+    let (id, _) = crate::types().kind(group, version, kind).unwrap();
+    schema::encode::normalize(crate::types(), id, &mut object);
+    crate::defaults::default(group, version, kind, &mut object);
+    let is_it = |it: &&crate::resources::Resource| it.group == group && it.kind == kind;
+    let resource = crate::resources().iter().find(is_it);
+    if resource.is_some_and(|it| it.scope == crate::resources::Scope::Namespaced) {
+        api::object::set_namespace(&mut object, "ns");
+    }
+    if kind == "Job" {
+        let labels = json!({
+            "controller-uid": "u", "job-name": api::object::name(&object),
+            "batch.kubernetes.io/controller-uid": "u", "batch.kubernetes.io/job-name": api::object::name(&object),
+        });
+        object["metadata"]["uid"] = json!("u");
+        object["spec"]["template"]["metadata"] = json!({"labels": labels});
+        object["spec"]["selector"] = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}});
+    }
+    object
+}
+
+#[test]
+fn new_objects_are_refused_as_recorded() {
+    let cases: Vec<Value> = serde_json::from_str(RECORDED).unwrap();
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let (group, version, kind) = (text(case, "group"), text(case, "version"), text(case, "kind"));
+        let object = prepared(group, version, kind, &case["object"]);
+        let errors = create(group, version, kind, &object);
+        let mut found: Vec<_> = errors
+            .iter()
+            .map(|error| (error.field.clone(), error.error_type.reason().to_owned(), error.body()))
+            .collect();
+        found.sort();
+        let mut expected: Vec<_> = case["causes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|cause| {
+                let of = |field| text(cause, field).to_owned();
+                (of("field"), of("reason"), of("message"))
+            })
+            .collect();
+        expected.sort();
+        if let [(field, reason, _)] = expected.as_slice()
+            && reason.is_empty()
+        {
+            found.retain(|(it, _, _)| it == field);
+            found.truncate(1);
+            expected = vec![(field.clone(), String::new(), String::new())];
+            found.iter_mut().for_each(|it| *it = (it.0.clone(), String::new(), String::new()));
+        }
+        if found != expected {
+            wrong.push(format!("{}\n  found    {found:?}\n  expected {expected:?}", text(case, "say")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Objects that the real server holds, in its own words.
+const ACCEPTED: &str = include_str!("accepted.json");
+
+#[test]
+fn what_the_real_server_holds_is_valid() {
+    let recorded: Vec<Value> = serde_json::from_str(ACCEPTED).unwrap();
+    let bootstrap = crate::bootstrap().map(|(_, object)| serde_json::from_str(object).unwrap());
+    let mut wrong = Vec::new();
+    for mut object in recorded.into_iter().chain(bootstrap) {
+        let kind = api::object::group_version_kind(&object).unwrap();
+        let (id, _) = crate::types().kind(&kind.group, &kind.version, &kind.kind).unwrap();
+        schema::encode::normalize(crate::types(), id, &mut object);
+        crate::defaults::default(&kind.group, &kind.version, &kind.kind, &mut object);
+        api::object::set_resource_version(&mut object, "5");
+        let errors = [
+            create(&kind.group, &kind.version, &kind.kind, &object),
+            update(&kind.group, &kind.version, &kind.kind, &object, &object),
+            subresource_update(&kind.group, &kind.version, &kind.kind, "status", &object, &object),
+        ];
+        for errors in errors.iter().filter(|errors| !errors.is_empty()) {
+            wrong.push(format!("{kind} {}: {errors}", api::object::name(&object)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A merge patch, without its deletions of what is not there.
+fn patched(object: &Value, patch: &Value) -> Value {
+    let Some(fields) = patch.as_object() else { return patch.clone() };
+    let mut object = if object.is_object() { object.clone() } else { json!({}) };
+    for (field, value) in fields {
+        if value.is_null() {
+            object.as_object_mut().unwrap().remove(field);
+        } else {
+            object[field.as_str()] = patched(&object[field.as_str()], value);
+        }
+    }
+    object
+}
+
+/// Objects, and what Kubernetes' code says of them.
+const OBJECTS: &str = include_str!("objects.json");
+
+#[test]
+fn new_objects_are_refused_as_in_kubernetes() {
+    let cases: Vec<Value> = serde_json::from_str(OBJECTS).unwrap();
+    let wrong: Vec<_> = cases
+        .iter()
+        .filter_map(|case| {
+            let (group, kind) = (text(case, "group"), text(case, "kind"));
+            let object = prepared(group, "v1", kind, &case["object"]);
+            let found = create(group, "v1", kind, &object).to_string();
+            let expected = text(case, "expected");
+            (found != expected).then(|| format!("{kind}\n  found    {found}\n  expected {expected}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Objects, patches for them, and what Kubernetes' code says of the outcome.
+const CHANGES: &str = include_str!("changes.json");
+
+#[test]
+fn changes_are_refused_as_in_kubernetes() {
+    for case in serde_json::from_str::<Vec<Value>>(CHANGES).unwrap() {
+        let (group, kind) = (text(&case, "group"), text(&case, "kind"));
+        let mut old = prepared(group, "v1", kind, &case["old"]);
+        api::object::set_resource_version(&mut old, "5");
+        let mut new = patched(&old, &case["patch"]);
+        crate::defaults::default(group, "v1", kind, &mut new);
+        let errors = match text(&case, "subresource") {
+            "" => update(group, "v1", kind, &new, &old),
+            subresource => subresource_update(group, "v1", kind, subresource, &new, &old),
+        };
+        assert_eq!(errors.to_string(), text(&case, "expected"), "{case}");
+    }
+}

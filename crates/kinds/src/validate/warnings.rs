@@ -1,0 +1,171 @@
+//! What a client should hear about an object that is accepted: what is deprecated, ignored or surely not meant.
+
+use api::go;
+use api::name::{Format, cidr_warnings, ip_warning};
+use serde_json::Value;
+
+use super::at::At;
+use super::service::is_headless;
+
+mod pod;
+
+/// A kind that should no longer be used, whatever the object.
+pub(super) fn deprecation(group: &str, version: &str, kind: &str) -> Option<&'static str> {
+    match (group, version, kind) {
+        ("", "v1", "Endpoints") => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+        }
+        ("", "v1", "ComponentStatus") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        _ => None,
+    }
+}
+
+pub(super) fn of(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> Vec<String> {
+    let object = At::root(new);
+    let mut warnings = Vec::new();
+    match (group, kind) {
+        ("", "Pod") => pod::check(&object, &mut warnings),
+        ("", "Service") => service(&object, &mut warnings),
+        ("", "ReplicationController") => named_template(&object, old, &mut warnings),
+        ("apps", "Deployment" | "ReplicaSet") => named_template(&object, old, &mut warnings),
+        ("apps", "DaemonSet") => pod::check(&template(&object), &mut warnings),
+        ("apps", "StatefulSet") => stateful_set(&object, &mut warnings),
+        ("batch", "Job") => job(&object, old, &mut warnings),
+        ("batch", "CronJob") => cron_job(&object, old, &mut warnings),
+        ("", "PersistentVolumeClaim") => claim(&object, &mut warnings),
+        ("networking.k8s.io", "Ingress") => ingress(&object, old, &mut warnings),
+        _ => {}
+    }
+    warnings
+}
+
+fn template<'v>(object: &At<'v, '_>) -> At<'v, 'static> {
+    let template = object.value().pointer("/spec/template").unwrap_or(&Value::Null);
+    At::new(template, api::field::Path::new("spec.template"))
+}
+
+fn is_new_generation(new: &At<'_, '_>, old: Option<&Value>) -> bool {
+    old.is_none_or(|old| api::object::generation(new.value()) != api::object::generation(old))
+}
+
+fn name_problems(object: &At<'_, '_>, used_in: &str, warnings: &mut Vec<String>) {
+    let problems = Format::Dns1123Label.problems(api::object::name(object.value()));
+    if !problems.is_empty() {
+        warnings.push(format!(
+            "metadata.name: this is used in {used_in}, which can result in surprising behavior; a DNS label is \
+             recommended: [{}]",
+            problems.join(" ")
+        ));
+    }
+}
+
+fn named_template(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>) {
+    if old.is_none() {
+        name_problems(object, "Pod names and hostnames", warnings);
+    }
+    if is_new_generation(object, old) {
+        pod::check(&template(object), warnings);
+    }
+}
+
+fn stateful_set(object: &At<'_, '_>, warnings: &mut Vec<String>) {
+    pod::check(&template(object), warnings);
+    let spec = object.field("spec");
+    if spec.int_of("revisionHistoryLimit") < 0 {
+        let warning = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 \
+            is recommended";
+        warnings.push(warning.to_owned());
+    }
+}
+
+fn job(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>) {
+    if old.is_none() {
+        name_problems(object, "Pod names and hostnames", warnings);
+    }
+    pod::check(&template(object), warnings);
+}
+
+fn cron_job(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>) {
+    if old.is_none() {
+        name_problems(object, "Pod names and hostnames", warnings);
+    }
+    let spec = object.field("spec");
+    let jobs = spec.field("jobTemplate");
+    let jobs = jobs.field("spec");
+    pod::check(&jobs.field("template"), warnings);
+    if spec.text_of("schedule").contains("TZ") {
+        let lead = "cannot use TZ or CRON_TZ in schedule, use timeZone instead";
+        warnings.push(format!("{}: {lead}", spec.field("schedule").path()));
+    }
+}
+
+fn claim(object: &At<'_, '_>, warnings: &mut Vec<String>) {
+    let spec = object.field("spec");
+    let storage = spec.value().pointer("/resources/requests/storage").and_then(Value::as_str);
+    if let Some(size) = storage.and_then(|size| size.parse::<api::quantity::Quantity>().ok())
+        && !size.is_integer()
+    {
+        warnings.push(format!(
+            "spec.resources.requests[storage]: fractional byte value {} is invalid, must be an integer",
+            go::quote(&size.to_string())
+        ));
+    }
+}
+
+fn ingress(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>) {
+    const CLASS: &str = "kubernetes.io/ingress.class";
+    if old.is_none() && api::object::annotation(object.value(), CLASS).is_some() {
+        let warning = format!(
+            "annotation {} is deprecated, please use 'spec.ingressClassName' instead",
+            go::quote(CLASS)
+        );
+        warnings.push(warning);
+    }
+}
+
+fn service(object: &At<'_, '_>, warnings: &mut Vec<String>) {
+    const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+    let spec = object.field("spec");
+    let headless = spec.text_of("type") == "ClusterIP" && is_headless(&spec);
+    let is_external = spec.text_of("type") == "ExternalName";
+    if api::object::annotation(object.value(), HINTS).is_some() {
+        let warning = format!(
+            "annotation {HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead"
+        );
+        warnings.push(warning);
+    }
+    let (cluster, external) = (spec.field("clusterIPs"), spec.field("externalIPs"));
+    if !matches!(spec.text_of("clusterIP"), "" | "None") {
+        warnings.extend(cluster.items().filter_map(|ip| ip_warning(ip.path(), ip.text())));
+    }
+    let mut say = |is_so: bool, warning: &str| {
+        if is_so {
+            warnings.push(warning.to_owned());
+        }
+    };
+    let has_balancer = !spec.text_of("loadBalancerIP").is_empty();
+    say(headless && has_balancer, "spec.loadBalancerIP is ignored for headless services");
+    say(headless && !external.is_empty(), "spec.externalIPs is ignored for headless services");
+    let is_sticky = spec.text_of("sessionAffinity") != "None";
+    say(headless && is_sticky, "spec.SessionAffinity is ignored for headless services");
+    warnings.extend(external.items().filter_map(|ip| ip_warning(ip.path(), ip.text())));
+    if !external.is_empty() && !headless && !is_external {
+        let warning = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
+        warnings.push(warning.to_owned());
+    }
+    let balancer = spec.field("loadBalancerIP");
+    warnings.extend(ip_warning(balancer.path(), balancer.text()));
+    let ranges = spec.field("loadBalancerSourceRanges");
+    warnings.extend(ranges.items().flat_map(|range| cidr_warnings(range.path(), range.text())));
+    let mut say = |is_so: bool, warning: &str| {
+        if is_so {
+            warnings.push(warning.to_owned());
+        }
+    };
+    let has_name = !spec.text_of("externalName").is_empty();
+    let ignored = "spec.externalIPs is ignored when spec.type is \"ExternalName\"";
+    say(is_external && !external.is_empty(), ignored);
+    say(!is_external && has_name, "spec.externalName is ignored when spec.type is not \"ExternalName\"");
+    let close = "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"";
+    say(spec.text_of("trafficDistribution") == "PreferClose", close);
+}

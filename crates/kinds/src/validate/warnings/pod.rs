@@ -1,0 +1,214 @@
+//! Warnings about a pod, or about the template of pods.
+
+use api::go;
+use api::name::ip_warning;
+
+use super::super::at::At;
+
+const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+/// Volumes whose drivers are gone.
+const VOLUMES: [(&str, &str, &str); 9] = [
+    ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+    ("quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
+];
+const ANNOTATIONS: [(&str, &str); 3] = [
+    (
+        "scheduler.alpha.kubernetes.io/critical-pod",
+        "non-functional in v1.16+; use the \"priorityClassName\" field instead",
+    ),
+    ("security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
+    (
+        "security.alpha.kubernetes.io/unsafe-sysctls",
+        "non-functional in v1.11+; use the \"sysctls\" field instead",
+    ),
+];
+const LABELS: [(&str, &str, &str); 5] = [
+    ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
+    ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
+    ("failure-domain.beta.kubernetes.io/region", "v1.17", "topology.kubernetes.io/region"),
+    ("failure-domain.beta.kubernetes.io/zone", "v1.17", "topology.kubernetes.io/zone"),
+    ("beta.kubernetes.io/instance-type", "v1.17", "node.kubernetes.io/instance-type"),
+];
+
+/// Of what has `metadata` and `spec`.
+pub(super) fn check(pod: &At<'_, '_>, warnings: &mut Vec<String>) {
+    let (spec, metadata) = (pod.field("spec"), pod.field("metadata"));
+    placement(&spec, warnings);
+    let annotations = metadata.field("annotations");
+    for (key, problem) in ANNOTATIONS.iter().filter(|(key, _)| annotations.has(key)) {
+        warnings.push(format!("{}: {problem}", annotations.path().key(key)));
+    }
+    let volumes = spec.field("volumes");
+    for volume in volumes.items() {
+        for (_, shown, problem) in VOLUMES.iter().filter(|(field, _, _)| volume.has(field)) {
+            warnings.push(format!("{}: {problem}", volume.field(shown).path()));
+        }
+    }
+    repeated(&spec.field("hostAliases"), "ip", warnings);
+    let secrets = spec.field("imagePullSecrets");
+    repeated(&secrets, "name", warnings);
+    for secret in secrets.items().filter(|secret| secret.text_of("name").is_empty()) {
+        warnings.push(format!("{}: invalid empty name \"\"", secret.field("name").path()));
+    }
+    fractions(&spec.field("overhead"), warnings);
+    for list in LISTS {
+        let list = spec.field(list);
+        for container in list.items() {
+            let resources = container.field("resources");
+            fractions(&resources.field("limits"), warnings);
+            fractions(&resources.field("requests"), warnings);
+            hidden_variables(&container.field("env"), warnings);
+        }
+    }
+    ports(&spec, warnings);
+    let grace = spec.field("terminationGracePeriodSeconds");
+    if grace.int() < 0 {
+        let problem = "must be >= 0; negative values are invalid and will be treated as 1";
+        warnings.push(format!("{}: {problem}", grace.path()));
+    }
+    selectors(&spec, warnings);
+    let config = spec.field("dnsConfig");
+    let servers = config.field("nameservers");
+    warnings.extend(servers.items().filter_map(|ip| ip_warning(ip.path(), ip.text())));
+    let aliases = spec.field("hostAliases");
+    for alias in aliases.items() {
+        let ip = alias.field("ip");
+        warnings.extend(ip_warning(ip.path(), ip.text()));
+    }
+}
+
+fn deprecated_label(key: &str) -> Option<String> {
+    let (_, since, instead) = LABELS.iter().find(|(label, _, _)| *label == key)?;
+    Some(format!("deprecated since {since}; use {} instead", go::quote(instead)))
+}
+
+fn placement(spec: &At<'_, '_>, warnings: &mut Vec<String>) {
+    let wanted = spec.field("nodeSelector");
+    for (key, value) in wanted.entries() {
+        warnings.extend(deprecated_label(key).map(|problem| format!("{}: {problem}", value.path())));
+    }
+    let constraints = spec.field("topologySpreadConstraints");
+    for constraint in constraints.items() {
+        let key = constraint.field("topologyKey");
+        if let Some(problem) = deprecated_label(key.text()) {
+            warnings.push(format!("{}: {} is {problem}", key.path(), key.text()));
+        }
+        null_selector(&constraint, warnings);
+    }
+}
+
+fn null_selector(term: &At<'_, '_>, warnings: &mut Vec<String>) {
+    let selector = term.field("labelSelector");
+    if !selector.is_set() {
+        warnings.push(format!("{}: a null labelSelector results in matching no pod", selector.path()));
+    }
+}
+
+fn selectors(spec: &At<'_, '_>, warnings: &mut Vec<String>) {
+    let affinity = spec.field("affinity");
+    for sort in ["podAffinity", "podAntiAffinity"] {
+        let sort = affinity.field(sort);
+        let required = sort.field("requiredDuringSchedulingIgnoredDuringExecution");
+        for term in required.items() {
+            null_selector(&term, warnings);
+        }
+        let preferred = sort.field("preferredDuringSchedulingIgnoredDuringExecution");
+        for term in preferred.items() {
+            null_selector(&term.field("podAffinityTerm"), warnings);
+        }
+    }
+}
+
+fn repeated(list: &At<'_, '_>, field: &str, warnings: &mut Vec<String>) {
+    let mut taken = Vec::new();
+    for item in list.items() {
+        let value = item.text_of(field);
+        if taken.contains(&value) {
+            warnings.push(format!("{}: duplicate {field} {}", item.field(field).path(), go::quote(value)));
+        }
+        taken.push(value);
+    }
+}
+
+fn fractions(amounts: &At<'_, '_>, warnings: &mut Vec<String>) {
+    for (_, amount) in
+        amounts.entries().filter(|(resource, _)| matches!(*resource, "memory" | "ephemeral-storage"))
+    {
+        if amount.quantity().is_some_and(|quantity| !quantity.is_integer()) {
+            let shown = go::quote(amount.text());
+            warnings.push(format!(
+                "{}: fractional byte value {shown} is invalid, must be an integer",
+                amount.path()
+            ));
+        }
+    }
+}
+
+/// A later variable may build on an earlier one of its name, but not replace it.
+fn hidden_variables(variables: &At<'_, '_>, warnings: &mut Vec<String>) {
+    let mut taken = Vec::new();
+    for variable in variables.items() {
+        let (name, value) = (variable.text_of("name"), variable.text_of("value"));
+        let reference = format!("$({name})");
+        let builds_on = !variable.has("valueFrom") && value != reference && value.contains(&reference);
+        if taken.contains(&name) && !builds_on {
+            let shown = go::quote(name);
+            warnings.push(format!(
+                "{}: hides previous definition of {shown}, which may be dropped when using apply",
+                variable.path()
+            ));
+        }
+        taken.push(name);
+    }
+}
+
+fn ports(spec: &At<'_, '_>, warnings: &mut Vec<String>) {
+    let mut all: Vec<(String, i64, String, String, i64, String)> = Vec::new();
+    let mut names = Vec::new();
+    for list in LISTS {
+        let list = spec.field(list);
+        for container in list.items() {
+            let ports = container.field("ports");
+            for port in ports.items() {
+                let place = port.path().to_string();
+                let own = (
+                    place.clone(),
+                    port.int_of("containerPort"),
+                    port.text_of("protocol").to_owned(),
+                    port.text_of("hostIP").to_owned(),
+                    port.int_of("hostPort"),
+                    port.text_of("name").to_owned(),
+                );
+                for other in all.iter().filter(|other| (other.1, &other.2) == (own.1, &own.2)) {
+                    let is_half_bound = own.3.is_empty() != other.3.is_empty();
+                    let how = if (&own.3, own.4) == (&other.3, other.4) {
+                        "duplicate"
+                    } else if own.4 == 0 || other.4 == 0 {
+                        "overlapping"
+                    } else if own.4 == other.4 && is_half_bound {
+                        "dangerously ambiguous"
+                    } else {
+                        continue;
+                    };
+                    warnings.push(format!("{place}: {how} port definition with {}", other.0));
+                }
+                if let Some(other) = all.iter().find(|other| !own.5.is_empty() && other.5 == own.5) {
+                    let (name, other) = (go::quote(&own.5), &other.0);
+                    names.push(format!(
+                        "{place}: duplicate port name {name} with {other}, services and probes that select ports by \
+                         name will use {other}"
+                    ));
+                }
+                all.push(own);
+            }
+        }
+    }
+    warnings.extend(names);
+}

@@ -1,0 +1,394 @@
+//! JSON text in, its tokens out, with the syntax errors that Go's `encoding/json` words.
+//!
+//! Kubernetes: clients see these texts, so what is refused, at which byte, and how it is said are Go's.
+
+use std::borrow::Cow;
+
+use api::go;
+
+use super::DecodeError;
+
+/// Go's limit on nesting, for text that is only passed over.
+pub(super) const MAX_NESTING: usize = 10_000;
+
+/// The text is not JSON: what Go says about it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SyntaxError(pub(super) String);
+
+/// What the next value is, by its first byte, which is not consumed yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    Object,
+    Array,
+    String,
+    Number,
+    True,
+    False,
+    Null,
+}
+
+impl Token {
+    /// How Go calls such a value in an error.
+    pub(super) fn described(self) -> &'static str {
+        match self {
+            Token::Object => "object",
+            Token::Array => "array",
+            Token::String => "string",
+            Token::Number => "number",
+            Token::True | Token::False => "bool",
+            Token::Null => "null",
+        }
+    }
+}
+
+/// A place in a JSON text.
+#[derive(Clone, Debug)]
+pub(super) struct Scanner<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+/// What goes on after one value of an object or array.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Object,
+    Array,
+}
+
+impl From<SyntaxError> for DecodeError {
+    fn from(SyntaxError(text): SyntaxError) -> Self {
+        DecodeError::Malformed(text)
+    }
+}
+
+type Result<T> = std::result::Result<T, SyntaxError>;
+
+impl<'b> Scanner<'b> {
+    pub(super) fn new(bytes: &'b [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// The byte position: for [`Scanner::since`] and for coming back to a key.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The text from a position up to here.
+    pub(super) fn since(&self, start: usize) -> &'b [u8] {
+        &self.bytes[start..self.at]
+    }
+
+    /// The key that starts at a position, spaces before it included.
+    pub(super) fn key_at(&self, position: usize) -> Cow<'b, str> {
+        let there = Self { at: position, ..self.clone() }.key();
+        there.expect("it was read from there before")
+    }
+
+    /// The first byte of the next value says what it is.
+    pub(super) fn token(&mut self) -> Result<Token> {
+        self.skip_space();
+        match self.peek() {
+            Some(b'{') => Ok(Token::Object),
+            Some(b'[') => Ok(Token::Array),
+            Some(b'"') => Ok(Token::String),
+            Some(b'-' | b'0'..=b'9') => Ok(Token::Number),
+            Some(b't') => Ok(Token::True),
+            Some(b'f') => Ok(Token::False),
+            Some(b'n') => Ok(Token::Null),
+            _ => Err(self.error("looking for beginning of value")),
+        }
+    }
+
+    /// Consumes `{` or `[` and says whether a first element follows; otherwise the end is consumed too.
+    pub(super) fn open(&mut self, token: Token) -> Result<bool> {
+        self.at += 1;
+        self.skip_space();
+        let end = if token == Token::Object { b'}' } else { b']' };
+        if self.peek() == Some(end) {
+            self.at += 1;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// A key and its colon.
+    pub(super) fn key(&mut self) -> Result<Cow<'b, str>> {
+        self.skip_space();
+        if self.peek() != Some(b'"') {
+            return Err(self.error("looking for beginning of object key string"));
+        }
+        let key = self.string()?;
+        self.skip_space();
+        if self.peek() != Some(b':') {
+            return Err(self.error("after object key"));
+        }
+        self.at += 1;
+        Ok(key)
+    }
+
+    /// After a member: whether another follows; otherwise `}` is consumed.
+    pub(super) fn next_member(&mut self) -> Result<bool> {
+        self.next(b'}', "after object key:value pair")
+    }
+
+    /// After an item: whether another follows; otherwise `]` is consumed.
+    pub(super) fn next_item(&mut self) -> Result<bool> {
+        self.next(b']', "after array element")
+    }
+
+    /// Nothing but space follows.
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.skip_space();
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.error("after top-level value")),
+        }
+    }
+
+    /// A string without its quotes and escapes. What is no UTF-8 becomes U+FFFD, byte by byte.
+    pub(super) fn string(&mut self) -> Result<Cow<'b, str>> {
+        self.at += 1;
+        let start = self.at;
+        let mut escaped = false;
+        loop {
+            match self.bytes[self.at..].iter().position(|byte| STOPS[usize::from(*byte)]) {
+                None => {
+                    self.at = self.bytes.len();
+                    return Err(self.error("in string literal"));
+                }
+                Some(plain) => self.at += plain,
+            }
+            match self.bytes[self.at] {
+                b'"' => break,
+                b'\\' => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                _ => return Err(self.error("in string literal")),
+            }
+        }
+        let raw = &self.bytes[start..self.at];
+        self.at += 1;
+        match std::str::from_utf8(raw) {
+            Ok(text) if !escaped => Ok(Cow::Borrowed(text)),
+            _ => Ok(Cow::Owned(unquote(raw))),
+        }
+    }
+
+    /// A number, as it is written.
+    pub(super) fn number(&mut self) -> Result<&'b str> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        match self.peek() {
+            Some(b'0') => self.at += 1,
+            _ => self.digits("in numeric literal")?,
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits("after decimal point in numeric literal")?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits("in exponent of numeric literal")?;
+        }
+        Ok(std::str::from_utf8(self.since(start)).expect("digits and signs are ASCII"))
+    }
+
+    /// `true`, `false` or `null`.
+    pub(super) fn literal(&mut self, word: &'static str) -> Result<()> {
+        for (nth, expected) in word.bytes().enumerate() {
+            if self.peek() != Some(expected) {
+                let expected = char::from(word.as_bytes()[nth]);
+                return Err(self.error_inside(&format!("in literal {word} (expecting '{expected}')")));
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// Passes over one value, however deep, without recursion. `depth` is how deep the place already is.
+    pub(super) fn skip(&mut self, depth: usize) -> Result<()> {
+        let mut open = Vec::new();
+        loop {
+            let mut follows = false;
+            match self.token()? {
+                token @ (Token::Object | Token::Array) => {
+                    self.nest(depth + open.len(), MAX_NESTING)?;
+                    follows = self.open(token)?;
+                    if follows {
+                        open.push(if token == Token::Object { Inside::Object } else { Inside::Array });
+                    }
+                }
+                Token::String => drop(self.string()?),
+                Token::Number => drop(self.number()?),
+                Token::True => self.literal("true")?,
+                Token::False => self.literal("false")?,
+                Token::Null => self.literal("null")?,
+            }
+            if !follows && !self.close(&mut open)? {
+                return Ok(());
+            }
+            if open.last() == Some(&Inside::Object) {
+                self.key()?;
+            }
+        }
+    }
+
+    /// After a value: closes what ends with it, and says whether another value follows.
+    fn close(&mut self, open: &mut Vec<Inside>) -> Result<bool> {
+        while let Some(inside) = open.last() {
+            let more = match inside {
+                Inside::Object => self.next_member()?,
+                Inside::Array => self.next_item()?,
+            };
+            if more {
+                return Ok(true);
+            }
+            open.pop();
+        }
+        Ok(false)
+    }
+
+    /// Refuses the `{` or `[` at hand if it lies `limit` deep already.
+    pub(super) fn nest(&self, depth: usize, limit: usize) -> Result<()> {
+        if depth < limit { Ok(()) } else { Err(self.error("exceeded max depth")) }
+    }
+
+    fn next(&mut self, end: u8, context: &str) -> Result<bool> {
+        self.skip_space();
+        let more = match self.peek() {
+            Some(b',') => true,
+            Some(byte) if byte == end => false,
+            _ => return Err(self.error(context)),
+        };
+        self.at += 1;
+        Ok(more)
+    }
+
+    fn escape(&mut self) -> Result<()> {
+        self.at += 1;
+        match self.peek() {
+            Some(b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"') => self.at += 1,
+            Some(b'u') => {
+                self.at += 1;
+                for _ in 0..4 {
+                    if !self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
+                        return Err(self.error_inside("in \\u hexadecimal character escape"));
+                    }
+                    self.at += 1;
+                }
+            }
+            _ => return Err(self.error_inside("in string escape code")),
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self, context: &str) -> Result<()> {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        if self.at > start { Ok(()) } else { Err(self.error_inside(context)) }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+    }
+
+    /// Kubernetes: Go looks at a missing byte as at a space, and tells the end only where a space could stand.
+    #[cold]
+    fn error_inside(&self, context: &str) -> SyntaxError {
+        invalid(self.peek().unwrap_or(b' '), context)
+    }
+
+    #[cold]
+    fn error(&self, context: &str) -> SyntaxError {
+        match self.peek() {
+            Some(byte) => invalid(byte, context),
+            None => SyntaxError("unexpected end of JSON input".to_owned()),
+        }
+    }
+}
+
+fn invalid(byte: u8, context: &str) -> SyntaxError {
+    let shown = match byte {
+        b'\'' => "\\'".to_owned(),
+        b'"' => "\"".to_owned(),
+        // Kubernetes: Go takes the byte for a rune, so that above ASCII it shows Latin-1.
+        _ => go::quote(char::from(byte).encode_utf8(&mut [0; 4])).trim_matches('"').to_owned(),
+    };
+    SyntaxError(format!("invalid character '{shown}' {context}"))
+}
+
+/// The bytes at which a run of plain string text ends.
+static STOPS: [bool; 256] = {
+    let mut stops = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        stops[byte] = true;
+        byte += 1;
+    }
+    stops[b'"' as usize] = true;
+    stops[b'\\' as usize] = true;
+    stops
+};
+
+/// The text of a string whose escapes are known to be well-formed.
+fn unquote(raw: &[u8]) -> String {
+    let mut text = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+        push_lossy(&mut text, &rest[..at]);
+        let code = rest[at + 1];
+        rest = &rest[at + 2..];
+        match code {
+            b'b' => text.push('\u{8}'),
+            b'f' => text.push('\u{c}'),
+            b'n' => text.push('\n'),
+            b'r' => text.push('\r'),
+            b't' => text.push('\t'),
+            b'u' => text.push(unicode_escape(&mut rest)),
+            other => text.push(char::from(other)),
+        }
+    }
+    push_lossy(&mut text, rest);
+    text
+}
+
+/// The character of a `\u` escape, or of two that make a surrogate pair. Half a pair is U+FFFD.
+fn unicode_escape(rest: &mut &[u8]) -> char {
+    fn unit(bytes: &[u8]) -> Option<u32> {
+        u32::from_str_radix(std::str::from_utf8(bytes.get(..4)?).ok()?, 16).ok()
+    }
+    let first = unit(rest).unwrap_or_default();
+    *rest = rest.get(4..).unwrap_or_default();
+    if let Some(single) = char::from_u32(first) {
+        return single;
+    }
+    let second = rest.strip_prefix(b"\\u").and_then(unit);
+    match second {
+        Some(low @ 0xdc00..0xe000) if first < 0xdc00 => {
+            *rest = &rest[6..];
+            char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (low - 0xdc00)).unwrap_or('\u{fffd}')
+        }
+        _ => '\u{fffd}',
+    }
+}
+
+fn push_lossy(text: &mut String, bytes: &[u8]) {
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '\u{fffd}'));
+    }
+}

@@ -1,0 +1,70 @@
+//! The first look at a body: is it JSON, and what does it say it is?
+
+use super::DecodeError;
+use super::scanner::{Scanner, SyntaxError, Token};
+
+/// What a body says it is; empty where it does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TypeMeta {
+    pub api_version: String,
+    pub kind: String,
+}
+
+/// Kubernetes: what Go prints for the struct that the real server reads them into.
+const GO_STRUCT: &str =
+    r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+
+/// Reads `apiVersion` and `kind`, and checks that the whole body is JSON.
+///
+/// Kubernetes: this is done first, so that bad syntax is always told in these words; and with the decoder of
+/// Go's own library, so that here, and only here, the case of names does not count.
+pub fn type_meta(json: &[u8]) -> Result<TypeMeta, DecodeError> {
+    read(&mut Scanner::new(json)).unwrap_or_else(|SyntaxError(text)| Err(text)).map_err(|text| {
+        DecodeError::Malformed(format!("couldn't get version/kind; json parse error: {text}"))
+    })
+}
+
+fn read(scanner: &mut Scanner<'_>) -> Result<Result<TypeMeta, String>, SyntaxError> {
+    let mut found = Ok(TypeMeta::default());
+    match scanner.token()? {
+        Token::Object => {
+            let mut more = scanner.open(Token::Object)?;
+            while more {
+                let key = scanner.key()?;
+                member(scanner, &key, &mut found)?;
+                more = scanner.next_member()?;
+            }
+        }
+        Token::Null => scanner.literal("null")?,
+        token => {
+            let value = token.described();
+            found = Err(format!("json: cannot unmarshal {value} into Go value of type {GO_STRUCT}"));
+            scanner.skip(0)?;
+        }
+    }
+    scanner.end()?;
+    Ok(found)
+}
+
+fn member(
+    scanner: &mut Scanner<'_>,
+    key: &str,
+    found: &mut Result<TypeMeta, String>,
+) -> Result<(), SyntaxError> {
+    let name = ["kind", "apiVersion"].into_iter().find(|name| key.eq_ignore_ascii_case(name));
+    let (Some(name), token) = (name, scanner.token()?) else { return scanner.skip(1) };
+    match (token, found) {
+        (Token::String, Ok(meta)) => {
+            let text = scanner.string()?.into_owned();
+            *(if name == "kind" { &mut meta.kind } else { &mut meta.api_version }) = text;
+            Ok(())
+        }
+        (Token::String | Token::Null, _) | (_, Err(_)) => scanner.skip(1),
+        (token, found) => {
+            let value = token.described();
+            *found =
+                Err(format!("json: cannot unmarshal {value} into Go struct field .{name} of type string"));
+            scanner.skip(1)
+        }
+    }
+}

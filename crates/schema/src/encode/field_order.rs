@@ -1,0 +1,68 @@
+//! The order in which the real server writes the members of a `FieldsV1`: by path element, not by text.
+//!
+//! `.` comes first, then fields, then keys and values of lists by what they hold (port 80 before port 443), then
+//! positions.
+
+use serde_json::{Map, Value};
+
+use crate::field_set::Element;
+
+pub(super) fn sorted(members: &Map<String, Value>) -> Vec<(&String, &Value)> {
+    let mut sorted: Vec<_> = members.iter().collect();
+    // The map is sorted by text already, and most sets hold only fields: nothing to do for those.
+    if members.keys().any(|name| name != "." && !name.starts_with("f:")) {
+        sorted.sort_by_cached_key(|(name, _)| Place::of(name));
+    }
+    sorted
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Place<'a> {
+    Itself,
+    Of(Element),
+    /// What no set holds, but some client sent.
+    Strange(&'a str),
+}
+
+impl<'a> Place<'a> {
+    fn of(name: &'a str) -> Self {
+        match Element::from_text(name) {
+            _ if name == "." => Place::Itself,
+            Ok(Some(element)) => Place::Of(element),
+            _ => Place::Strange(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    #[test]
+    fn list_keys_are_ordered_by_what_they_hold() {
+        let set = json!({
+            "f:b": {}, ".": {}, "f:a": {}, "i:10": {}, "i:9": {},
+            r#"k:{"port":443,"protocol":"TCP"}"#: {},
+            r#"k:{"port":80,"protocol":"UDP"}"#: {},
+            r#"k:{"port":80,"protocol":"TCP"}"#: {},
+            r#"v:"b""#: {}, "v:3": {}, r#"v:"a""#: {},
+        });
+        let names: Vec<_> = super::sorted(set.as_object().unwrap()).into_iter().map(|it| it.0).collect();
+        assert_eq!(
+            names,
+            [
+                ".",
+                "f:a",
+                "f:b",
+                r#"k:{"port":80,"protocol":"TCP"}"#,
+                r#"k:{"port":80,"protocol":"UDP"}"#,
+                r#"k:{"port":443,"protocol":"TCP"}"#,
+                "v:3",
+                r#"v:"a""#,
+                r#"v:"b""#,
+                "i:9",
+                "i:10",
+            ]
+        );
+    }
+}

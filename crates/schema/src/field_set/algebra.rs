@@ -1,0 +1,107 @@
+//! Two sets in, one out. Each operation is one pass over both, in the order of their elements.
+
+use std::cmp::Ordering;
+
+use super::{Element, Entry, FieldSet};
+
+impl FieldSet {
+    /// What is in either.
+    #[must_use]
+    pub fn union(self, other: FieldSet) -> FieldSet {
+        if other.is_empty() {
+            return self;
+        }
+        let mut entries = Vec::with_capacity(self.entries.len().max(other.entries.len()));
+        let (mut left, mut right) =
+            (self.entries.into_iter().peekable(), other.entries.into_iter().peekable());
+        while let (Some(ours), Some(theirs)) = (left.peek(), right.peek()) {
+            match ours.element.cmp(&theirs.element) {
+                Ordering::Less => entries.extend(left.next()),
+                Ordering::Greater => entries.extend(right.next()),
+                Ordering::Equal => {
+                    entries.extend(left.next().zip(right.next()).map(|(ours, theirs)| Entry {
+                        element: ours.element,
+                        member: ours.member || theirs.member,
+                        below: ours.below.union(theirs.below),
+                    }))
+                }
+            }
+        }
+        entries.extend(left);
+        entries.extend(right);
+        FieldSet { entries }
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub fn intersection(mut self, other: &FieldSet) -> FieldSet {
+        let mut theirs = Cursor(&other.entries);
+        self.entries.retain_mut(|entry| {
+            let Some(their) = theirs.seek(&entry.element) else { return false };
+            entry.member &= their.member;
+            entry.below = std::mem::take(&mut entry.below).intersection(&their.below);
+            entry.holds_something()
+        });
+        self
+    }
+
+    /// What is in this set and not in the other. A field stays although one above or below it goes.
+    #[must_use]
+    pub fn difference(mut self, other: &FieldSet) -> FieldSet {
+        let mut theirs = Cursor(&other.entries);
+        self.entries.retain_mut(|entry| {
+            let Some(their) = theirs.seek(&entry.element) else { return true };
+            entry.member &= !their.member;
+            entry.below = std::mem::take(&mut entry.below).difference(&their.below);
+            entry.holds_something()
+        });
+        self
+    }
+
+    /// What is in this set and neither in the other nor below something in it.
+    #[must_use]
+    pub fn recursive_difference(mut self, other: &FieldSet) -> FieldSet {
+        let mut theirs = Cursor(&other.entries);
+        self.entries.retain_mut(|entry| {
+            let Some(their) = theirs.seek(&entry.element) else { return true };
+            if their.member {
+                return false;
+            }
+            entry.below = std::mem::take(&mut entry.below).recursive_difference(&their.below);
+            entry.holds_something()
+        });
+        self
+    }
+
+    /// The fields with none below them.
+    #[must_use]
+    pub fn leaves(mut self) -> FieldSet {
+        for entry in &mut self.entries {
+            entry.member &= entry.below.is_empty();
+            entry.below = std::mem::take(&mut entry.below).leaves();
+        }
+        self
+    }
+}
+
+impl Entry {
+    fn holds_something(&self) -> bool {
+        self.member || !self.below.is_empty()
+    }
+}
+
+/// Looks up elements that come in ascending order.
+struct Cursor<'a>(&'a [Entry]);
+
+impl<'a> Cursor<'a> {
+    fn seek(&mut self, element: &Element) -> Option<&'a Entry> {
+        while let Some((first, rest)) = self.0.split_first() {
+            match first.element.cmp(element) {
+                Ordering::Less => self.0 = rest,
+                Ordering::Equal => return Some(first),
+                Ordering::Greater => return None,
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,201 @@
+//! What apply sees in a place of an object: one value, a list whose items it tells apart, or a map.
+//!
+//! The table of types says more than that (a time, a quantity); here they are all scalars. Where it says
+//! nothing, as inside a [`Node::Json`], the value decides.
+
+use api::go;
+use serde_json::Value;
+
+use super::{Element, Key};
+use crate::types::{ListKind, Node, Type, Types, Unknown};
+
+/// A place of an object, before its value is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place<'t> {
+    Typed(&'t Node),
+    /// Objects are granular, lists are one value.
+    Deduced,
+    /// Everything is one value.
+    Opaque,
+}
+
+/// What stands in a place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape<'t> {
+    Scalar(Scalar),
+    List(ListShape<'t>),
+    Map(MapShape<'t>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scalar {
+    Numeric,
+    String,
+    Boolean,
+    Any,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListShape<'t> {
+    pub(crate) items: Place<'t>,
+    pub(crate) kind: &'t ListKind,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MapShape<'t> {
+    of: Option<&'t Type>,
+    /// What entries hold that are no field. `None` where there may be none.
+    rest: Option<Place<'t>>,
+    pub(crate) atomic: bool,
+}
+
+/// Which of its faces a place without a type shows. Two values with different faces are compared as both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    Typed,
+    Scalar,
+    List,
+    Map,
+    /// Null takes after the other side.
+    Open,
+}
+
+impl<'t> Place<'t> {
+    pub(crate) fn face(self, value: &Value) -> Face {
+        match (self, value) {
+            (Place::Typed(node), _) if !is_open(node) => Face::Typed,
+            (_, Value::Null) => Face::Open,
+            (_, Value::Array(_)) => Face::List,
+            (_, Value::Object(_)) => Face::Map,
+            _ => Face::Scalar,
+        }
+    }
+
+    /// The shape for a value; without one, or for null, a place without a type is a map.
+    pub(crate) fn shape(self, types: &'t Types, value: Option<&Value>) -> Shape<'t> {
+        let (inner, atomic) = match self {
+            Place::Typed(node) => match typed_shape(types, node) {
+                Some(shape) => return shape,
+                None if matches!(node, Node::Raw) => (Place::Opaque, true),
+                None => (Place::Deduced, false),
+            },
+            Place::Deduced => (Place::Deduced, false),
+            Place::Opaque => (Place::Opaque, true),
+        };
+        match value {
+            Some(Value::Array(_)) => Shape::List(ListShape { items: Place::Opaque, kind: &ListKind::Atomic }),
+            None | Some(Value::Null | Value::Object(_)) => {
+                Shape::Map(MapShape { of: None, rest: Some(inner), atomic })
+            }
+            Some(_) => Shape::Scalar(Scalar::Any),
+        }
+    }
+}
+
+fn is_open(node: &Node) -> bool {
+    matches!(node, Node::Raw | Node::Json | Node::Either(..))
+}
+
+fn typed_shape<'t>(types: &'t Types, node: &'t Node) -> Option<Shape<'t>> {
+    let object = |id, atomic| {
+        let of = types.get(id);
+        // Kubernetes: a schema that names no field allows every field.
+        let open = of.unknown == Unknown::Keep || of.fields().is_empty();
+        Shape::Map(MapShape { of: Some(of), rest: open.then_some(Place::Deduced), atomic })
+    };
+    Some(match node {
+        Node::Raw | Node::Json | Node::Either(..) => return None,
+        Node::String | Node::Bytes => Shape::Scalar(Scalar::String),
+        Node::Bool => Shape::Scalar(Scalar::Boolean),
+        Node::Int32 | Node::Int64 | Node::Double => Shape::Scalar(Scalar::Numeric),
+        Node::Time | Node::MicroTime | Node::Quantity | Node::IntOrString => Shape::Scalar(Scalar::Any),
+        Node::FieldsV1 => Shape::Map(MapShape { of: None, rest: Some(Place::Deduced), atomic: false }),
+        Node::Object(id) => object(*id, false),
+        Node::AtomicObject(id) => object(*id, true),
+        Node::List(list) => Shape::List(ListShape { items: Place::Typed(&list.items), kind: &list.kind }),
+        Node::Map(map) => {
+            Shape::Map(MapShape { of: None, rest: Some(Place::Typed(&map.values)), atomic: map.atomic })
+        }
+    })
+}
+
+impl<'t> MapShape<'t> {
+    /// The place of a field by its name, declared or not. `None` where the schema forbids it.
+    pub(crate) fn place(&self, name: &str) -> Option<Place<'t>> {
+        self.of.and_then(|of| of.field(name)).map(|field| Place::Typed(&field.node)).or(self.rest)
+    }
+
+    /// Whether the schema names the field.
+    pub(crate) fn declares(&self, name: &str) -> bool {
+        self.of.is_some_and(|of| of.position(name).is_some())
+    }
+
+    /// Whether nothing at all is said about what is inside.
+    pub(crate) fn is_untold(&self) -> bool {
+        self.of.is_none_or(|of| of.fields().is_empty()) && matches!(self.rest, Some(Place::Deduced))
+    }
+
+    /// The place below an element of a set, which need not fit the schema any more.
+    pub(crate) fn place_at(&self, element: &Element) -> Option<Place<'t>> {
+        match element {
+            Element::Field(name) => self.place(name),
+            _ => self.rest,
+        }
+    }
+}
+
+impl ListShape<'_> {
+    pub(crate) fn is_atomic(&self) -> bool {
+        *self.kind == ListKind::Atomic
+    }
+
+    /// What tells this item apart from the others of the list.
+    pub(crate) fn element(&self, types: &Types, item: &Value) -> Result<Element, String> {
+        match self.kind {
+            ListKind::Atomic => Err("invalid indexing of non-associative list".into()),
+            ListKind::Set => match item {
+                Value::Object(_) => {
+                    Err("associative list without keys has an element that's a map type".into())
+                }
+                Value::Array(_) => Err("not supported: associative list with lists as elements".into()),
+                Value::Null => {
+                    Err("associative list without keys has an element that's an explicit null".into())
+                }
+                scalar => Ok(Element::Value(scalar.clone())),
+            },
+            ListKind::Map(keys) => match item {
+                Value::Null => Err("associative list with keys may not have a null element".into()),
+                Value::Object(members) => self.key(types, keys, members).map(Element::Key),
+                _ => Err("associative list with keys may not have non-map elements".into()),
+            },
+        }
+    }
+
+    /// The keys that the item has or that its type has a default for.
+    fn key(
+        &self,
+        types: &Types,
+        keys: &[crate::types::Name],
+        item: &serde_json::Map<String, Value>,
+    ) -> Result<Key, String> {
+        let of = match self.items {
+            Place::Typed(node) => node.object().map(|id| types.get(id)),
+            _ => None,
+        };
+        let default = |name: &str| of?.field(name)?.default.as_deref().filter(|value| !value.is_null());
+        let part = |name: &crate::types::Name| {
+            let value = item.get(&**name).or_else(|| default(name))?;
+            Some((Box::from(&**name), value.clone()))
+        };
+        let parts: Vec<_> = keys.iter().filter_map(part).collect();
+        if parts.is_empty() && !keys.is_empty() {
+            let names: Vec<_> = keys.iter().map(|name| go::quote(name)).collect();
+            return Err(format!(
+                "associative list with keys has an element that omits all key fields [{}] \
+                 (and doesn't have default values for any key fields)",
+                names.join(" ")
+            ));
+        }
+        Ok(Key::new(parts))
+    }
+}

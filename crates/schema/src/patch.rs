@@ -1,0 +1,66 @@
+//! Patches: an object and a patch in, the patched object out.
+//!
+//! | room | content type | what it is |
+//! |---|---|---|
+//! | [`json`] | `json-patch+json` | a list of operations (RFC 6902) |
+//! | [`merge`] | `merge-patch+json` | an object laid over another (RFC 7386) |
+//! | [`strategic`] | `strategic-merge-patch+json` | the same, but the types say which lists are merged |
+//!
+//! Server-side apply is in [`managed_fields`](crate::managed_fields). Texts of errors are those of the real
+//! server, because clients and webhooks show them.
+
+use serde_json::Value;
+
+pub mod json;
+pub mod merge;
+pub(crate) mod print;
+pub mod strategic;
+
+#[cfg(test)]
+pub(crate) mod samples;
+
+/// How deep objects and patches nest at most. Real objects nest some tens of levels. The walks over them
+/// recurse, and this deep they take half of a thread's usual 2 MiB even where nothing is optimised.
+pub const MAX_DEPTH: usize = 200;
+
+/// Why a patch does not patch. What a caller does about it differs by variant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatchError {
+    /// The patch itself is wrong, whatever the object: a bad request.
+    #[error("{0}")]
+    Malformed(String),
+    /// The patch does not fit this object. Kubernetes: clients get a 422 without this text.
+    #[error("{0}")]
+    Unfit(String),
+    #[error("The allowed maximum operations in a JSON patch is {limit}, got {got}")]
+    TooManyOperations { limit: usize, got: usize },
+    /// Kubernetes: for these the real server has no better answer than a 500 with this text.
+    #[error("{0}")]
+    Unexpected(String),
+}
+
+impl PatchError {
+    pub(crate) fn too_deep() -> Self {
+        PatchError::Malformed("exceeded max depth".into())
+    }
+}
+
+/// Whether a value nests deeper than [`MAX_DEPTH`]. Walks without recursion, so that what comes after may.
+pub(crate) fn is_too_deep(value: &Value) -> bool {
+    depth(value) > MAX_DEPTH
+}
+
+/// How many containers lie in one another: 0 for a scalar.
+pub(crate) fn depth(value: &Value) -> usize {
+    let mut deepest = 0;
+    let mut open = vec![(value, 1)];
+    while let Some((value, depth)) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(members) => open.extend(members.values().map(|member| (member, depth + 1))),
+            _ => continue,
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}

@@ -1,0 +1,338 @@
+//! JSON patches (RFC 6902), with the leniencies of the real server.
+//!
+//! It takes `replace` of a missing member for `add`, a missing `value` for null, a missing member in `test`
+//! and `copy` for null, and counts negative indexes from the end.
+
+use serde_json::Value;
+
+use super::{MAX_DEPTH, PatchError, depth, is_too_deep, print};
+
+mod pointer;
+
+/// Kubernetes: a list of operations is no longer than this.
+pub const MAX_OPERATIONS: usize = 10_000;
+
+/// Kubernetes: the `copy` operations of one patch add no more bytes than this.
+pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
+
+/// How often one patch may have what it moves measured, see [`Nesting`]: enough for any patch that a person
+/// writes, and no more than a few passes over the largest object.
+const MAX_MEASUREMENTS: usize = 64;
+
+/// A list of operations, of which each may still turn out wrong when its turn comes.
+#[derive(Clone, Debug)]
+pub struct JsonPatch {
+    operations: Vec<Operation>,
+}
+
+#[derive(Clone, Debug)]
+struct Operation {
+    kind: String,
+    path: Place,
+    from: Place,
+    value: Value,
+}
+
+/// The text of a `path` or `from`, or why there is none.
+#[derive(Clone, Debug)]
+enum Place {
+    At(String),
+    Missing,
+    NoText(&'static str),
+}
+
+/// How the patch is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Field validation is `Warn` or `Strict`: operations must have members of the right type.
+    Checked,
+    /// Field validation is `Ignore`, or the patch comes from a webhook.
+    Lenient,
+}
+
+impl JsonPatch {
+    pub fn decode(patch: &Value, reading: Reading) -> Result<JsonPatch, PatchError> {
+        if is_too_deep(patch) {
+            return Err(PatchError::too_deep());
+        }
+        if reading == Reading::Checked {
+            check(patch)
+                .map_err(|problem| PatchError::Malformed(format!("error decoding patch: {problem}")))?;
+        }
+        let operations = match patch {
+            Value::Array(operations) => operations.as_slice(),
+            Value::Null => &[],
+            other => return Err(PatchError::Malformed(mistyped(other, "jsonpatch.Patch"))),
+        };
+        let operations: Vec<_> = operations.iter().map(Operation::decode).collect::<Result<_, _>>()?;
+        match operations.len() {
+            0..=MAX_OPERATIONS => Ok(JsonPatch { operations }),
+            got => Err(PatchError::TooManyOperations { limit: MAX_OPERATIONS, got }),
+        }
+    }
+
+    /// The members that no operation has, as strict field validation reports them.
+    #[must_use]
+    pub fn unknown_members(patch: &Value) -> Vec<String> {
+        const KNOWN: [&str; 4] = ["op", "path", "from", "value"];
+        let operations = patch.as_array().map(Vec::as_slice).unwrap_or_default();
+        let members =
+            operations.iter().enumerate().filter_map(|(at, operation)| Some((at, operation.as_object()?)));
+        let members = members.flat_map(|(at, members)| members.keys().map(move |name| (at, name)));
+        let unknown = members.filter(|(_, name)| !KNOWN.contains(&name.as_str()));
+        unknown
+            .map(|(at, name)| {
+                format!("json patch unknown field {}", api::go::quote(&format!("[{at}].{name}")))
+            })
+            .collect()
+    }
+
+    /// Carries out the operations in order. The first that fails fails the patch.
+    pub fn apply(&self, document: Value) -> Result<Value, PatchError> {
+        let mut work = Work { nesting: Nesting::of(&document), document, copied: 0 };
+        for operation in &self.operations {
+            work.carry_out(operation).map_err(PatchError::Unfit)?;
+        }
+        Ok(work.document)
+    }
+}
+
+impl Operation {
+    fn decode(operation: &Value) -> Result<Operation, PatchError> {
+        let member = |name: &str| match operation {
+            Value::Object(members) => members.get(name).cloned().unwrap_or_default(),
+            _ => Value::Null,
+        };
+        match operation {
+            Value::Object(_) | Value::Null => Ok(Operation {
+                kind: member("op").as_str().unwrap_or("unknown").into(),
+                path: Place::decode(member("path")),
+                from: Place::decode(member("from")),
+                value: member("value"),
+            }),
+            other => Err(PatchError::Malformed(mistyped(other, "jsonpatch.Operation"))),
+        }
+    }
+
+    fn path(&self) -> Result<&str, String> {
+        self.path.text("operation missing path field")
+    }
+
+    fn from(&self) -> Result<&str, String> {
+        self.from.text("operation, missing from field")
+    }
+}
+
+impl Place {
+    fn decode(value: Value) -> Place {
+        match value {
+            Value::String(text) => Place::At(text),
+            Value::Null => Place::Missing,
+            other => Place::NoText(print::json_kind(&other)),
+        }
+    }
+
+    fn text(&self, missing: &str) -> Result<&str, String> {
+        match self {
+            Place::At(text) => Ok(text),
+            Place::Missing => Err(format!("{missing}: missing value")),
+            Place::NoText(kind) => Err(format!("json: cannot unmarshal {kind} into Go value of type string")),
+        }
+    }
+}
+
+/// The first member of the wrong type, in the words of the real server.
+fn check(patch: &Value) -> Result<(), String> {
+    let operations = match patch {
+        Value::Array(operations) => operations.as_slice(),
+        Value::Null => &[],
+        other => return Err(mistyped(other, "[]handlers.jsonPatchOp")),
+    };
+    for operation in operations {
+        match operation {
+            Value::Object(members) => {
+                let texts =
+                    ["op", "path", "from"].into_iter().filter_map(|name| Some((name, members.get(name)?)));
+                let mut wrong = texts.filter(|(_, value)| !value.is_string() && !value.is_null());
+                if let Some((name, value)) = wrong.next() {
+                    let kind = print::json_kind(value);
+                    return Err(format!(
+                        "json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{name} of type string"
+                    ));
+                }
+            }
+            Value::Null => {}
+            other => return Err(mistyped(other, "handlers.jsonPatchOp")),
+        }
+    }
+    Ok(())
+}
+
+fn mistyped(value: &Value, wanted: &str) -> String {
+    format!("json: cannot unmarshal {} into Go value of type {wanted}", print::json_kind(value))
+}
+
+/// A patch on its way.
+struct Work {
+    document: Value,
+    nesting: Nesting,
+    copied: usize,
+}
+
+impl Work {
+    fn carry_out(&mut self, operation: &Operation) -> Result<(), String> {
+        match operation.kind.as_str() {
+            "add" => self.add(operation),
+            "remove" => self.remove(operation),
+            "replace" => self.replace(operation),
+            "move" => self.relocate(operation),
+            "test" => self.test(operation),
+            "copy" => self.copy(operation),
+            other => Err(format!("Unexpected kind: {other}")),
+        }
+    }
+
+    fn add(&mut self, operation: &Operation) -> Result<(), String> {
+        let path = operation.path().map_err(|_| "add operation failed to decode path: missing value")?;
+        let missing =
+            || format!("add operation does not apply: doc is missing path: \"{path}\": missing value");
+        self.nesting.admit(segments(path) + depth(&operation.value))?;
+        let (mut container, key) = pointer::find(&mut self.document, path).ok_or_else(missing)?;
+        let added = container.add(&key, operation.value.clone());
+        added.map_err(|problem| format!("error in add for path: '{path}': {problem}"))
+    }
+
+    fn remove(&mut self, operation: &Operation) -> Result<(), String> {
+        let path = operation.path().map_err(|_| "remove operation failed to decode path: missing value")?;
+        let missing =
+            || format!("remove operation does not apply: doc is missing path: \"{path}\": missing value");
+        let (mut container, key) = pointer::find(&mut self.document, path).ok_or_else(missing)?;
+        let removed = container.remove(&key).map(drop);
+        removed.map_err(|problem| format!("error in remove for path: '{path}': {problem}"))
+    }
+
+    fn replace(&mut self, operation: &Operation) -> Result<(), String> {
+        let decoded = operation.path();
+        let path =
+            decoded.map_err(|problem| format!("replace operation failed to decode path: {problem}"))?;
+        self.nesting.admit(segments(path) + depth(&operation.value))?;
+        if path.is_empty() {
+            if !matches!(operation.value, Value::Object(_) | Value::Array(_)) {
+                return Err("replace operation value must be object or array: %!w(<nil>)".into());
+            }
+            self.document = operation.value.clone();
+            return Ok(());
+        }
+        let missing =
+            || format!("replace operation does not apply: doc is missing path: {path}: missing value");
+        let (mut container, key) = pointer::find(&mut self.document, path).ok_or_else(missing)?;
+        let replaced = container.replace(&key, operation.value.clone());
+        replaced.map_err(|_| {
+            format!("replace operation does not apply: doc is missing key: {path}: missing value")
+        })
+    }
+
+    fn relocate(&mut self, operation: &Operation) -> Result<(), String> {
+        let decoded = operation.from();
+        let from = decoded.map_err(|problem| format!("move operation failed to decode from: {problem}"))?;
+        let missing =
+            || format!("move operation does not apply: doc is missing from path: {from}: missing value");
+        let (mut container, key) = pointer::find(&mut self.document, from).ok_or_else(missing)?;
+        let value = container
+            .remove(&key)
+            .map_err(|problem| format!("error in move for path: '{key}': {problem}"))?;
+        let decoded = operation.path();
+        let path = decoded.map_err(|problem| format!("move operation failed to decode path: {problem}"))?;
+        self.nesting.admit_moved(&value, from, path)?;
+        let missing = || {
+            format!("move operation does not apply: doc is missing destination path: {path}: missing value")
+        };
+        let (mut container, key) = pointer::find(&mut self.document, path).ok_or_else(missing)?;
+        let added = container.add(&key, value);
+        added.map_err(|problem| format!("error in move for path: '{path}': {problem}"))
+    }
+
+    fn test(&mut self, operation: &Operation) -> Result<(), String> {
+        let decoded = operation.path();
+        let path = decoded.map_err(|problem| format!("test operation failed to decode path: {problem}"))?;
+        let same = if path.is_empty() {
+            self.document == operation.value
+        } else {
+            let missing = || format!("test operation does not apply: is missing path: {path}: missing value");
+            let (container, key) = pointer::find(&mut self.document, path).ok_or_else(missing)?;
+            let found = container.get(&key);
+            let found = found.map_err(|problem| format!("error in test for path: '{path}': {problem}"))?;
+            *found.unwrap_or(&Value::Null) == operation.value
+        };
+        if same { Ok(()) } else { Err(format!("testing value {path} failed: test failed")) }
+    }
+
+    fn copy(&mut self, operation: &Operation) -> Result<(), String> {
+        let decoded = operation.from();
+        let from = decoded.map_err(|problem| format!("copy operation failed to decode from: {problem}"))?;
+        let missing =
+            || format!("copy operation does not apply: doc is missing from path: {from}: missing value");
+        let (container, key) = pointer::find(&mut self.document, from).ok_or_else(missing)?;
+        let found = container.get(&key);
+        let found = found.map_err(|problem| format!("error in copy for from: '{from}': {problem}"))?;
+        let value = found.cloned().unwrap_or_default();
+        let path = operation.path().map_err(|_| "copy operation failed to decode path: missing value")?;
+        self.nesting.admit(segments(path) + depth(&value))?;
+        let missing = || {
+            format!("copy operation does not apply: doc is missing destination path: {path}: missing value")
+        };
+        let (mut container, key) = pointer::find(&mut self.document, path).ok_or_else(missing)?;
+        if !value.is_null() {
+            self.copied += value.to_string().len();
+        }
+        if self.copied > MAX_COPIED_BYTES {
+            return Err(format!(
+                "Unable to complete the copy, the accumulated size increase of copy is {}, \
+                 exceeding the limit {MAX_COPIED_BYTES}",
+                self.copied
+            ));
+        }
+        container
+            .add(&key, value)
+            .map_err(|problem| format!("error while adding value during copy: {problem}"))
+    }
+}
+
+/// How many steps a path has.
+fn segments(path: &str) -> usize {
+    path.matches('/').count()
+}
+
+/// A bound on how deep the document nests. Moving and copying into itself doubles the depth each time, and
+/// what is too deep cannot even be dropped on a small stack. What is moved may be large, so it is measured
+/// only where the bound alone does not show that it fits.
+struct Nesting {
+    bound: usize,
+    measurements: usize,
+}
+
+impl Nesting {
+    fn of(document: &Value) -> Self {
+        Nesting { bound: depth(document), measurements: 0 }
+    }
+
+    fn admit(&mut self, reach: usize) -> Result<(), String> {
+        if reach > MAX_DEPTH {
+            return Err("exceeded max depth".into());
+        }
+        self.bound = self.bound.max(reach);
+        Ok(())
+    }
+
+    fn admit_moved(&mut self, value: &Value, from: &str, path: &str) -> Result<(), String> {
+        let bound = segments(path) + self.bound.saturating_sub(segments(from));
+        if bound <= MAX_DEPTH || self.measurements >= MAX_MEASUREMENTS {
+            return self.admit(bound);
+        }
+        self.measurements += 1;
+        self.admit(segments(path) + depth(value))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! Protobuf bytes in, an object out, and back: every built-in kind, by the numbers in its type.
+//!
+//! The message of an object travels in an [`Envelope`] that names its kind. Objects come out in the same form as
+//! from [`crate::decode`]; what is written is, byte for byte, what Kubernetes writes:
+//!
+//! ```
+//! use schema::proto;
+//! use schema::types::{Field, Node, Proto, Type, Types};
+//!
+//! let numbered = |name: &'static str, node, number| {
+//!     Field { proto: Some(Proto { number, via: [].into() }), ..Field::new(name, node) }
+//! };
+//! let mut types = Types::default();
+//! let fields = vec![numbered("name", Node::String, 1), numbered("size", Node::Int32, 2)];
+//! let disk = types.add(Type::new("example.v1.Disk", fields).of_kind("example.com", "v1", "Disk"));
+//!
+//! let message = proto::encode(&types, disk, &serde_json::json!({"name": "a"}));
+//! assert_eq!(message, [0x0a, 1, b'a', 0x10, 0]);
+//! assert_eq!(proto::decode(&types, disk, &message)?, serde_json::json!({"name": "a"}));
+//!
+//! let body = proto::Envelope::new("example.com/v1", "Disk", &message).seal();
+//! assert_eq!(proto::Envelope::open(&body)?.kind, "Disk");
+//! # Ok::<(), proto::ProtoError>(())
+//! ```
+
+use thiserror::Error;
+
+mod decode;
+mod encode;
+mod envelope;
+mod wire;
+
+pub use decode::decode;
+pub use encode::encode;
+pub use envelope::{Envelope, watch_frame};
+
+/// Why bytes are no message of the type.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ProtoError {
+    /// Kubernetes: the four bytes at the start are missing.
+    #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
+    NoEnvelope,
+    #[error("unexpected EOF")]
+    Truncated,
+    #[error("proto: integer overflow")]
+    Overflow,
+    #[error("proto: illegal wireType {0}")]
+    IllegalWireType(u8),
+    #[error("proto: {0}: illegal tag {1} (wire type {2})")]
+    IllegalTag(String, u32, u8),
+    #[error("proto: wrong wireType = {0} for field {1}")]
+    WrongWireType(u8, String),
+    #[error("proto: nesting exceeds {0} levels")]
+    TooDeep(usize),
+    /// A value inside is none: a quantity, or JSON.
+    #[error("{0}")]
+    BadValue(String),
+}

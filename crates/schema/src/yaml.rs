@@ -1,0 +1,288 @@
+//! YAML bytes in, JSON bytes out, by the rules of sigs.k8s.io/yaml: YAML 1.1, the first document only.
+//!
+//! ```
+//! let read = schema::yaml::to_json(b"mode: 0644\non: yes\nname: 1e3\n")?;
+//! assert_eq!(read.json, br#"{"mode":420,"name":1000,"true":true}"#);
+//! # Ok::<(), schema::decode::DecodeError>(())
+//! ```
+//!
+//! The parser is that of serde-saphyr, one floor down: which text is a number or a boolean, and which line a key
+//! came twice in, only its events tell.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, Tag};
+use serde_json::{Map, Value};
+
+use crate::decode::{DecodeError, Decoded, FieldValidation, decode};
+use crate::encode::encode_any;
+use crate::types::{TypeId, Types};
+
+mod resolve;
+
+/// What a YAML text says, as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FromYaml {
+    /// Keys are sorted; of two that are the same the later counts.
+    pub json: Vec<u8>,
+    /// What a strict reader says about keys that come twice.
+    pub duplicates: Option<String>,
+}
+
+/// Turns YAML into JSON.
+pub fn to_json(yaml: &[u8]) -> Result<FromYaml, DecodeError> {
+    let text = std::str::from_utf8(yaml).map_err(|_| says("invalid UTF-8"))?;
+    let mut options = Options::default();
+    (options.flow_nesting_limit, options.block_nesting_limit) = (MAX_NESTING, MAX_NESTING);
+    let events = Parser::new_from_str_with_options(text, options);
+    let mut builder = Builder {
+        events,
+        ragged_end: (!text.ends_with('\n')).then_some(text.len()),
+        open: Vec::new(),
+        anchors: HashMap::new(),
+        nodes: 0,
+        copied: 0,
+        duplicates: Vec::new(),
+    };
+    let value = builder.document()?;
+    let duplicates = (!builder.duplicates.is_empty())
+        .then(|| format!("yaml: unmarshal errors:\n  {}", builder.duplicates.join("\n  ")));
+    Ok(FromYaml { json: encode_any(&value), duplicates })
+}
+
+/// Reads an object of a type from YAML: as from the same in JSON, but keys that come twice are told by line.
+pub fn decode_yaml(
+    types: &Types,
+    id: TypeId,
+    yaml: &[u8],
+    validation: FieldValidation,
+) -> Result<Decoded, DecodeError> {
+    let FromYaml { json, duplicates } = to_json(yaml)?;
+    let read = decode(types, id, &json, validation);
+    let Some(duplicates) = duplicates.filter(|_| validation != FieldValidation::Ignore) else { return read };
+    match (read, validation) {
+        (Ok(_), FieldValidation::Strict) => Err(DecodeError::Strict(vec![duplicates])),
+        (Ok(mut read), _) => {
+            read.warnings.insert(0, duplicates);
+            Ok(read)
+        }
+        (Err(DecodeError::Strict(mut told)), _) => {
+            told.insert(0, duplicates);
+            Err(DecodeError::Strict(told))
+        }
+        (malformed, _) => malformed,
+    }
+}
+
+/// The same limit as for JSON, for the same reason.
+const MAX_NESTING: usize = 500;
+
+/// Builds the value of a document from its events, without recursion.
+struct Builder<'y> {
+    events: Parser<'y, granit_parser::StrInput<'y>>,
+    /// Where the text ends, if it does so in the middle of a line.
+    ragged_end: Option<usize>,
+    /// What is open around the next event, outermost first.
+    open: Vec<Open>,
+    anchors: HashMap<usize, Named>,
+    nodes: usize,
+    /// How many of the nodes are copies of named ones.
+    copied: usize,
+    duplicates: Vec<String>,
+}
+
+/// A value that has a name.
+struct Named {
+    value: Value,
+    /// How many nodes it holds.
+    nodes: usize,
+    /// How deep it nests.
+    depth: usize,
+}
+
+/// A list or map that is not complete yet.
+struct Open {
+    holds: Holds,
+    /// Its name, or 0.
+    anchor: usize,
+    /// How many nodes there were before it.
+    before: usize,
+}
+
+enum Holds {
+    List(Vec<Value>),
+    /// Its members, and the key that waits for its value.
+    Map(Map<String, Value>, Option<Key>),
+}
+
+enum Key {
+    Name(String),
+    /// `<<`
+    Merge,
+}
+
+type Read<T> = Result<T, DecodeError>;
+
+impl<'y> Builder<'y> {
+    fn document(&mut self) -> Read<Value> {
+        loop {
+            let (event, span) = match self.events.next() {
+                None | Some(Ok((Event::StreamEnd, _))) => return Ok(Value::Null),
+                Some(Err(error)) => return Err(broken(&error)),
+                Some(Ok(next)) => next,
+            };
+            let merge = is_merge(&event);
+            let Some(value) = self.event(event, span)? else { continue };
+            if self.open.is_empty() {
+                return Ok(value);
+            }
+            self.place(value, merge, span)?;
+        }
+    }
+
+    /// The value that an event completes, if it does.
+    fn event(&mut self, event: Event<'y>, span: Span) -> Read<Option<Value>> {
+        let before = self.nodes;
+        self.nodes += 1;
+        let (value, anchor, before) = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                let cut = block && self.ragged_end.is_some() && span.end.byte_offset() == self.ragged_end;
+                // Kubernetes: a last line that does not end gets no line break.
+                let text = text.strip_suffix('\n').filter(|_| cut).unwrap_or(&text);
+                (scalar(text, style, tag.as_deref(), span)?, anchor, before)
+            }
+            Event::Alias(anchor) => return self.copy(anchor).map(Some),
+            Event::SequenceStart(_, anchor, _) => return self.begin(Holds::List(Vec::new()), anchor),
+            Event::MappingStart(_, anchor, _) => return self.begin(Holds::Map(Map::new(), None), anchor),
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                None => return Ok(None),
+                Some(Open { holds: Holds::List(items), anchor, before }) => {
+                    (Value::Array(items), anchor, before)
+                }
+                Some(Open { holds: Holds::Map(members, _), anchor, before }) => {
+                    (Value::Object(members), anchor, before)
+                }
+            },
+            _ => return Ok(None),
+        };
+        if anchor != 0 {
+            let (nodes, depth) = (self.nodes - before, depth(&value));
+            self.anchors.insert(anchor, Named { value: value.clone(), nodes, depth });
+        }
+        Ok(Some(value))
+    }
+
+    fn begin(&mut self, holds: Holds, anchor: usize) -> Read<Option<Value>> {
+        if self.open.len() == MAX_NESTING {
+            return Err(says("exceeded max depth"));
+        }
+        self.open.push(Open { holds, anchor, before: self.nodes });
+        Ok(None)
+    }
+
+    /// Puts a value where it belongs; in a map every other one is a key.
+    fn place(&mut self, value: Value, merge: bool, span: Span) -> Read<()> {
+        let Some(Open { holds, .. }) = self.open.last_mut() else { return Ok(()) };
+        let duplicates = &mut self.duplicates;
+        match holds {
+            Holds::List(items) => items.push(value),
+            Holds::Map(members, key) => match key.take() {
+                None if merge => *key = Some(Key::Merge),
+                None => *key = Some(Key::Name(resolve::key(value).ok_or_else(|| says("invalid map key"))?)),
+                Some(Key::Name(name)) => insert(name, value, members, span, duplicates),
+                Some(Key::Merge) => merge_into(members, value, span, duplicates)?,
+            },
+        }
+        Ok(())
+    }
+
+    /// Copies may outgrow any text: the limits are those of Go's library.
+    fn copy(&mut self, anchor: usize) -> Read<Value> {
+        let Some(Named { value, nodes, depth }) = self.anchors.get(&anchor) else {
+            return Err(says("anchor value contains itself"));
+        };
+        if self.open.len() + depth > MAX_NESTING {
+            return Err(says("exceeded max depth"));
+        }
+        self.nodes += nodes;
+        self.copied += nodes;
+        let (all, copied) = (self.nodes as f64, self.copied as f64);
+        let share = match self.nodes {
+            ..=400_000 => 0.99,
+            4_000_000.. => 0.10,
+            _ => 0.99 - 0.89 * (all - 400_000.0) / 3_600_000.0,
+        };
+        if self.nodes > 100 && self.copied > 1000 && copied / all > share {
+            return Err(says("document contains excessive aliasing"));
+        }
+        Ok(value.clone())
+    }
+}
+
+fn insert(
+    name: String,
+    value: Value,
+    members: &mut Map<String, Value>,
+    span: Span,
+    duplicates: &mut Vec<String>,
+) {
+    if members.contains_key(&name) {
+        let shown = api::go::quote(&name);
+        duplicates.push(format!("line {}: key {shown} already set in map", span.start.line()));
+    }
+    members.insert(name, value);
+}
+
+/// `<<`: the members of a map, or of several, of which the first counts most.
+fn merge_into(
+    members: &mut Map<String, Value>,
+    value: Value,
+    span: Span,
+    duplicates: &mut Vec<String>,
+) -> Read<()> {
+    let maps = match value {
+        Value::Array(maps) => maps,
+        one => vec![one],
+    };
+    for map in maps.into_iter().rev() {
+        let Value::Object(merged) = map else {
+            return Err(says("map merge requires map or sequence of maps as the value"));
+        };
+        for (name, value) in merged {
+            insert(name, value, members, span, duplicates);
+        }
+    }
+    Ok(())
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn is_merge(event: &Event<'_>) -> bool {
+    matches!(event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<")
+}
+
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Read<Value> {
+    let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
+    let tag = tag.as_deref().map(|tag| tag.strip_prefix("tag:yaml.org,2002:").unwrap_or(tag));
+    match tag {
+        None if style == ScalarStyle::Plain => resolve::plain(text),
+        None | Some("!") => Ok(Value::from(text)),
+        Some(tag) => resolve::tagged(text, tag),
+    }
+    .map_err(|told| says(&format!("line {}: {told}", span.start.line())))
+}
+
+fn broken(error: &ScanError) -> DecodeError {
+    says(&format!("line {}: {}", error.marker().line(), error.info()))
+}
+
+fn says(text: &str) -> DecodeError {
+    DecodeError::Malformed(format!("yaml: {text}"))
+}

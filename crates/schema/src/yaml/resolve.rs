@@ -1,0 +1,116 @@
+//! What a scalar of YAML 1.1 means, as go-yaml resolves it.
+
+use serde_json::{Number, Value};
+
+use crate::base64;
+
+/// A scalar without quotes or tag.
+pub(super) fn plain(text: &str) -> Result<Value, String> {
+    Ok(match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Value::Bool(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            Value::Bool(false)
+        }
+        ".nan" | ".NaN" | ".NAN" => return Err("json: unsupported value: NaN".to_owned()),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
+            return Err("json: unsupported value: +Inf".to_owned());
+        }
+        "-.inf" | "-.Inf" | "-.INF" => return Err("json: unsupported value: -Inf".to_owned()),
+        _ => number(text).unwrap_or_else(|| Value::from(text)),
+    })
+}
+
+/// A scalar that says what it is.
+pub(super) fn tagged(text: &str, tag: &str) -> Result<Value, String> {
+    let wrong = || format!("cannot decode `{text}` as a !!{tag}");
+    let value = match tag {
+        "bool" | "int" | "float" | "null" => plain(text)?,
+        "binary" => {
+            let bytes =
+                base64::decode(text.as_bytes()).map_err(|_| "!!binary value contains invalid base64 data")?;
+            return Ok(Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        _ => return Ok(Value::from(text)),
+    };
+    let fits = match tag {
+        "bool" => value.is_boolean(),
+        "int" => value.is_i64() || value.is_u64(),
+        "float" => value.is_number(),
+        _ => value.is_null(),
+    };
+    if fits { Ok(value) } else { Err(wrong()) }
+}
+
+/// The text of a key, if JSON can have it.
+pub(super) fn key(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Bool(set) => Some(set.to_string()),
+        Value::Number(number) if number.is_f64() => number.as_f64().map(|float| (float as f32).to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn number(text: &str) -> Option<Value> {
+    match text.as_bytes().first()? {
+        b'.' => float(text),
+        b'0'..=b'9' | b'+' | b'-' => {
+            let plain = text.replace('_', "");
+            integer(&plain).or_else(|| is_float(&plain).then(|| float(&plain)).flatten())
+        }
+        _ => None,
+    }
+}
+
+/// Go's `ParseInt` with base 0, then `ParseUint`.
+fn integer(text: &str) -> Option<Value> {
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let prefixed =
+        |prefix: &str| digits.get(..2).filter(|it| it.eq_ignore_ascii_case(prefix)).map(|_| &digits[2..]);
+    let (digits, base) = if let Some(hex) = prefixed("0x") {
+        (hex, 16)
+    } else if let Some(binary) = prefixed("0b") {
+        (binary, 2)
+    } else if let Some(octal) = prefixed("0o") {
+        (octal, 8)
+    } else if digits.len() > 1 && digits.starts_with('0') {
+        (&digits[1..], 8)
+    } else {
+        (digits, 10)
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let size = u64::from_str_radix(digits, base).ok()?;
+    match (negative, i64::try_from(size)) {
+        (false, Ok(number)) => Some(Value::from(number)),
+        // Kubernetes: a number past 63 bits is unsigned, but not after a plus.
+        (false, Err(_)) => (!text.starts_with('+')).then(|| Value::from(size)),
+        (true, _) => 0_i64.checked_sub_unsigned(size).map(Value::from),
+    }
+}
+
+/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
+fn is_float(text: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) =
+        text.split_once(['e', 'E']).map_or((text, "0"), |(mantissa, it)| (mantissa, it));
+    let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let some = !whole.is_empty() || !fraction.is_empty();
+    some && digits(whole) && digits(fraction) && !exponent.is_empty() && digits(exponent)
+}
+
+fn float(text: &str) -> Option<Value> {
+    let float: f64 = text.parse().ok()?;
+    Number::from_f64(float).map(Value::Number)
+}

@@ -1,0 +1,286 @@
+//! Objects in, a response in the form that the caller wants out.
+
+mod table;
+mod yaml;
+
+use crate::{
+    input::Encoding,
+    negotiate::{Form, Shape},
+    registry::Served,
+    stored::Stored,
+    verbs::Call,
+};
+use api::status::Status;
+use bytes::{BufMut, Bytes, BytesMut};
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
+use schema::{encode, proto, types::Types};
+use serde_json::{Value, json};
+use store::Revision;
+use yaml::to_yaml;
+
+/// What a response carries.
+pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
+
+/// What a list says of itself.
+#[derive(Debug, Default)]
+pub(crate) struct ListMeta {
+    pub(crate) revision: Revision,
+    pub(crate) continue_token: String,
+    pub(crate) remaining: Option<u64>,
+}
+
+pub(crate) fn full(code: StatusCode, content_type: &str, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Full::new(body.into()).boxed_unsync());
+    *response.status_mut() = code;
+    if let Ok(value) = HeaderValue::from_str(content_type) {
+        response.headers_mut().insert(header::CONTENT_TYPE, value);
+    }
+    // Kubernetes: nothing that is read here may be kept by a proxy.
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// Tells the caller what it should know beside the answer, each thing once.
+pub(crate) fn with_warnings<'a>(
+    mut response: Response<Body>,
+    warnings: impl Iterator<Item = &'a String>,
+) -> Response<Body> {
+    for warning in warnings {
+        let text = warning.replace(['\n', '\r'], " ").replace('\\', "\\\\").replace('"', "\\\"");
+        let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) else { continue };
+        let headers = response.headers_mut();
+        if !headers.get_all(header::WARNING).iter().any(|said| *said == value) {
+            headers.append(header::WARNING, value);
+        }
+    }
+    response
+}
+
+/// A status, as the whole answer.
+pub(crate) fn status(status: &Status, form: Form) -> Response<Body> {
+    let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::OK);
+    let value = serde_json::to_value(status).unwrap_or_default();
+    let mut response = document(code, form, "", "v1", "Status", &value);
+    let retry = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    if retry > 0 {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(retry));
+    }
+    response
+}
+
+/// Any value of a kind that the table of types knows.
+pub(crate) fn document(
+    code: StatusCode,
+    form: Form,
+    group: &str,
+    version: &str,
+    kind: &str,
+    value: &Value,
+) -> Response<Body> {
+    full(code, form.content_type(), document_bytes(form, group, version, kind, value))
+}
+
+pub(crate) fn document_bytes(form: Form, group: &str, version: &str, kind: &str, value: &Value) -> Bytes {
+    let types = kinds::types();
+    let of = types.kind(group, version, kind).map(|(id, _)| id);
+    let body = match (form.encoding, of) {
+        (Encoding::Protobuf, Some(of)) => {
+            let message = proto::encode(types, of, value);
+            proto::Envelope::new(&crate::registry::join(group, version), kind, &message).seal()
+        }
+        (Encoding::Yaml, _) => to_yaml(value).into_bytes(),
+        (_, Some(of)) => line(encode::encode(types, of, value)),
+        (_, None) => line(encode::encode_any(value)),
+    };
+    body.into()
+}
+
+/// An object of the resource that is not kept anywhere.
+pub(crate) fn value_bytes(call: &Call<'_>, value: &Value) -> Bytes {
+    match call.form.shape {
+        Shape::AsIs => encode_as(call.types(), call.served, call.form.encoding, value),
+        Shape::Metadata(version) => partial(call.form.encoding, version, value),
+        Shape::Table(version) => {
+            let revision = api::object::resource_version(value).parse().map(Revision).unwrap_or_default();
+            let meta = ListMeta { revision, ..ListMeta::default() };
+            encode_any_as(call.form.encoding, &table::table(call, version, &meta, &[], false))
+        }
+    }
+}
+
+fn line(mut json: Vec<u8>) -> Vec<u8> {
+    json.push(b'\n');
+    json
+}
+
+/// One object.
+pub(crate) fn object(call: &Call, code: StatusCode, stored: &Stored) -> Response<Body> {
+    full(code, call.form.content_type(), object_bytes(call, stored, true))
+}
+
+/// One object in the caller's form: as an answer by itself, or inside a watch event.
+pub(crate) fn object_bytes(call: &Call, stored: &Stored, with_columns: bool) -> Bytes {
+    let served = call.served;
+    let as_stored = served.stored.is_none_or(|stored| stored.of == served.of);
+    match call.form {
+        Form { encoding: Encoding::Json, shape: Shape::AsIs } if as_stored => {
+            let mut out = BytesMut::with_capacity(stored.json.len() + 40);
+            stored.pieces().iter().for_each(|piece| out.put_slice(piece));
+            out.put_u8(b'\n');
+            out.freeze()
+        }
+        Form { encoding, shape } => {
+            let value = served.in_version(stored.value());
+            match shape {
+                Shape::AsIs => encode_as(call.types(), served, encoding, &value),
+                Shape::Metadata(version) => partial(encoding, version, &value),
+                Shape::Table(version) => {
+                    let meta = ListMeta { revision: stored.revision, ..ListMeta::default() };
+                    encode_any_as(encoding, &table::table(call, version, &meta, &[value], with_columns))
+                }
+            }
+        }
+    }
+}
+
+/// A list of objects.
+pub(crate) fn list(call: &Call, meta: &ListMeta, objects: &[Stored]) -> Response<Body> {
+    let served = call.served;
+    let as_stored = served.stored.is_none_or(|stored| stored.of == served.of);
+    let body = match call.form {
+        Form { encoding: Encoding::Json, shape: Shape::AsIs } if as_stored => {
+            json_list(served, meta, objects)
+        }
+        Form { encoding, shape } => {
+            let values: Vec<_> = objects.iter().map(|stored| served.in_version(stored.value())).collect();
+            match shape {
+                Shape::AsIs => typed_list(call, encoding, meta, values),
+                Shape::Metadata(version) => partial_list(encoding, version, meta, &values),
+                Shape::Table(version) => {
+                    encode_any_as(encoding, &table::table(call, version, meta, &values, true))
+                }
+            }
+        }
+    };
+    full(StatusCode::OK, call.form.content_type(), body)
+}
+
+/// The bytes at rest, one after the other; items do not say their kind.
+fn json_list(served: &Served, meta: &ListMeta, objects: &[Stored]) -> Bytes {
+    let size: usize = objects.iter().map(|stored| stored.json.len() + 40).sum();
+    let mut out = BytesMut::with_capacity(size + 256);
+    let head = json!({"kind": format!("{}List", served.resource.kind), "apiVersion": served.api_version()});
+    let (kind, version) = (head["kind"].to_string(), head["apiVersion"].to_string());
+    let metadata = list_meta(meta);
+    out.put_slice(
+        format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{metadata},\"items\":[").as_bytes(),
+    );
+    for (at, stored) in objects.iter().enumerate() {
+        if at > 0 {
+            out.put_u8(b',');
+        }
+        out.put_u8(b'{');
+        let [first, middle, last] = stored.pieces();
+        let start = stored.metadata_member().unwrap_or(1);
+        out.put_slice(first.get(start..).unwrap_or_default());
+        out.put_slice(&middle);
+        out.put_slice(&last);
+    }
+    out.put_slice(b"]}\n");
+    out.freeze()
+}
+
+fn list_meta(meta: &ListMeta) -> String {
+    let mut text = format!("{{\"resourceVersion\":\"{}\"", meta.revision);
+    if !meta.continue_token.is_empty() {
+        text.push_str(&format!(",\"continue\":\"{}\"", meta.continue_token));
+    }
+    if let Some(remaining) = meta.remaining {
+        text.push_str(&format!(",\"remainingItemCount\":{remaining}"));
+    }
+    text.push('}');
+    text
+}
+
+pub(crate) fn list_meta_value(meta: &ListMeta) -> Value {
+    serde_json::from_str(&list_meta(meta)).unwrap_or_default()
+}
+
+fn typed_list(call: &Call, encoding: Encoding, meta: &ListMeta, mut items: Vec<Value>) -> Bytes {
+    let resource = call.served.resource;
+    for item in items.iter_mut().filter_map(Value::as_object_mut) {
+        item.remove("kind");
+        item.remove("apiVersion");
+    }
+    let kind = format!("{}List", resource.kind);
+    let value = json!({
+        "kind": kind, "apiVersion": call.served.api_version(),
+        "metadata": list_meta_value(meta), "items": items,
+    });
+    let types = call.types();
+    match types.kind(resource.group, resource.version, &kind) {
+        Some((of, _)) => encode_kind(types, of, &call.served.api_version(), &kind, encoding, &value),
+        None => encode_any_as(encoding, &value),
+    }
+}
+
+fn encode_as(types: &Types, served: &Served, encoding: Encoding, value: &Value) -> Bytes {
+    encode_kind(types, served.of, &served.api_version(), served.resource.kind, encoding, value)
+}
+
+fn encode_kind(
+    types: &Types,
+    of: schema::types::TypeId,
+    api_version: &str,
+    kind: &str,
+    encoding: Encoding,
+    value: &Value,
+) -> Bytes {
+    match encoding {
+        Encoding::Json => line(encode::encode(types, of, value)).into(),
+        Encoding::Protobuf => {
+            let message = proto::encode(types, of, value);
+            proto::Envelope::new(api_version, kind, &message).seal().into()
+        }
+        Encoding::Yaml => {
+            let value = serde_json::from_slice(&encode::encode(types, of, value)).unwrap_or_default();
+            to_yaml(&value).into()
+        }
+    }
+}
+
+fn encode_any_as(encoding: Encoding, value: &Value) -> Bytes {
+    match encoding {
+        Encoding::Yaml => to_yaml(value).into(),
+        _ => line(encode::encode_any(value)).into(),
+    }
+}
+
+fn partial_value(version: &str, object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": object.get("metadata").cloned().unwrap_or_default(),
+    })
+}
+
+fn partial(encoding: Encoding, version: &str, object: &Value) -> Bytes {
+    meta_kind(encoding, version, "PartialObjectMetadata", &partial_value(version, object))
+}
+
+fn partial_list(encoding: Encoding, version: &str, meta: &ListMeta, objects: &[Value]) -> Bytes {
+    let items: Vec<_> = objects.iter().map(|object| partial_value(version, object)).collect();
+    let value = json!({
+        "kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": list_meta_value(meta), "items": items,
+    });
+    meta_kind(encoding, version, "PartialObjectMetadataList", &value)
+}
+
+fn meta_kind(encoding: Encoding, version: &str, kind: &str, value: &Value) -> Bytes {
+    let types = kinds::types();
+    match types.kind("meta.k8s.io", version, kind) {
+        Some((of, _)) => encode_kind(types, of, &format!("meta.k8s.io/{version}"), kind, encoding, value),
+        None => encode_any_as(encoding, value),
+    }
+}

@@ -1,0 +1,139 @@
+//! `/api` and `/apis` as one document with everything in it: what kubectl and client-go ask for first.
+
+use serde::Serialize;
+
+use super::{Listed, ListedSubresource, fingerprint, json, listed};
+
+/// The content type of [`Aggregated::body`].
+pub(crate) const AGGREGATED_MEDIA_TYPE: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// A document of everything. Kubernetes sends it with `ETag`, `Vary: Accept` and `Cache-Control: public`, and
+/// answers 304 to an `If-None-Match` that is equal to the tag.
+#[derive(Clone, Debug)]
+pub(crate) struct Aggregated {
+    pub(crate) body: String,
+    /// With its quotes.
+    pub(crate) etag: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GroupList<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: Metadata<'static>,
+    items: Vec<Group<'a>>,
+}
+
+#[derive(Serialize)]
+struct Group<'a> {
+    metadata: Metadata<'a>,
+    versions: Vec<Version<'a>>,
+}
+
+#[derive(Default, Serialize)]
+struct Metadata<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct Version<'a> {
+    version: &'a str,
+    resources: Vec<Resource<'a>>,
+    freshness: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource<'a> {
+    resource: &'a str,
+    response_kind: Kind<'a>,
+    scope: &'static str,
+    singular_resource: &'a str,
+    verbs: &'a [&'a str],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    short_names: &'a [&'a str],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    categories: &'a [&'a str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    subresources: Vec<Subresource<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Subresource<'a> {
+    subresource: &'a str,
+    response_kind: Kind<'a>,
+    verbs: &'a [&'a str],
+}
+
+#[derive(Serialize)]
+struct Kind<'a> {
+    group: &'a str,
+    version: &'a str,
+    kind: &'a str,
+}
+
+/// Everything of the core group (`/api`), or of all named groups (`/apis`).
+pub(crate) fn aggregated(all: &[Listed<'_>], is_core: bool) -> Aggregated {
+    let groups = listed::groups(all).into_iter().filter(|(name, _)| name.is_empty() == is_core);
+    let items = groups.map(|(name, versions)| Group {
+        metadata: Metadata { name },
+        versions: versions.into_iter().map(|version| describe_version(all, name, version)).collect(),
+    });
+    let body = json(&GroupList {
+        kind: "APIGroupDiscoveryList",
+        api_version: "apidiscovery.k8s.io/v2",
+        metadata: Metadata::default(),
+        items: items.collect(),
+    });
+    let etag = format!("\"{}\"", fingerprint(body.as_bytes()));
+    Aggregated { body, etag }
+}
+
+/// Whether the first alternative of `Accept` that can be served is this document.
+///
+/// Kubernetes: its v2beta1 is no longer served; a client that asks for it gets the next thing it takes.
+pub(crate) fn is_aggregated_wanted(accept: &str) -> bool {
+    for clause in accept.split(',') {
+        let mut parts = clause.split(';').map(str::trim);
+        if !matches!(parts.next(), Some("application/json" | "*/*" | "application/*")) {
+            continue;
+        }
+        let parameters: Vec<_> = parts.filter_map(|part| part.split_once('=')).collect();
+        let value = |name: &str| parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        match (value("g"), value("v"), value("as")) {
+            (Some("apidiscovery.k8s.io"), Some("v2"), Some("APIGroupDiscoveryList")) => return true,
+            (_, _, None) => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+fn describe_version<'a>(all: &'a [Listed<'a>], group: &str, version: &'a str) -> Version<'a> {
+    let resources = listed::of_version(all, group, version).into_iter().map(describe).collect();
+    Version { version, resources, freshness: "Current" }
+}
+
+fn describe<'a>(it: &'a Listed<'a>) -> Resource<'a> {
+    // Kubernetes: a built-in resource leaves its own group and version unsaid.
+    let (group, version) = if it.is_custom { (it.group, it.version) } else { ("", "") };
+    let subresource = |sub: &'a ListedSubresource<'a>| {
+        let (group, version) = sub.foreign.unwrap_or((group, version));
+        let response_kind = Kind { group, version, kind: sub.kind };
+        Subresource { subresource: sub.name, response_kind, verbs: &sub.verbs }
+    };
+    Resource {
+        resource: it.name,
+        response_kind: Kind { group, version, kind: it.kind },
+        scope: if it.is_namespaced { "Namespaced" } else { "Cluster" },
+        singular_resource: it.singular,
+        verbs: &it.verbs,
+        short_names: &it.short_names,
+        categories: &it.categories,
+        subresources: it.subresources.iter().map(subresource).collect(),
+    }
+}

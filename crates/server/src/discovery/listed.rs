@@ -1,0 +1,95 @@
+//! One resource as discovery lists it, built-in or custom, and the order in which all of them stand.
+
+use api::kind::compare_versions;
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kinds::resources::{Resource, Scope};
+
+/// What a caller learns of a resource.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed<'a> {
+    /// Empty for the core group.
+    pub(crate) group: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) singular: &'a str,
+    pub(crate) kind: &'a str,
+    pub(crate) list_kind: String,
+    pub(crate) is_namespaced: bool,
+    pub(crate) verbs: Vec<&'a str>,
+    pub(crate) short_names: Vec<&'a str>,
+    pub(crate) categories: Vec<&'a str>,
+    /// Of [`storage_version_hash`]; empty where nothing is kept.
+    pub(crate) storage_version_hash: String,
+    pub(crate) subresources: Vec<ListedSubresource<'a>>,
+    /// Kubernetes: the real server describes custom resources in other words than built-in ones.
+    pub(crate) is_custom: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ListedSubresource<'a> {
+    pub(crate) name: &'a str,
+    /// Of the kind that is read and written there, if it is of another version than the resource.
+    pub(crate) foreign: Option<(&'a str, &'a str)>,
+    pub(crate) kind: &'a str,
+    pub(crate) verbs: Vec<&'a str>,
+}
+
+impl<'a> From<&'a Resource> for Listed<'a> {
+    fn from(it: &'a Resource) -> Self {
+        let hash = it.storage.map(|at| storage_version_hash(at.group, at.version, it.kind));
+        let subresources = it.subresources.iter().map(|sub| ListedSubresource {
+            name: sub.name,
+            foreign: Some((sub.group, sub.version)).filter(|at| *at != (it.group, it.version)),
+            kind: sub.kind,
+            verbs: sub.verbs.clone(),
+        });
+        Listed {
+            group: it.group,
+            version: it.version,
+            name: it.name,
+            singular: it.singular,
+            kind: it.kind,
+            list_kind: format!("{}List", it.kind),
+            is_namespaced: it.scope == Scope::Namespaced,
+            verbs: it.verbs.clone(),
+            short_names: it.short_names.clone(),
+            categories: it.categories.clone(),
+            storage_version_hash: hash.unwrap_or_default(),
+            subresources: subresources.collect(),
+            is_custom: false,
+        }
+    }
+}
+
+/// Tells clients when objects may have to be written again.
+pub(crate) fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
+    let digest = digest(&SHA256, format!("{group}/{version}/{kind}").as_bytes());
+    STANDARD.encode(&digest.as_ref()[..8])
+}
+
+/// Groups in the order of discovery, each with its versions from the preferred one on: built-in groups as they come,
+/// then those of custom resources by name.
+pub(super) fn groups<'a>(all: &'a [Listed<'a>]) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut groups: Vec<(bool, &str, Vec<&str>)> = Vec::new();
+    for it in all {
+        match groups.iter_mut().find(|(_, group, _)| *group == it.group) {
+            Some((_, _, versions)) if versions.contains(&it.version) => {}
+            Some((_, _, versions)) => versions.push(it.version),
+            None => groups.push((it.is_custom, it.group, vec![it.version])),
+        }
+    }
+    groups.sort_by_key(|(is_custom, group, _)| (*is_custom, if *is_custom { *group } else { "" }));
+    for (_, _, versions) in groups.iter_mut().filter(|(is_custom, ..)| *is_custom) {
+        versions.sort_by(|left, right| compare_versions(right, left));
+    }
+    groups.into_iter().map(|(_, group, versions)| (group, versions)).collect()
+}
+
+/// The resources of a version, those of the built-in kinds first.
+pub(super) fn of_version<'a>(all: &'a [Listed<'a>], group: &str, version: &str) -> Vec<&'a Listed<'a>> {
+    let mut found: Vec<_> = all.iter().filter(|it| (it.group, it.version) == (group, version)).collect();
+    found.sort_by_key(|it| it.is_custom);
+    found
+}

@@ -1,0 +1,76 @@
+//! What is served beside resources: health, version, discovery, documents.
+
+use crate::{
+    Inner,
+    answer::{self, Body},
+    request::Options,
+};
+use api::status::Status;
+use http::{Method, Response, StatusCode, request::Parts};
+
+/// The parts whose health is told one by one.
+const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+
+pub(crate) fn answer(
+    inner: &Inner,
+    path: &str,
+    head: &Parts,
+    options: &Options,
+) -> Result<Response<Body>, Status> {
+    if head.method != Method::GET && head.method != Method::HEAD {
+        return Err(crate::verbs::method_not_allowed());
+    }
+    let path = path.trim_end_matches('/');
+    match path {
+        "/healthz" | "/livez" | "/readyz" => Ok(health(path, options)),
+        "" => Ok(root(inner)),
+        _ => match check_of(path) {
+            Some(check) if CHECKS.contains(&check) => Ok(text(StatusCode::OK, "ok")),
+            Some(_) => Ok(nothing_here()),
+            None => Ok(crate::documents::answer(inner, path, head).unwrap_or_else(nothing_here)),
+        },
+    }
+}
+
+fn check_of(path: &str) -> Option<&str> {
+    ["/healthz/", "/livez/", "/readyz/"].into_iter().find_map(|prefix| path.strip_prefix(prefix))
+}
+
+fn health(path: &str, options: &Options) -> Response<Body> {
+    let name = path.trim_start_matches('/');
+    if !options.rest.contains_key("verbose") {
+        return text(StatusCode::OK, "ok");
+    }
+    let mut lines: String = CHECKS.iter().map(|check| format!("[+]{check} ok\n")).collect();
+    lines.push_str(&format!("{name} check passed\n"));
+    text(StatusCode::OK, &lines)
+}
+
+/// Kubernetes: paths outside of every resource get no Status.
+fn nothing_here() -> Response<Body> {
+    text(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+fn text(code: StatusCode, body: &str) -> Response<Body> {
+    let mut response = answer::full(code, "text/plain; charset=utf-8", body.to_owned());
+    let nosniff = http::HeaderValue::from_static("nosniff");
+    response.headers_mut().insert(http::header::X_CONTENT_TYPE_OPTIONS, nosniff);
+    response
+}
+
+/// The paths there are, for somebody who looks around.
+fn root(inner: &Inner) -> Response<Body> {
+    let mut paths: Vec<String> = inner
+        .registry
+        .group_versions()
+        .map(|(group, version)| match group {
+            "" => "/api/v1".to_owned(),
+            group => format!("/apis/{group}/{version}"),
+        })
+        .collect();
+    paths.extend(["/api", "/apis", "/healthz", "/livez", "/readyz", "/version"].map(str::to_owned));
+    paths.sort();
+    paths.dedup();
+    let value = serde_json::json!({ "paths": paths });
+    answer::full(StatusCode::OK, "application/json", format!("{value:#}\n"))
+}

@@ -1,0 +1,167 @@
+//! Body bytes in, an object of the wanted kind out.
+
+use crate::registry::Served;
+use api::status::Status;
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use schema::{
+    decode::{self, Decoded, FieldValidation},
+    proto::{self, Envelope},
+    types::{TypeId, Types},
+    yaml,
+};
+
+/// Kubernetes: what the real server takes at most.
+const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
+
+/// The forms in which objects are sent and answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+pub(crate) const MEDIA_TYPES: [&str; 3] =
+    ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+/// Reads a body that may not be longer than the limit.
+pub(crate) async fn read<B>(body: B) -> Result<Bytes, Status>
+where
+    B: http_body::Body,
+    B::Error: std::error::Error + Send + Sync + 'static,
+{
+    match Limited::new(body, MAX_BODY_BYTES).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
+            Err(Status::request_entity_too_large(format!("limit is {MAX_BODY_BYTES}")))
+        }
+        Err(error) => Err(Status::bad_request(format!("unable to read the body: {error}"))),
+    }
+}
+
+/// The media type of a body, without parameters.
+pub(crate) fn media_type(headers: &HeaderMap) -> &str {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim()
+}
+
+pub(crate) fn encoding(media_type: &str) -> Result<Encoding, Status> {
+    match media_type {
+        "" | "application/json" => Ok(Encoding::Json),
+        "application/yaml" => Ok(Encoding::Yaml),
+        "application/vnd.kubernetes.protobuf" => Ok(Encoding::Protobuf),
+        _ => Err(Status::unsupported_media_type(&MEDIA_TYPES)),
+    }
+}
+
+/// What a body should hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) types: &'a Types,
+    pub(crate) of: TypeId,
+    pub(crate) group: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) kind: &'a str,
+}
+
+impl<'a> Wanted<'a> {
+    pub(crate) fn object(types: &'a Types, served: &'a Served) -> Wanted<'a> {
+        let resource = served.resource;
+        Wanted { types, of: served.of, group: resource.group, version: resource.version, kind: resource.kind }
+    }
+
+    /// Reads an object; one that does not say what it is, is what belongs here.
+    pub(crate) fn decode(
+        &self,
+        body: &[u8],
+        encoding: Encoding,
+        validation: FieldValidation,
+    ) -> Result<Decoded, Status> {
+        let (decoded, given) = match encoding {
+            Encoding::Json => {
+                let given = decode::type_meta(body).map_err(|error| self.unreadable(&error, body))?;
+                let given = (given.api_version, given.kind);
+                self.check(&given)?;
+                let decoded = decode::decode(self.types, self.of, body, validation);
+                (decoded.map_err(|error| self.refuse(&error, Some(&given), body))?, given)
+            }
+            Encoding::Yaml => {
+                let json = yaml::to_json(body).map_err(|error| self.unreadable(&error, body))?;
+                let given = decode::type_meta(&json.json).map_err(|error| self.unreadable(&error, body))?;
+                let given = (given.api_version, given.kind);
+                self.check(&given)?;
+                let decoded = yaml::decode_yaml(self.types, self.of, body, validation);
+                (decoded.map_err(|error| self.refuse(&error, Some(&given), body))?, given)
+            }
+            Encoding::Protobuf => {
+                let envelope =
+                    Envelope::open(body).map_err(|error| Status::bad_request(error.to_string()))?;
+                let given = (envelope.api_version.to_string(), envelope.kind.to_string());
+                self.check(&given)?;
+                let value = proto::decode(self.types, self.of, &envelope.raw)
+                    .map_err(|error| Status::bad_request(error.to_string()))?;
+                (Decoded { value, warnings: Vec::new() }, given)
+            }
+        };
+        let Decoded { mut value, warnings } = decoded;
+        let _ = given;
+        if let Some(object) = value.as_object_mut() {
+            object.insert("apiVersion".to_owned(), crate::registry::join(self.group, self.version).into());
+            object.insert("kind".to_owned(), self.kind.into());
+        }
+        Ok(Decoded { value, warnings })
+    }
+
+    fn refuse(&self, error: &decode::DecodeError, given: Option<&(String, String)>, body: &[u8]) -> Status {
+        let given = match given {
+            Some((api_version, kind)) if !kind.is_empty() => {
+                Some((kind.as_str(), api_version.rsplit('/').next().unwrap_or_default()))
+            }
+            _ => Some((self.kind, self.version)),
+        };
+        Status::bad_request(error.refusal(given, self.kind, body))
+    }
+
+    /// It does not even say what it is.
+    fn unreadable(&self, error: &decode::DecodeError, body: &[u8]) -> Status {
+        Status::bad_request(error.refusal(None, self.kind, body))
+    }
+
+    /// Kubernetes: the version must be that of the URL; the kind is looked at afterwards.
+    fn check(&self, (api_version, kind): &(String, String)) -> Result<(), Status> {
+        let expected = crate::registry::join(self.group, self.version);
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let named = if kind.is_empty() { self.kind } else { kind };
+        if !api_version.is_empty() && self.types.kind(group, version, named).is_none() {
+            // Kubernetes: the place in its source is part of the text.
+            return Err(Status::bad_request(format!(
+                "{named} in version {version:?} cannot be handled as a {}: no kind {named:?} is registered for \
+                 version {api_version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
+                self.kind
+            )));
+        }
+        if !api_version.is_empty() && *api_version != expected {
+            return Err(Status::bad_request(format!(
+                "the API version in the data ({api_version}) does not match the expected API version ({expected})"
+            )));
+        }
+        if !kind.is_empty() && kind != self.kind {
+            return Err(Status::bad_request(format!(
+                "{kind} in version {:?} cannot be handled as a {}: converting ({}.{kind}) to ({}.{}): unknown conversion",
+                self.version,
+                self.kind,
+                self.version,
+                package(self.group),
+                self.kind
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// What the real server calls the package of a group's own types.
+fn package(group: &str) -> &str {
+    if group.is_empty() { "core" } else { group.split('.').next().unwrap_or(group) }
+}

@@ -1,0 +1,118 @@
+//! How the API describes itself: resources and their types in, OpenAPI documents out.
+//!
+//! | path | document |
+//! |---|---|
+//! | `/openapi/v3` | [`index`]: where the document of each version lies |
+//! | `/openapi/v3/api/v1`, `/openapi/v3/apis/GROUP/VERSION` | [`document`] |
+//! | `/openapi/v2` | [`swagger`]: everything in one document of the older form |
+//!
+//! kubectl explains, validates and patches by them. They are made when asked for: the index names a document by a
+//! fingerprint of what it is made from, not of its text. What is left out on purpose: descriptions and enums of
+//! fields, which the table of types does not hold, and the old paths under `/watch/`.
+
+#[cfg_attr(not(test), expect(dead_code, reason = "custom resources are described here once they are served"))]
+pub(crate) mod custom;
+mod leaves;
+mod operation;
+mod parameters;
+mod paths;
+mod schema_of;
+mod swagger;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use schema::types::Types;
+use serde_json::{Map, Value, json};
+
+use crate::discovery::{self, Listed};
+use custom::custom_name;
+use swagger::swagger;
+
+/// OpenAPI schemas of custom resources, as [`custom::custom_schemas`] gives them.
+pub(crate) type CustomSchemas = BTreeMap<String, Value>;
+
+/// The document at a path below `/openapi`, by the segments of the path.
+pub(crate) fn at(all: &[Listed<'_>], types: &Types, custom: &CustomSchemas, path: &[&str]) -> Option<String> {
+    match *path {
+        ["v2"] => Some(swagger(all, types, custom)),
+        ["v3"] => Some(index(all, custom)),
+        ["v3", "api", version] => document(all, types, custom, "", version),
+        ["v3", "apis", group, version] => document(all, types, custom, group, version),
+        _ => None,
+    }
+}
+
+/// `/openapi/v3`.
+fn index(all: &[Listed<'_>], custom: &CustomSchemas) -> String {
+    let mut paths = Map::new();
+    for it in all {
+        let path = paths::prefix(it.group, it.version);
+        let key = path.trim_start_matches('/');
+        if !paths.contains_key(key) {
+            let hash = discovery::fingerprint(made_from(all, custom, it).as_bytes());
+            let url = format!("/openapi/v3{path}?hash={hash}");
+            paths.insert(key.to_owned(), json!({ "serverRelativeURL": url }));
+        }
+    }
+    json!({ "paths": paths }).to_string()
+}
+
+/// The document of one version, if it is served.
+fn document(
+    all: &[Listed<'_>],
+    types: &Types,
+    custom: &CustomSchemas,
+    group: &str,
+    version: &str,
+) -> Option<String> {
+    let listed: Vec<_> = all.iter().filter(|it| (it.group, it.version) == (group, version)).collect();
+    if listed.is_empty() {
+        return None;
+    }
+    let mut paths: Map<_, _> = listed.iter().flat_map(|it| paths::of_resource(it, types)).collect();
+    let is_custom = listed.iter().all(|it| it.is_custom);
+    if !is_custom {
+        paths.extend([paths::of_version(group, version)]);
+    }
+    let mut schemas = schema_of::Schemas::new(types, custom);
+    for path in paths.values() {
+        schemas.refer(path);
+    }
+    let mut components = json!({ "schemas": schemas.collect(Some((group, version))) });
+    if !is_custom {
+        components["securitySchemes"] = json!({ "BearerToken": bearer_token() });
+    }
+    let document = json!({
+        "openapi": "3.0.0",
+        "info": info(is_custom),
+        "paths": paths,
+        "components": components,
+    });
+    Some(document.to_string())
+}
+
+fn info(is_custom: bool) -> Value {
+    match is_custom {
+        true => json!({ "title": "Kubernetes CRD Swagger", "version": "v0.1.0" }),
+        false => json!({ "title": "Kubernetes", "version": discovery::GIT_VERSION }),
+    }
+}
+
+fn bearer_token() -> Value {
+    json!({
+        "description": "Bearer Token authentication", "in": "header", "name": "authorization", "type": "apiKey",
+    })
+}
+
+/// All that decides what a document says.
+fn made_from(all: &[Listed<'_>], custom: &CustomSchemas, of: &Listed<'_>) -> String {
+    let mut text = discovery::GIT_VERSION.to_owned();
+    text.push_str(&discovery::resources(all, of.group, of.version).unwrap_or_default());
+    for it in all.iter().filter(|it| it.is_custom && (it.group, it.version) == (of.group, of.version)) {
+        let schema = custom.get(&custom_name(it.group, it.version, it.kind));
+        text.push_str(&schema.map(Value::to_string).unwrap_or_default());
+    }
+    text
+}

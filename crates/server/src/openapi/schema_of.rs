@@ -1,0 +1,172 @@
+//! A type in, its OpenAPI schema out; and of all types those that a document reaches.
+
+use std::collections::BTreeSet;
+
+use schema::types::{Field, ListKind, Node, PatchStrategy, Type, Types};
+use serde_json::{Map, Value, json};
+
+use super::{CustomSchemas, leaves};
+
+/// Before the name of a schema in a reference.
+pub(super) const SCHEMAS: &str = "#/components/schemas/";
+
+/// Every document may hold these kinds, each of which stands for all groups.
+const SHARED: [&str; 2] =
+    ["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"];
+
+/// The schemas that a document needs.
+pub(super) struct Schemas<'a> {
+    types: &'a Types,
+    custom: &'a CustomSchemas,
+    wanted: BTreeSet<String>,
+    /// Of those wanted, the ones whose own references are not followed yet.
+    open: Vec<String>,
+}
+
+impl<'a> Schemas<'a> {
+    pub(super) fn new(types: &'a Types, custom: &'a CustomSchemas) -> Self {
+        Schemas { types, custom, wanted: BTreeSet::new(), open: Vec::new() }
+    }
+
+    /// Wants whatever a piece of the document refers to.
+    pub(super) fn refer(&mut self, piece: &Value) {
+        match piece {
+            Value::Array(items) => items.iter().for_each(|item| self.refer(item)),
+            Value::Object(members) => {
+                if let Some(name) = members.get("$ref").and_then(Value::as_str) {
+                    self.want(name.strip_prefix(SCHEMAS).unwrap_or(name));
+                }
+                members.values().for_each(|member| self.refer(member));
+            }
+            _ => {}
+        }
+    }
+
+    fn want(&mut self, name: &str) {
+        if self.wanted.insert(name.to_owned()) {
+            self.open.push(name.to_owned());
+        }
+    }
+
+    /// All that is wanted, and all that they refer to, for the document of a version or for all of them.
+    pub(super) fn collect(mut self, version: Option<(&str, &str)>) -> Map<String, Value> {
+        let mut schemas = Map::new();
+        while let Some(name) = self.open.pop() {
+            let schema = match (self.custom.get(&name), self.types.named(&name)) {
+                (Some(custom), _) => Some(custom.clone()),
+                (None, Some((_, of))) => Some(schema_of(self.types, of, version)),
+                (None, None) => leaves::definition(&name),
+            };
+            if let Some(schema) = schema {
+                self.refer(&schema);
+                schemas.insert(name, schema);
+            }
+        }
+        schemas
+    }
+}
+
+fn schema_of(types: &Types, of: &Type, version: Option<(&str, &str)>) -> Value {
+    let properties: Map<_, _> =
+        of.fields().iter().map(|field| (field.name.to_string(), property(types, field))).collect();
+    let required: Vec<_> = of.fields().iter().filter(|it| it.required).map(|it| &*it.name).collect();
+    let mut schema = json!({ "type": "object", "properties": properties });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    let kinds = kinds_of(of, version);
+    if !kinds.is_empty() {
+        schema["x-kubernetes-group-version-kind"] = Value::from(kinds);
+    }
+    schema
+}
+
+fn kinds_of(of: &Type, version: Option<(&str, &str)>) -> Vec<Value> {
+    let kind =
+        |group: &str, version: &str, kind: &str| json!({ "group": group, "kind": kind, "version": version });
+    if SHARED.contains(&&*of.name) {
+        let here = version.filter(|at| *at != ("", "v1"));
+        let here = here.map(|(group, version)| kind(group, version, of.short_name()));
+        return [kind("", "v1", of.short_name())].into_iter().chain(here).collect();
+    }
+    of.kind.iter().map(|it| kind(&it.group, &it.version, &it.kind)).collect()
+}
+
+fn property(types: &Types, field: &Field) -> Value {
+    let mut schema = node(types, &field.node);
+    if let Some(default) = &field.default {
+        schema["default"] = (**default).clone();
+    }
+    let strategy = match field.patch {
+        PatchStrategy::Replace => None,
+        PatchStrategy::Merge => Some("merge"),
+        PatchStrategy::RetainKeys => Some("retainKeys"),
+        PatchStrategy::MergeRetainKeys => Some("merge,retainKeys"),
+    };
+    if let Some(strategy) = strategy {
+        schema["x-kubernetes-patch-strategy"] = Value::from(strategy);
+    }
+    if let Some(key) = &field.merge_key {
+        schema["x-kubernetes-patch-merge-key"] = Value::from(&**key);
+    }
+    schema
+}
+
+fn node(types: &Types, of: &Node) -> Value {
+    match of {
+        Node::String => json!({ "type": "string" }),
+        Node::Bool => json!({ "type": "boolean" }),
+        Node::Int32 => json!({ "type": "integer", "format": "int32" }),
+        Node::Int64 => json!({ "type": "integer", "format": "int64" }),
+        Node::Double => json!({ "type": "number", "format": "double" }),
+        Node::Bytes => json!({ "type": "string", "format": "byte" }),
+        Node::Object(id) => reference(&types.get(*id).name),
+        Node::AtomicObject(id) => {
+            let mut schema = reference(&types.get(*id).name);
+            schema["x-kubernetes-map-type"] = Value::from("atomic");
+            schema
+        }
+        Node::List(list) => {
+            let mut schema = json!({ "type": "array", "items": item(types, &list.items) });
+            match &list.kind {
+                ListKind::Atomic => schema["x-kubernetes-list-type"] = Value::from("atomic"),
+                ListKind::Set => schema["x-kubernetes-list-type"] = Value::from("set"),
+                ListKind::Map(keys) => {
+                    schema["x-kubernetes-list-type"] = Value::from("map");
+                    schema["x-kubernetes-list-map-keys"] = json!(keys);
+                }
+            }
+            schema
+        }
+        Node::Map(map) => {
+            let mut schema = json!({ "type": "object", "additionalProperties": item(types, &map.values) });
+            if map.atomic {
+                schema["x-kubernetes-map-type"] = Value::from("atomic");
+            }
+            schema
+        }
+        leaf => leaves::name(leaf).map_or(json!({}), |name| reference(&name)),
+    }
+}
+
+/// Kubernetes: what stands in a list or a map is never absent, so Go's zero value is its default.
+fn item(types: &Types, of: &Node) -> Value {
+    let mut schema = node(types, of);
+    match of {
+        Node::String => schema["default"] = Value::from(""),
+        Node::Bool => schema["default"] = Value::from(false),
+        Node::Int32 | Node::Int64 | Node::Double => schema["default"] = Value::from(0),
+        Node::Object(_) | Node::AtomicObject(_) => schema["default"] = json!({}),
+        leaf => {
+            if let Some(name) = leaves::name(leaf) {
+                return json!({ "$ref": format!("{SCHEMAS}{name}") });
+            }
+        }
+    }
+    schema
+}
+
+/// In `allOf`, since nothing may stand beside a `$ref`.
+fn reference(name: &str) -> Value {
+    json!({ "allOf": [{ "$ref": format!("{SCHEMAS}{name}") }] })
+}

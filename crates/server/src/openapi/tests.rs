@@ -1,0 +1,269 @@
+//! The documents against what kubectl looks for in them, and against the real server's words.
+
+use serde_json::{Value, json};
+
+use super::custom::{CustomKind, custom_schemas};
+use super::*;
+use crate::discovery::ListedSubresource;
+
+fn built_in() -> Vec<Listed<'static>> {
+    kinds::resources().iter().map(Listed::from).collect()
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn built_in_document(group: &str, version: &str) -> Value {
+    parsed(&document(&built_in(), kinds::types(), &CustomSchemas::new(), group, version).unwrap())
+}
+
+fn custom() -> Listed<'static> {
+    Listed {
+        group: "x.example.com",
+        version: "v1",
+        name: "docs",
+        singular: "doc",
+        kind: "Doc",
+        list_kind: "DocList".to_owned(),
+        is_namespaced: true,
+        verbs: vec!["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
+        short_names: vec![],
+        categories: vec![],
+        storage_version_hash: String::new(),
+        subresources: vec![ListedSubresource {
+            name: "status",
+            foreign: None,
+            kind: "Doc",
+            verbs: vec!["get", "patch", "update"],
+        }],
+        is_custom: true,
+    }
+}
+
+#[test]
+fn every_reference_has_its_schema() {
+    let all = built_in();
+    for it in &all {
+        let document = document(&all, kinds::types(), &CustomSchemas::new(), it.group, it.version).unwrap();
+        let schemas = &parsed(&document)["components"]["schemas"];
+        for reference in document.split("#/components/schemas/").skip(1) {
+            let name = reference.split('"').next().unwrap();
+            assert!(schemas[name].is_object(), "{} {} {name}", it.group, it.version);
+        }
+    }
+}
+
+#[test]
+fn operations_are_called_as_generated_clients_expect() {
+    let core = built_in_document("", "v1");
+    let apps = built_in_document("apps", "v1");
+    let rbac = built_in_document("rbac.authorization.k8s.io", "v1");
+    for (document, path, method, id, action) in [
+        (&apps, "/apis/apps/v1/deployments", "get", "listAppsV1DeploymentForAllNamespaces", "list"),
+        (
+            &apps,
+            "/apis/apps/v1/namespaces/{namespace}/deployments",
+            "post",
+            "createAppsV1NamespacedDeployment",
+            "post",
+        ),
+        (
+            &apps,
+            "/apis/apps/v1/namespaces/{namespace}/deployments",
+            "delete",
+            "deleteAppsV1CollectionNamespacedDeployment",
+            "deletecollection",
+        ),
+        (
+            &apps,
+            "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale",
+            "patch",
+            "patchAppsV1NamespacedDeploymentScale",
+            "patch",
+        ),
+        (&core, "/api/v1/nodes/{name}", "get", "readCoreV1Node", "get"),
+        (&core, "/api/v1/namespaces/{name}/finalize", "put", "replaceCoreV1NamespaceFinalize", "put"),
+        (
+            &core,
+            "/api/v1/namespaces/{namespace}/pods/{name}/exec",
+            "post",
+            "connectCoreV1PostNamespacedPodExec",
+            "connect",
+        ),
+        (
+            &rbac,
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            "get",
+            "listRbacAuthorizationV1ClusterRole",
+            "list",
+        ),
+    ] {
+        let operation = &document["paths"][path][method];
+        assert_eq!(operation["operationId"], id, "{path}");
+        assert_eq!(operation["x-kubernetes-action"], action, "{path}");
+    }
+    assert_eq!(
+        rbac["paths"]["/apis/rbac.authorization.k8s.io/v1/clusterroles"]["get"]["tags"][0],
+        "rbacAuthorization_v1"
+    );
+    let scale = &apps["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"]["get"];
+    assert_eq!(
+        scale["x-kubernetes-group-version-kind"],
+        json!({ "group": "autoscaling", "kind": "Scale", "version": "v1" })
+    );
+}
+
+#[test]
+fn kubectl_finds_what_it_needs_to_patch() {
+    let apps = built_in_document("apps", "v1");
+    let patch = &apps["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"];
+    assert!(patch["requestBody"]["content"]["application/strategic-merge-patch+json"].is_object());
+    let names: Vec<_> =
+        patch["parameters"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["dryRun", "fieldManager", "fieldValidation", "force"]);
+    let schemas = &apps["components"]["schemas"];
+    assert_eq!(
+        schemas["io.k8s.api.apps.v1.Deployment"]["x-kubernetes-group-version-kind"],
+        json!([{ "group": "apps", "kind": "Deployment", "version": "v1" }])
+    );
+    assert_eq!(
+        schemas["io.k8s.api.core.v1.Container"]["properties"]["ports"],
+        json!({
+            "type": "array",
+            "items": { "allOf": [{ "$ref": "#/components/schemas/io.k8s.api.core.v1.ContainerPort" }], "default": {} },
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["containerPort", "protocol"],
+            "x-kubernetes-patch-merge-key": "containerPort",
+            "x-kubernetes-patch-strategy": "merge",
+        })
+    );
+    assert_eq!(
+        schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]["containerPort"],
+        json!({ "type": "integer", "format": "int32", "default": 0 })
+    );
+    assert_eq!(schemas["io.k8s.api.core.v1.ContainerPort"]["required"], json!(["containerPort"]));
+    assert_eq!(
+        schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]["x-kubernetes-group-version-kind"],
+        json!([
+            { "group": "", "kind": "DeleteOptions", "version": "v1" },
+            { "group": "apps", "kind": "DeleteOptions", "version": "v1" },
+        ])
+    );
+}
+
+#[test]
+fn custom_resources_are_described_in_the_words_of_the_real_server() {
+    let given = json!({ "type": "object", "properties": {
+        "size": { "x-kubernetes-int-or-string": true },
+        "inner": { "type": "object", "x-kubernetes-embedded-resource": true },
+    } });
+    let kind = CustomKind {
+        group: "x.example.com",
+        version: "v1",
+        kind: "Doc",
+        list_kind: "DocList",
+        plural: "docs",
+        schema: Some(&given),
+        selectable: &[".size"],
+    };
+    let schemas = CustomSchemas::from(custom_schemas(&kind));
+    let all = [built_in(), vec![custom()]].concat();
+    let document = parsed(&document(&all, kinds::types(), &schemas, "x.example.com", "v1").unwrap());
+    let schema = json!({ "schema": { "$ref": "#/components/schemas/com.example.x.v1.DocList" } });
+    let path = &document["paths"]["/apis/x.example.com/v1/docs"];
+    assert_eq!(
+        path["get"],
+        json!({
+            "tags": ["xExampleCom_v1"],
+            "description": "list objects of kind Doc",
+            "operationId": "listXExampleComV1DocForAllNamespaces",
+            "responses": {
+                "200": {
+                    "description": "OK",
+                    "content": { "application/json": schema, "application/yaml": schema },
+                },
+                "401": { "description": "Unauthorized" },
+            },
+            "x-kubernetes-action": "list",
+            "x-kubernetes-group-version-kind": { "group": "x.example.com", "version": "v1", "kind": "Doc" },
+        })
+    );
+    let names: Vec<_> =
+        path["parameters"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, parameters::LIST);
+    assert_eq!(
+        path["parameters"][2],
+        json!({
+            "name": "fieldSelector",
+            "in": "query",
+            "description":
+                "A selector to restrict the list of returned objects by their fields. Defaults to everything.",
+            "schema": { "type": "string", "uniqueItems": true },
+        })
+    );
+    let schemas = &document["components"]["schemas"];
+    assert!(schemas["io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"].is_object());
+    let doc = &schemas["com.example.x.v1.Doc"];
+    assert_eq!(doc["x-kubernetes-selectable-fields"], json!([{ "fieldPath": "size" }]));
+    assert_eq!(doc["properties"]["size"]["anyOf"], json!([{ "type": "integer" }, { "type": "string" }]));
+    assert_eq!(doc["properties"]["inner"]["required"], json!(["kind", "apiVersion"]));
+    let one = &document["paths"]["/apis/x.example.com/v1/namespaces/{namespace}/docs/{name}"];
+    assert_eq!(one["get"]["parameters"][0]["name"], "resourceVersion");
+    assert_eq!(one["patch"]["responses"]["201"], Value::Null);
+}
+
+#[test]
+fn the_index_names_each_document_by_what_is_in_it() {
+    let all = [built_in(), vec![custom()]].concat();
+    let name = custom_name("x.example.com", "v1", "Doc");
+    let before = parsed(&index(&all, &CustomSchemas::from([(name.clone(), json!({ "type": "object" }))])));
+    let after =
+        parsed(&index(&all, &CustomSchemas::from([(name, json!({ "type": "object", "title": "x" }))])));
+    let url =
+        |index: &Value, path: &str| index["paths"][path]["serverRelativeURL"].as_str().unwrap().to_owned();
+    assert!(url(&before, "api/v1").starts_with("/openapi/v3/api/v1?hash="));
+    assert_eq!(url(&before, "apis/apps/v1"), url(&after, "apis/apps/v1"));
+    assert_ne!(url(&before, "apis/x.example.com/v1"), url(&after, "apis/x.example.com/v1"));
+}
+
+#[test]
+fn the_older_form_says_the_same() {
+    let text = swagger(&built_in(), kinds::types(), &CustomSchemas::new());
+    assert!(!text.contains("#/components/schemas/") && !text.contains(r#""allOf":[{"$ref"#));
+    let document = parsed(&text);
+    assert_eq!(document["swagger"], "2.0");
+    assert_eq!(
+        document["definitions"]["io.k8s.api.apps.v1.Deployment"]["properties"]["spec"],
+        json!({ "$ref": "#/definitions/io.k8s.api.apps.v1.DeploymentSpec" })
+    );
+    let schema = &document["definitions"]["io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"]
+        ["properties"]["default"];
+    assert!(schema.is_object());
+    let create = &document["paths"]["/api/v1/namespaces/{namespace}/configmaps"]["post"];
+    assert_eq!(
+        create["parameters"][0],
+        json!({ "in": "body", "name": "body", "required": true,
+            "schema": { "$ref": "#/definitions/io.k8s.api.core.v1.ConfigMap" } })
+    );
+    assert_eq!(create["parameters"][1]["type"], "string");
+    assert_eq!(create["responses"]["201"]["schema"]["$ref"], "#/definitions/io.k8s.api.core.v1.ConfigMap");
+}
+
+#[test]
+fn paths_lead_to_documents() {
+    let all = built_in();
+    for (path, expected) in [
+        (&["v3"][..], true),
+        (&["v2"], true),
+        (&["v3", "api", "v1"], true),
+        (&["v3", "apis", "apps", "v1"], true),
+        (&["v3", "apis", "apps", "v2"], false),
+        (&["v3", "apis", "apps"], false),
+        (&["v4"], false),
+        (&[], false),
+    ] {
+        let found = at(&all, kinds::types(), &CustomSchemas::new(), path).is_some();
+        assert_eq!(found, expected, "{path:?}");
+    }
+}

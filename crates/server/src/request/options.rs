@@ -1,0 +1,121 @@
+//! A query string in, the options of a request out.
+
+use api::{
+    field::{Error, ErrorList, Path},
+    field_selector, label_selector,
+    status::Status,
+};
+use schema::decode::FieldValidation;
+use std::{collections::BTreeMap, time::Duration};
+
+use super::path::decode;
+
+/// What a query asks for beside the target.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) labels: label_selector::Selector,
+    pub(crate) fields: field_selector::Selector,
+    /// As given; `""` where it was not.
+    pub(crate) resource_version: String,
+    pub(crate) version_match: Option<Match>,
+    pub(crate) limit: u64,
+    pub(crate) continue_token: String,
+    pub(crate) watch: bool,
+    pub(crate) bookmarks: bool,
+    pub(crate) initial_events: Option<bool>,
+    pub(crate) timeout: Option<Duration>,
+    /// What a dry run is to leave out; `All` is the only choice.
+    pub(crate) dry_run: Option<String>,
+    pub(crate) field_manager: String,
+    pub(crate) validation: FieldValidation,
+    pub(crate) force: bool,
+    pub(crate) pretty: bool,
+    /// What only some verbs look at.
+    pub(crate) rest: BTreeMap<String, String>,
+}
+
+/// `resourceVersionMatch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Match {
+    Exact,
+    NotOlderThan,
+}
+
+impl Options {
+    pub(crate) fn parse(query: &str) -> Result<Options, Status> {
+        let mut options = Options::default();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let text = |part: &str| {
+                decode(&part.replace('+', " "))
+                    .ok_or_else(|| Status::bad_request(format!("invalid URL escape in {part:?}")))
+            };
+            options.set(&text(key)?, text(value)?)?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, key: &str, value: String) -> Result<(), Status> {
+        match key {
+            "labelSelector" => {
+                self.labels = value.parse().map_err(|error| {
+                    Status::bad_request(format!("unable to parse requirement: {error}").replace(
+                        "unable to parse requirement: unable to parse requirement: ",
+                        "unable to parse requirement: ",
+                    ))
+                })?;
+            }
+            "fieldSelector" => {
+                self.fields = value.parse().map_err(|error| Status::bad_request(format!("{error}")))?;
+            }
+            "resourceVersion" => self.resource_version = value,
+            "resourceVersionMatch" => self.version_match = version_match(&value)?,
+            "limit" => self.limit = value.parse().unwrap_or(0),
+            "continue" => self.continue_token = value,
+            "watch" => self.watch = flag(&value),
+            "allowWatchBookmarks" => self.bookmarks = flag(&value),
+            "sendInitialEvents" => self.initial_events = Some(flag(&value)),
+            "timeoutSeconds" => self.timeout = value.parse().ok().filter(|s| *s > 0).map(Duration::from_secs),
+            "dryRun" => self.dry_run = Some(value).filter(|value| !value.is_empty()),
+            "fieldManager" => self.field_manager = value,
+            "fieldValidation" => self.validation = validation(&value)?,
+            "force" => self.force = flag(&value),
+            "pretty" => self.pretty = flag(&value),
+            _ => drop(self.rest.insert(key.to_owned(), value)),
+        }
+        Ok(())
+    }
+}
+
+/// Kubernetes: a flag that is named is set, unless it says otherwise.
+fn flag(value: &str) -> bool {
+    !matches!(value.to_ascii_lowercase().as_str(), "0" | "false")
+}
+
+fn version_match(value: &str) -> Result<Option<Match>, Status> {
+    match value {
+        "" => Ok(None),
+        "Exact" => Ok(Some(Match::Exact)),
+        "NotOlderThan" => Ok(Some(Match::NotOlderThan)),
+        other => {
+            let mut errors = ErrorList::new();
+            errors.push(Error::not_supported(
+                &Path::new("resourceVersionMatch"),
+                other,
+                ["Exact", "NotOlderThan", ""],
+            ));
+            crate::verbs::bad_options("ListOptions", errors).map(|()| None)
+        }
+    }
+}
+
+fn validation(value: &str) -> Result<FieldValidation, Status> {
+    match value {
+        "" | "Warn" => Ok(FieldValidation::Warn),
+        "Strict" => Ok(FieldValidation::Strict),
+        "Ignore" => Ok(FieldValidation::Ignore),
+        other => Err(Status::bad_request(format!(
+            "fieldValidation: Unsupported value: {other:?}: supported values: \"Ignore\", \"Strict\", \"Warn\""
+        ))),
+    }
+}

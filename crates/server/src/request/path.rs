@@ -1,0 +1,139 @@
+//! A path in, the thing it names out.
+
+use http::Method;
+
+use super::Verb;
+
+/// What a path names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A resource, a collection of objects or a single one.
+    Resource(Target),
+    /// Anything else: discovery, health, documents.
+    Other(String),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) resource: String,
+    /// Empty for cluster-scoped resources, and for all namespaces.
+    pub(crate) namespace: String,
+    /// Empty for a collection.
+    pub(crate) name: String,
+    pub(crate) subresource: String,
+    /// Under the old `/watch/` paths.
+    pub(crate) old_watch: bool,
+}
+
+/// Takes a path apart. `None` where a part is not well-formed.
+pub(crate) fn parse(path: &str) -> Option<Place> {
+    let parts: Vec<String> =
+        path.split('/').filter(|part| !part.is_empty()).map(decode).collect::<Option<_>>()?;
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let (group, version, rest) = match parts[..] {
+        ["api", version, ref rest @ ..] if !rest.is_empty() => ("", version, rest),
+        ["apis", group, version, ref rest @ ..] if !rest.is_empty() => (group, version, rest),
+        _ => return Some(Place::Other(path.to_owned())),
+    };
+    let (old_watch, rest) = match rest {
+        ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
+        rest => (false, rest),
+    };
+    let (namespace, rest) = match rest {
+        // A namespace's own subresources are the namespace's.
+        ["namespaces", name, sub @ ("status" | "finalize")] => {
+            return Some(target(group, version, "", &["namespaces", name, sub], old_watch));
+        }
+        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+        rest => ("", rest),
+    };
+    Some(target(group, version, namespace, rest, old_watch))
+}
+
+fn target(group: &str, version: &str, namespace: &str, rest: &[&str], old_watch: bool) -> Place {
+    let part = |at: usize| rest.get(at).copied().unwrap_or_default().to_owned();
+    Place::Resource(Target {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        resource: part(0),
+        namespace: namespace.to_owned(),
+        name: part(1),
+        subresource: rest.get(2..).map(|rest| rest.join("/")).unwrap_or_default(),
+        old_watch,
+    })
+}
+
+impl Target {
+    /// What a method means here.
+    pub(crate) fn verb(&self, method: &Method, watch: bool) -> Option<Verb> {
+        let single = !self.name.is_empty();
+        match *method {
+            Method::GET | Method::HEAD if self.old_watch => Some(Verb::Watch),
+            Method::GET | Method::HEAD if single => Some(Verb::Get),
+            Method::GET | Method::HEAD if watch => Some(Verb::Watch),
+            Method::GET | Method::HEAD => Some(Verb::List),
+            Method::POST => Some(Verb::Create),
+            Method::PUT => Some(Verb::Update),
+            Method::PATCH => Some(Verb::Patch),
+            Method::DELETE if single => Some(Verb::Delete),
+            Method::DELETE => Some(Verb::DeleteCollection),
+            _ => None,
+        }
+    }
+}
+
+/// Undoes percent-encoding. `None` where it is broken, or the bytes are no text.
+pub(crate) fn decode(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            bytes.push((digit()? * 16 + digit()?) as u8);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_name_resources() {
+        for (path, expected) in [
+            ("/api/v1/pods", Some("//v1/pods////")),
+            ("/api/v1/namespaces", Some("//v1/namespaces////")),
+            ("/api/v1/namespaces/a", Some("//v1/namespaces//a//")),
+            ("/api/v1/namespaces/a/status", Some("//v1/namespaces//a/status/")),
+            ("/api/v1/namespaces/a/pods", Some("//v1/pods/a///")),
+            ("/api/v1/namespaces/a/pods/b/status", Some("//v1/pods/a/b/status/")),
+            ("/apis/apps/v1/deployments", Some("/apps/v1/deployments////")),
+            ("/apis/apps/v1/namespaces/a/deployments/b%2Fc", Some("/apps/v1/deployments/a/b/c//")),
+            ("/api/v1/watch/pods", Some("//v1/pods////watch")),
+            ("/api/v1", None),
+            ("/apis/apps/v1", None),
+            ("/healthz", None),
+        ] {
+            let found = match parse(path).unwrap() {
+                Place::Resource(target) => Some(format!(
+                    "/{}/{}/{}/{}/{}/{}/{}",
+                    target.group,
+                    target.version,
+                    target.resource,
+                    target.namespace,
+                    target.name,
+                    target.subresource,
+                    if target.old_watch { "watch" } else { "" }
+                )),
+                Place::Other(_) => None,
+            };
+            assert_eq!(found.as_deref(), expected, "{path}");
+        }
+        assert_eq!(parse("/api/v1/pods/%zz"), None);
+    }
+}

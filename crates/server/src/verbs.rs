@@ -1,0 +1,171 @@
+//! What can be done with a resource, one file for each verb.
+
+mod apply;
+pub(crate) mod create;
+pub(crate) mod delete;
+pub(crate) mod read;
+pub(crate) mod update;
+pub(crate) mod watch;
+
+use crate::{
+    Inner,
+    authorize::Permit,
+    negotiate::Form,
+    registry::Served,
+    request::{Options, Target, Verb},
+};
+use api::{
+    field::{Error, ErrorList, Path},
+    kind::{GroupKind, GroupResource},
+    status::Status,
+};
+use http::{HeaderMap, header, request::Parts};
+use schema::{managed_fields::validate_manager, types::Types};
+use std::sync::Arc;
+
+/// A request that may be carried out.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) inner: &'a Arc<Inner>,
+    pub(crate) permit: Permit,
+    pub(crate) target: Target,
+    pub(crate) served: &'a Served,
+    pub(crate) options: Options,
+    pub(crate) headers: HeaderMap,
+    pub(crate) form: Form,
+}
+
+impl<'a> Call<'a> {
+    /// Finds what is served, and whether it knows the verb.
+    pub(crate) fn new(
+        inner: &'a Arc<Inner>,
+        permit: Permit,
+        verb: Verb,
+        target: Target,
+        options: Options,
+        head: Parts,
+    ) -> Result<Call<'a>, Status> {
+        let served = inner.registry.find(&target.group, &target.version, &target.resource);
+        let served = served.ok_or_else(not_served)?;
+        if !target.subresource.is_empty() && served.subresource(&target.subresource).is_none() {
+            return Err(not_served());
+        }
+        if served.is_namespaced() && target.namespace.is_empty() && !target.name.is_empty() {
+            return Err(not_served());
+        }
+        let needs_name = matches!(verb, Verb::Update | Verb::Patch) && target.name.is_empty();
+        if needs_name {
+            return Err(method_not_allowed());
+        }
+        let verbs = match served.subresource(&target.subresource) {
+            Some(subresource) => &subresource.verbs,
+            None => &served.resource.verbs,
+        };
+        let wrong_place = verb == Verb::Create
+            && target.subresource.is_empty()
+            && (!target.name.is_empty() || (served.is_namespaced() && target.namespace.is_empty()));
+        if !verbs.contains(&verb.text()) || wrong_place {
+            return Err(method_not_allowed());
+        }
+        check_options(verb, &options)?;
+        let form = Form::choose(&head.headers)?;
+        Ok(Call { inner, permit, target, served, options, headers: head.headers, form })
+    }
+
+    /// The same request once more, for a part that changes some of it.
+    pub(crate) fn again(&self) -> Call<'a> {
+        Call {
+            inner: self.inner,
+            permit: self.permit.again(),
+            target: self.target.clone(),
+            served: self.served,
+            options: self.options.clone(),
+            headers: self.headers.clone(),
+            form: self.form,
+        }
+    }
+
+    pub(crate) fn types(&self) -> &'static Types {
+        self.inner.registry.types
+    }
+
+    pub(crate) fn resource(&self) -> GroupResource {
+        self.served.group_resource()
+    }
+
+    pub(crate) fn key(&self, name: &str) -> bytes::Bytes {
+        self.served.key(&self.target.namespace, name).into()
+    }
+
+    /// Who writes, for the record of field owners.
+    pub(crate) fn manager(&self) -> String {
+        let agent = self.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+        schema::managed_fields::manager_of(&self.options.field_manager, agent.unwrap_or_default())
+    }
+
+    pub(crate) fn not_found(&self, name: &str) -> Status {
+        Status::not_found(&self.resource(), name)
+    }
+}
+
+/// Kinds that clients should stop using, and what they are told.
+// Kubernetes: these texts, with every answer.
+const DEPRECATED: [(&str, &str, &str); 2] = [
+    ("v1", "Endpoints", "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
+    ("v1", "ComponentStatus", "v1 ComponentStatus is deprecated in v1.19+"),
+];
+
+pub(crate) fn deprecation(served: &Served) -> Option<String> {
+    let api_version = served.api_version();
+    let found =
+        DEPRECATED.iter().find(|(version, kind, _)| *version == api_version && *kind == served.resource.kind);
+    found.map(|(_, _, text)| (*text).to_owned())
+}
+
+/// Whether the options of a write are some.
+fn check_options(verb: Verb, options: &Options) -> Result<(), Status> {
+    let kind = match verb {
+        Verb::Create => "CreateOptions",
+        Verb::Update => "UpdateOptions",
+        Verb::Patch => "PatchOptions",
+        Verb::Delete | Verb::DeleteCollection => "DeleteOptions",
+        Verb::Get | Verb::List | Verb::Watch => return Ok(()),
+    };
+    let mut errors = validate_manager(&options.field_manager, &Path::new("fieldManager"));
+    if let Some(asked) = options.dry_run.as_deref().filter(|asked| *asked != "All") {
+        errors.push(Error::not_supported(&Path::new("dryRun"), &serde_json::json!([asked]), ["All"]));
+    }
+    bad_options(kind, errors)
+}
+
+/// An answer of the router, which knows no more than the code.
+pub(crate) fn bare(code: u16, message: &str) -> Status {
+    let mut status = Status::generic(code, "", &GroupResource::none(), "", "");
+    status.message = message.to_owned();
+    status.details = Some(Box::default());
+    status
+}
+
+/// Nothing is served at this path.
+pub(crate) fn not_served() -> Status {
+    bare(404, "the server could not find the requested resource")
+}
+
+pub(crate) fn method_not_allowed() -> Status {
+    bare(405, "the server does not allow this method on the requested resource")
+}
+
+/// What options of a request do not go together.
+pub(crate) fn bad_options(kind: &str, errors: ErrorList) -> Result<(), Status> {
+    errors.into_result().map_err(|errors| Status::invalid(&GroupKind::new("meta.k8s.io", kind), "", &errors))
+}
+
+/// A failure of the store, in words for callers.
+pub(crate) fn store_failed(error: &store::Error) -> Status {
+    match error {
+        store::Error::Unavailable(problem) => Status::service_unavailable(problem.clone()),
+        store::Error::OutcomeUnknown(_) => Status::timeout("etcdserver: request timed out", 0),
+        store::Error::TooLarge { .. } => Status::request_entity_too_large("etcdserver: request is too large"),
+        other => Status::internal_error(other),
+    }
+}

@@ -1,0 +1,105 @@
+//! Server-side apply: what a client wants to own in, the object with it merged in out.
+
+use super::{
+    Call, bad_options,
+    create::{check_namespace, normal},
+    store_failed,
+};
+use crate::{
+    answer::{self, Body},
+    input::{self, Wanted},
+    stored::Stored,
+    write::{self, Outcome, Record},
+};
+use api::{
+    field::{Error, ErrorList, Path},
+    object,
+    status::{Cause, Status},
+};
+use http::{Response, StatusCode};
+use schema::{
+    decode::FieldValidation,
+    managed_fields::{self, Applied, ApplyError},
+    yaml,
+};
+use serde_json::Value;
+
+const ATTEMPTS: usize = 5;
+
+pub(super) async fn apply(call: &Call<'_>, body: &[u8]) -> Result<Response<Body>, Status> {
+    if call.options.field_manager.is_empty() {
+        let mut errors = ErrorList::new();
+        errors.push(Error::required(&Path::new("fieldManager"), "is required for apply patch"));
+        bad_options("PatchOptions", errors)?;
+    }
+    let bad = |problem: String| Status::bad_request(format!("error decoding YAML: {problem}"));
+    let json = yaml::to_json(body).map_err(|error| bad(error.to_string()))?.json;
+    let config: Value = serde_json::from_slice(&json).map_err(|error| bad(error.to_string()))?;
+    // What does not fit the type is told in the words of every other write.
+    let wanted = Wanted::object(call.types(), call.served);
+    let warnings = wanted.decode(&json, input::Encoding::Json, call.options.validation)?.warnings;
+    write::check_target(call, &mut config.clone())?;
+    for _ in 0..ATTEMPTS {
+        let (code, outcome, notes) = attempt(call, &config).await?;
+        if let Outcome::Done(stored) = outcome {
+            let response = answer::object(call, code, &stored);
+            return Ok(answer::with_warnings(response, warnings.iter().chain(&notes)));
+        }
+    }
+    Err(Status::modified(&call.resource(), &call.target.name))
+}
+
+async fn attempt(call: &Call<'_>, config: &Value) -> Result<(StatusCode, Outcome, Vec<String>), Status> {
+    let read = call.inner.store.get(call.key(&call.target.name), None).await;
+    let entry = read.map_err(|error| store_failed(&error))?.entry;
+    let Some(entry) = entry else {
+        if !object::resource_version(config).is_empty() || !object::uid(config).is_empty() {
+            return Err(call.not_found(&call.target.name));
+        }
+        check_namespace(call, config).await?;
+        let draft = decode(call, &merge(call, None, config)?)?;
+        let checked = write::prepare_new(call, draft, Record::AlreadyDone)?;
+        let notes = super::create::warnings(call, checked.object(), None);
+        return Ok((StatusCode::CREATED, write::create(call, checked).await?, notes));
+    };
+    let stored = Stored::new(entry.value, entry.revision);
+    let live = normal(call, call.served.in_version(stored.value()));
+    super::update::check_conditions(call, &live, config)?;
+    let draft = decode(call, &merge(call, Some(&live), config)?)?;
+    match write::prepare_next(call, &live, draft, Record::AlreadyDone)? {
+        None => Ok((StatusCode::OK, Outcome::Done(stored), Vec::new())),
+        Some(checked) => {
+            let notes = super::create::warnings(call, checked.object(), Some(&live));
+            Ok((StatusCode::OK, write::replace(call, checked, &stored).await?, notes))
+        }
+    }
+}
+
+fn merge(call: &Call<'_>, live: Option<&Value>, config: &Value) -> Result<Value, Status> {
+    let (manager, now) = (call.manager(), write::now(call).to_string());
+    let merged = write::with_target(call, |target| {
+        managed_fields::apply(target, live, config, &manager, call.options.force, &now)
+    });
+    match merged {
+        Ok(Applied::Changed(value) | Applied::Unchanged(value)) => Ok(value),
+        Err(ApplyError::BadRequest(text)) => Err(Status::bad_request(text)),
+        Err(ApplyError::Failed(text)) => Err(Status::unclassified(text)),
+        Err(ApplyError::Conflicts(conflicts)) => {
+            let causes = conflicts.iter().map(|conflict| Cause {
+                reason: "FieldManagerConflict".into(),
+                message: conflict.message(),
+                field: conflict.path.to_string(),
+            });
+            Err(Status::apply_conflict(conflicts.to_string(), causes.collect()))
+        }
+    }
+}
+
+/// What was merged, as an object of its type.
+fn decode(call: &Call<'_>, merged: &Value) -> Result<Value, Status> {
+    let json = serde_json::to_vec(merged).map_err(Status::internal_error)?;
+    let wanted = Wanted::object(call.types(), call.served);
+    let mut decoded = wanted.decode(&json, input::Encoding::Json, FieldValidation::Ignore)?;
+    write::check_target(call, &mut decoded.value)?;
+    Ok(decoded.value)
+}

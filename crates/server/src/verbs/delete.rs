@@ -1,0 +1,243 @@
+//! Delete: marks, waits for finalizers and grace, and removes.
+
+use super::{Call, bad_options, create::current, read};
+use crate::{
+    answer::{self, Body},
+    input::{self, Wanted},
+    selection::Selection,
+    stored::Stored,
+    write::{self, Checked, Outcome},
+};
+use api::{
+    field::{Error, ErrorList, Path},
+    object,
+    status::Status,
+    time::Time,
+};
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde_json::Value;
+use std::time::Duration;
+
+const ATTEMPTS: usize = 5;
+// Kubernetes: what the garbage collector acts on.
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// What a client says about how to delete.
+#[derive(Debug, Default)]
+struct DeleteOptions {
+    grace_seconds: Option<i64>,
+    propagation: Option<String>,
+    /// The older way to say it.
+    orphan: Option<bool>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    fn read(call: &mut Call<'_>, body: &[u8]) -> Result<DeleteOptions, Status> {
+        let mut value = Value::Null;
+        if !body.is_empty() {
+            let types = call.types();
+            let (of, _) = types
+                .named("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
+                .ok_or_else(super::not_served)?;
+            let encoding = input::encoding(input::media_type(&call.headers))?;
+            value = match encoding {
+                input::Encoding::Protobuf => {
+                    let wanted = Wanted { types, of, group: "", version: "v1", kind: "DeleteOptions" };
+                    wanted.decode(body, encoding, call.options.validation)?.value
+                }
+                // Kubernetes: it may come in any group's version.
+                input::Encoding::Json => {
+                    schema::decode::decode(types, of, body, call.options.validation)
+                        .map_err(|error| Status::bad_request(error.to_string()))?
+                        .value
+                }
+                input::Encoding::Yaml => {
+                    schema::yaml::decode_yaml(types, of, body, call.options.validation)
+                        .map_err(|error| Status::bad_request(error.to_string()))?
+                        .value
+                }
+            };
+        }
+        let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let query = |name: &str| call.options.rest.get(name).cloned();
+        let orphan = value.get("orphanDependents").and_then(Value::as_bool);
+        let orphan = orphan.or_else(|| query("orphanDependents").map(|text| text != "false"));
+        let dry_run = value.get("dryRun").and_then(Value::as_array);
+        let options = DeleteOptions {
+            grace_seconds: value
+                .get("gracePeriodSeconds")
+                .and_then(Value::as_i64)
+                .or_else(|| query("gracePeriodSeconds").and_then(|text| text.parse().ok())),
+            propagation: text("/propagationPolicy").or_else(|| query("propagationPolicy")),
+            orphan,
+            uid: text("/preconditions/uid"),
+            resource_version: text("/preconditions/resourceVersion"),
+        };
+        if dry_run.is_some_and(|stages| !stages.is_empty()) {
+            call.options.dry_run = Some("All".to_owned());
+        }
+        options.check()?;
+        Ok(options)
+    }
+
+    fn check(&self) -> Result<(), Status> {
+        let mut errors = ErrorList::new();
+        let path = Path::new("propagationPolicy");
+        if let Some(policy) = self.propagation.as_deref() {
+            if self.orphan.is_some() {
+                let detail = "orphanDependents and deletionPropagation cannot be both set";
+                errors.push(Error::invalid(&path, policy, detail));
+            } else if !["Foreground", "Background", "Orphan"].contains(&policy) {
+                let choices = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(Error::not_supported(&path, policy, choices));
+            }
+        }
+        bad_options("DeleteOptions", errors)
+    }
+
+    /// Whether dependents are left alone, or waited for; `None` where the client does not say.
+    fn policy(&self) -> Option<&str> {
+        self.propagation.as_deref().or(match self.orphan? {
+            true => Some("Orphan"),
+            false => Some("Background"),
+        })
+    }
+}
+
+pub(crate) async fn delete(call: &Call<'_>, body: Bytes) -> Result<Response<Body>, Status> {
+    let mut call = call.again();
+    let options = DeleteOptions::read(&mut call, &body)?;
+    let (code, outcome) = delete_one(&call, &options).await?;
+    Ok(match outcome {
+        Deleted::Gone(object) => {
+            let status = Status::deleted(&call.resource(), object::name(&object), object::uid(&object));
+            let mut response = answer::status(&status, call.form);
+            *response.status_mut() = code;
+            response
+        }
+        Deleted::Marked(stored) => answer::object(&call, code, &stored),
+    })
+}
+
+enum Deleted {
+    Gone(Value),
+    /// It stays until somebody lets it go.
+    Marked(Stored),
+}
+
+async fn delete_one(call: &Call<'_>, options: &DeleteOptions) -> Result<(StatusCode, Deleted), Status> {
+    let name = call.target.name.as_str();
+    for _ in 0..ATTEMPTS {
+        let (stored, live) = current(call).await?;
+        check_preconditions(call, options, &live)?;
+        let mut marked = live.clone();
+        mark(call, options, &mut marked);
+        let gone = write::is_released(&marked);
+        if !gone && marked == live {
+            return Ok((StatusCode::OK, Deleted::Marked(stored)));
+        }
+        let outcome = if gone {
+            write::remove(call, name, &stored).await?
+        } else {
+            bump_generation(&live, &mut marked);
+            write::replace(call, Checked::by_server(marked), &stored).await?
+        };
+        match outcome {
+            Outcome::Done(_) if gone => return Ok((StatusCode::OK, Deleted::Gone(live))),
+            Outcome::Done(stored) => return Ok((StatusCode::OK, Deleted::Marked(stored))),
+            Outcome::Lost => {}
+        }
+    }
+    Err(Status::modified(&call.resource(), name))
+}
+
+fn check_preconditions(call: &Call<'_>, options: &DeleteOptions, live: &Value) -> Result<(), Status> {
+    let (kind, name) = (call.served.group_kind(), call.target.name.as_str());
+    if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != object::uid(live)) {
+        return Err(Status::uid_mismatch(&kind, name, wanted, object::uid(live)));
+    }
+    let found = object::resource_version(live);
+    if let Some(wanted) = options.resource_version.as_deref().filter(|wanted| *wanted != found) {
+        return Err(Status::resource_version_mismatch(&kind, name, wanted, found));
+    }
+    Ok(())
+}
+
+/// Says in the object that it is to go: when, and what must happen before.
+fn mark(call: &Call<'_>, options: &DeleteOptions, draft: &mut Value) {
+    let mut finalizers: Vec<String> = object::finalizers(draft).map(str::to_owned).collect();
+    let mut set = |finalizer: &str, wanted: bool| {
+        finalizers.retain(|other| other != finalizer);
+        if wanted {
+            finalizers.push(finalizer.to_owned());
+        }
+    };
+    if let Some(policy) = options.policy() {
+        set(ORPHAN, policy == "Orphan");
+        set(FOREGROUND, policy == "Foreground");
+    }
+    object::set_finalizers(draft, finalizers.iter().map(String::as_str));
+    let resource = call.served.resource;
+    let strategy = kinds::strategy::strategy(resource.group, resource.name);
+    let grace = strategy.grace_period(draft, options.grace_seconds).unwrap_or(0).max(0);
+    let moment = call.inner.world.wall() + Duration::from_secs(grace.unsigned_abs());
+    let shortened = object::deletion_grace_period_seconds(draft).is_none_or(|before| grace < before);
+    if !object::is_deleting(draft) || shortened {
+        object::set_deletion_timestamp(draft, Some(Time::from(moment)));
+        object::set_deletion_grace_period_seconds(draft, Some(grace));
+    }
+}
+
+fn bump_generation(live: &Value, marked: &mut Value) {
+    let generation = object::generation(live);
+    if generation > 0 && !object::is_deleting(live) {
+        object::set_generation(marked, generation + 1);
+    }
+}
+
+pub(crate) async fn delete_collection(call: &Call<'_>, body: Bytes) -> Result<Response<Body>, Status> {
+    let mut call = call.again();
+    let options = DeleteOptions::read(&mut call, &body)?;
+    read::check_options(&call)?;
+    let selection = Selection::new(&call)?;
+    let (meta, objects) = read::collect(&call, &selection).await?;
+    for stored in &objects {
+        let object = stored.value();
+        let mut one = call.again();
+        one.target.name = object::name(&object).to_owned();
+        one.target.namespace = object::namespace(&object).to_owned();
+        match delete_one(&one, &options).await {
+            Ok(_) => {}
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+    }
+    Ok(answer::list(&call, &meta, &objects))
+}
+
+/// `pods/eviction`: a delete that disruption budgets have a say in, once somebody keeps them.
+pub(super) async fn evict(call: &Call<'_>, body: Bytes) -> Result<Response<Body>, Status> {
+    let types = call.types();
+    let (of, _) = types.kind("policy", "v1", "Eviction").ok_or_else(super::not_served)?;
+    let wanted = Wanted { types, of, group: "policy", version: "v1", kind: "Eviction" };
+    let encoding = input::encoding(input::media_type(&call.headers))?;
+    let eviction = wanted.decode(&body, encoding, call.options.validation)?.value;
+    let text = |pointer: &str| eviction.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let options = DeleteOptions {
+        grace_seconds: eviction.pointer("/deleteOptions/gracePeriodSeconds").and_then(Value::as_i64),
+        propagation: text("/deleteOptions/propagationPolicy"),
+        orphan: None,
+        uid: text("/deleteOptions/preconditions/uid"),
+        resource_version: text("/deleteOptions/preconditions/resourceVersion"),
+    };
+    let mut plain = call.again();
+    plain.target.subresource = String::new();
+    delete_one(&plain, &options).await?;
+    let mut status = Status::success();
+    status.code = 201;
+    Ok(answer::status(&status, call.form))
+}

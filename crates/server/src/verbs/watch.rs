@@ -1,0 +1,284 @@
+//! Watch: every change of what is selected, from a revision on, until time is up.
+
+use super::{Call, bad_options, read, store_failed};
+use crate::{
+    MIN_WATCH_TIMEOUT,
+    answer::{self, Body},
+    input::Encoding,
+    negotiate::{Form, Shape},
+    request::Match,
+    selection::Selection,
+    stored::Stored,
+};
+use api::{
+    field::{Error, ErrorList, Path},
+    status::Status,
+};
+use bytes::{Bytes, BytesMut};
+use futures::{FutureExt, Stream, StreamExt, future::Either, stream};
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use schema::proto;
+use serde_json::json;
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+use store::{Change, Event, Feed, Revision};
+use world::Moment;
+
+/// Kubernetes: bookmarks come about once a minute.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+
+pub(crate) async fn watch(call: &Call<'_>) -> Result<Response<Body>, Status> {
+    check_options(call)?;
+    let selection = Selection::new(call)?;
+    let prefix = call.served.prefix(&call.target.namespace);
+    let asked = call.options.resource_version.as_str();
+    let initial = call.options.initial_events.unwrap_or(matches!(asked, "" | "0"));
+    let mut pending = VecDeque::new();
+    let since = if initial {
+        let unversioned = clone_for_list(call);
+        let (meta, objects) = read::collect(&unversioned, &selection).await?;
+        pending.extend(objects.into_iter().map(|object| Told::Object("ADDED", object)));
+        if call.options.initial_events == Some(true) && call.options.bookmarks {
+            pending.push_back(Told::Bookmark { revision: meta.revision, ends_initial: true });
+        }
+        Some(meta.revision)
+    } else {
+        asked.parse().ok().filter(|revision| *revision > 0).map(Revision)
+    };
+    let feed = match call.inner.store.feed(prefix.into(), since).await {
+        Ok(feed) => feed,
+        // Kubernetes: the watch is answered, and its first event says that it is too late.
+        Err(store::Error::Compacted { asked, floor }) => {
+            pending.push_back(Told::Error(Status::too_old_resource_version(asked.0, floor.0)));
+            let over = stream::iter(pending).map(writer(call)).map(|bytes| Ok(Frame::data(bytes)));
+            return Ok(response(call.form, over));
+        }
+        Err(store::Error::Future { asked, current }) => {
+            return Err(Status::too_large_resource_version(asked.0, current.0, 1));
+        }
+        Err(error) => return Err(store_failed(&error)),
+    };
+    let world = call.inner.world.clone();
+    let timeout = call.options.timeout.unwrap_or_else(|| world.jitter(MIN_WATCH_TIMEOUT, 1.0));
+    let now = world.now();
+    let follow = Follow {
+        pending,
+        feed,
+        selection,
+        ends: now + timeout,
+        next_bookmark: call.options.bookmarks.then(|| now + BOOKMARK_INTERVAL),
+        inner: Arc::clone(call.inner),
+        draining: call.inner.draining.subscribe(),
+        over: false,
+    };
+    let events = stream::unfold(follow, |mut follow| async move { Some((follow.next().await?, follow)) });
+    let frames = events.map(writer(call)).map(|bytes| Ok(Frame::data(bytes)));
+    Ok(response(call.form, frames))
+}
+
+fn check_options(call: &Call<'_>) -> Result<(), Status> {
+    let options = &call.options;
+    let mut errors = ErrorList::new();
+    let match_path = Path::new("resourceVersionMatch");
+    match (options.initial_events, options.version_match) {
+        (None, Some(_)) => errors.push(Error::forbidden(
+            &match_path,
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        )),
+        (Some(_), None | Some(Match::Exact)) => errors.push(Error::forbidden(
+            &match_path,
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        )),
+        _ => {}
+    }
+    bad_options("ListOptions", errors)?;
+    let text = options.resource_version.as_str();
+    if !text.is_empty() && text.parse::<u64>().is_err() {
+        let problem = Error::invalid(
+            &Path::new("resourceVersion"),
+            text,
+            format!("strconv.ParseUint: parsing {text:?}: invalid syntax"),
+        );
+        return Err(Status::unclassified(problem.to_string()));
+    }
+    Ok(())
+}
+
+/// The same request without the version that the watch starts from.
+fn clone_for_list<'a>(call: &Call<'a>) -> Call<'a> {
+    let mut list = call.again();
+    list.options.limit = 0;
+    list.options.continue_token = String::new();
+    list.options.version_match = None;
+    list
+}
+
+/// What a watch tells next.
+enum Told {
+    Object(&'static str, Stored),
+    Bookmark { revision: Revision, ends_initial: bool },
+    Error(Status),
+}
+
+/// A watch under way.
+struct Follow {
+    pending: VecDeque<Told>,
+    feed: Feed,
+    selection: Selection,
+    ends: Moment,
+    next_bookmark: Option<Moment>,
+    inner: Arc<crate::Inner>,
+    draining: tokio::sync::watch::Receiver<bool>,
+    over: bool,
+}
+
+impl Follow {
+    async fn next(&mut self) -> Option<Told> {
+        loop {
+            if let Some(told) = self.pending.pop_front() {
+                return Some(told);
+            }
+            if self.over {
+                return None;
+            }
+            let wake = self.next_bookmark.map_or(self.ends, |bookmark| bookmark.min(self.ends));
+            let world = self.inner.world.clone();
+            let interrupted = async {
+                let draining = self.draining.wait_for(|draining| *draining).map(|_| true);
+                let time = world.sleep_until(wake).map(|()| false);
+                futures::pin_mut!(draining, time);
+                futures::future::select(draining, time).await.factor_first().0
+            };
+            let next = {
+                let event = self.feed.next();
+                futures::pin_mut!(event, interrupted);
+                match futures::future::select(event, interrupted).await {
+                    Either::Left((event, _)) => Ok(event),
+                    Either::Right((draining, _)) => Err(draining),
+                }
+            };
+            match next {
+                Ok(event) => self.take(event),
+                Err(true) => return None,
+                Err(false) if world.now() >= self.ends => return None,
+                Err(false) => self.ask_for_bookmark().await,
+            }
+        }
+    }
+
+    fn take(&mut self, event: Result<Event, store::Error>) {
+        match event {
+            Ok(Event::Commit(commit)) => {
+                let told = commit.changes.iter().filter_map(|change| self.tell(commit.revision, change));
+                self.pending.extend(told.collect::<Vec<_>>());
+            }
+            Ok(Event::Progress(revision)) => {
+                self.pending.push_back(Told::Bookmark { revision, ends_initial: false });
+            }
+            Err(store::Error::Compacted { asked, floor }) => {
+                self.over = true;
+                self.pending.push_back(Told::Error(Status::too_old_resource_version(asked.0, floor.0)));
+            }
+            Err(_) => self.over = true,
+        }
+    }
+
+    /// What a change means to somebody who sees only what is selected.
+    fn tell(&self, revision: Revision, change: &Change) -> Option<Told> {
+        let before = change.previous.as_ref().map(|previous| Stored::new(previous.value.clone(), revision));
+        let after = change.value.as_ref().map(|value| Stored::new(value.clone(), revision));
+        let seen = |object: &Stored| self.selection.matches(object);
+        match (before.filter(seen), after) {
+            (Some(before), None) => Some(Told::Object("DELETED", before)),
+            (None, None) => None,
+            (Some(_), Some(after)) if seen(&after) => Some(Told::Object("MODIFIED", after)),
+            // Kubernetes: what leaves the selection is told as it was, at the revision of the change.
+            (Some(before), Some(_)) => Some(Told::Object("DELETED", before)),
+            (None, Some(after)) if seen(&after) => Some(Told::Object("ADDED", after)),
+            (None, Some(_)) => None,
+        }
+    }
+
+    async fn ask_for_bookmark(&mut self) {
+        self.next_bookmark = Some(self.inner.world.now() + BOOKMARK_INTERVAL);
+        if let Ok(revision) = self.inner.store.revision().await {
+            self.feed.mark(revision);
+        }
+    }
+}
+
+/// Writes events in the form that the caller wants.
+fn writer(call: &Call<'_>) -> impl FnMut(Told) -> Bytes + Send + use<> {
+    let (inner, form) = (Arc::clone(call.inner), call.form);
+    let (target, options, headers) = (call.target.clone(), call.options.clone(), call.headers.clone());
+    let permit = call.permit.again();
+    let mut permit = Some(permit);
+    let mut first = true;
+    move |told| {
+        let served = inner.registry.find(&target.group, &target.version, &target.resource);
+        let (Some(served), Some(own)) = (served, permit.take()) else { return Bytes::new() };
+        let call = Call {
+            inner: &inner,
+            permit: own,
+            target: target.clone(),
+            served,
+            options: options.clone(),
+            headers: headers.clone(),
+            form,
+        };
+        let bytes = write(&call, told, std::mem::take(&mut first));
+        permit = Some(call.permit);
+        bytes
+    }
+}
+
+fn write(call: &Call<'_>, told: Told, with_columns: bool) -> Bytes {
+    let (kind, object) = match told {
+        Told::Object(kind, stored) => (kind, answer::object_bytes(call, &stored, with_columns)),
+        Told::Bookmark { revision, ends_initial } => ("BOOKMARK", bookmark(call, revision, ends_initial)),
+        Told::Error(status) => {
+            let form = Form { shape: Shape::AsIs, ..call.form };
+            let value = serde_json::to_value(&status).unwrap_or_default();
+            ("ERROR", answer::document_bytes(form, "", "v1", "Status", &value))
+        }
+    };
+    match call.form.encoding {
+        Encoding::Protobuf => proto::watch_frame(kind, &object).into(),
+        _ => {
+            let mut out = BytesMut::with_capacity(object.len() + 40);
+            out.extend_from_slice(format!("{{\"type\":\"{kind}\",\"object\":").as_bytes());
+            out.extend_from_slice(object.trim_ascii_end());
+            out.extend_from_slice(b"}\n");
+            out.freeze()
+        }
+    }
+}
+
+/// An object that says nothing but how far the watch is.
+fn bookmark(call: &Call<'_>, revision: Revision, ends_initial: bool) -> Bytes {
+    let mut object = json!({
+        "kind": call.served.resource.kind, "apiVersion": call.served.api_version(),
+        "metadata": {"resourceVersion": revision.to_string()},
+    });
+    if ends_initial {
+        object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+    }
+    answer::value_bytes(call, &object)
+}
+
+fn response<S>(form: Form, frames: S) -> Response<Body>
+where
+    S: Stream<Item = Result<Frame<Bytes>, std::convert::Infallible>> + Send + 'static,
+{
+    let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
+    *response.status_mut() = StatusCode::OK;
+    let content_type = match form.encoding {
+        Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+        _ => "application/json",
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}

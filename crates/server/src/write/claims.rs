@@ -1,0 +1,185 @@
+//! Addresses and node ports of services: each claimed by a key of its own, in the same commit as the
+//! service that has it.
+//!
+//! A claim that exists cannot be made again, so no two services ever share one, whoever creates them
+//! and however fast; a claim goes with its service, so none is ever left behind, not even by a crash.
+
+use crate::verbs::Call;
+use api::{
+    field::{Error, ErrorList, Path},
+    object,
+    status::Status,
+};
+use serde_json::Value;
+use std::{collections::BTreeSet, net::Ipv4Addr};
+
+// Kubernetes: --service-node-port-range.
+const NODE_PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
+const ADDRESSES: &str = "/registry/ranges/serviceips/";
+const PORTS: &str = "/registry/ranges/servicenodeports/";
+
+/// A block of addresses for services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceRange {
+    network: u32,
+    /// How many bits are the same for all.
+    prefix: u8,
+}
+
+impl Default for ServiceRange {
+    fn default() -> ServiceRange {
+        ServiceRange { network: u32::from(Ipv4Addr::new(10, 96, 0, 0)), prefix: 16 }
+    }
+}
+
+/// `ADDRESS/BITS`, with at least a few addresses in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no IPv4 range such as 10.96.0.0/16, between /8 and /28")]
+pub struct BadRange(String);
+
+impl std::str::FromStr for ServiceRange {
+    type Err = BadRange;
+    fn from_str(text: &str) -> Result<ServiceRange, BadRange> {
+        let bad = || BadRange(text.to_owned());
+        let (address, prefix) = text.split_once('/').ok_or_else(bad)?;
+        let address: Ipv4Addr = address.parse().map_err(|_| bad())?;
+        let prefix: u8 = prefix.parse().ok().filter(|prefix| (8..=28).contains(prefix)).ok_or_else(bad)?;
+        let size = 1_u32 << (32 - prefix);
+        Ok(ServiceRange { network: u32::from(address) & !(size - 1), prefix })
+    }
+}
+
+impl ServiceRange {
+    /// The addresses that services can have: neither the network's own nor the last one.
+    fn size(self) -> u64 {
+        (1_u64 << (32 - self.prefix)) - 2
+    }
+
+    fn nth(self, number: u64) -> Ipv4Addr {
+        Ipv4Addr::from(self.network + 1 + (number % self.size()) as u32)
+    }
+
+    fn contains(self, address: Ipv4Addr) -> bool {
+        let offset = u32::from(address).wrapping_sub(self.network);
+        (1..=self.size()).contains(&u64::from(offset))
+    }
+}
+
+/// What a service wants that it does not have yet, filled in.
+#[derive(Debug)]
+pub(super) struct Filled {
+    pub(super) service: Value,
+    /// The claims that were chosen here, so that another choice may do.
+    pub(super) chosen: BTreeSet<String>,
+}
+
+pub(super) fn concern(call: &Call<'_>) -> bool {
+    (call.served.resource.group, call.served.resource.name) == ("", "services")
+}
+
+/// The keys that say what a service has.
+pub(super) fn of(service: &Value) -> BTreeSet<String> {
+    let spec = &service["spec"];
+    let addresses = spec["clusterIPs"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let addresses = addresses.filter(|address| !matches!(*address, "" | "None"));
+    let ports = spec["ports"].as_array().into_iter().flatten().map(|port| &port["nodePort"]);
+    let ports =
+        ports.chain([&spec["healthCheckNodePort"]]).filter_map(Value::as_i64).filter(|port| *port > 0);
+    let ports = ports.map(|port| format!("{PORTS}{port}"));
+    addresses.map(|address| format!("{ADDRESSES}{address}")).chain(ports).collect()
+}
+
+/// Chooses addresses and ports at random where a service asks for some. `round` counts the attempts:
+/// after a few unlucky ones the choice goes through all of them in order.
+pub(super) fn fill(
+    call: &Call<'_>,
+    mut service: Value,
+    old: Option<&Value>,
+    round: u64,
+) -> Result<Filled, Status> {
+    kinds::strategy::service_address::choose_families(&mut service, old, &["IPv4"]);
+    let had = old.map(of).unwrap_or_default();
+    check(call, &service, &had)?;
+    let mut chosen = BTreeSet::new();
+    let world = &call.inner.world;
+    let kind = service["spec"]["type"].as_str().unwrap_or("ClusterIP").to_owned();
+    let has_address = service["spec"]["clusterIP"].as_str().is_some_and(|address| !address.is_empty());
+    if kind != "ExternalName" && !has_address {
+        let range = call.inner.service_range;
+        let address = range.nth(world.draw().wrapping_add(round)).to_string();
+        chosen.insert(format!("{ADDRESSES}{address}"));
+        service["spec"]["clusterIP"] = address.clone().into();
+        service["spec"]["clusterIPs"] = vec![address].into();
+    }
+    let wants_ports = kind == "NodePort"
+        || (kind == "LoadBalancer" && service["spec"]["allocateLoadBalancerNodePorts"] != Value::Bool(false));
+    if wants_ports {
+        for port in service["spec"]["ports"].as_array_mut().into_iter().flatten() {
+            if port["nodePort"].as_i64().unwrap_or(0) == 0 {
+                let number = choose_port(world, &mut chosen);
+                port["nodePort"] = number.into();
+            }
+        }
+    }
+    let wants_health = kind == "LoadBalancer" && service["spec"]["externalTrafficPolicy"] == "Local";
+    if wants_health && service["spec"]["healthCheckNodePort"].as_i64().unwrap_or(0) == 0 {
+        service["spec"]["healthCheckNodePort"] = choose_port(world, &mut chosen).into();
+    }
+    Ok(Filled { service, chosen })
+}
+
+fn choose_port(world: &world::World, chosen: &mut BTreeSet<String>) -> i64 {
+    let count = (NODE_PORTS.end() - NODE_PORTS.start() + 1).unsigned_abs();
+    loop {
+        let number = NODE_PORTS.start() + world.pick(0..count).cast_signed();
+        if chosen.insert(format!("{PORTS}{number}")) {
+            return number;
+        }
+    }
+}
+
+/// Refuses what no allocation can give.
+fn check(call: &Call<'_>, service: &Value, had: &BTreeSet<String>) -> Result<(), Status> {
+    let mut errors = ErrorList::new();
+    let spec = Path::new("spec");
+    let addresses = &service["spec"]["clusterIPs"];
+    for text in addresses.as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let outside = text.parse().is_ok_and(|address| !call.inner.service_range.contains(address));
+        if outside && !had.contains(&format!("{ADDRESSES}{text}")) {
+            let detail = format!(
+                "failed to allocate IP {text}: the provided network does not match the current range"
+            );
+            errors.push(Error::invalid(&spec.child("clusterIPs"), addresses, detail));
+        }
+    }
+    for (at, port) in service["spec"]["ports"].as_array().into_iter().flatten().enumerate() {
+        let number = port["nodePort"].as_i64().unwrap_or(0);
+        if number != 0 && !NODE_PORTS.contains(&number) {
+            let detail = "provided port is not in the valid range. The range of valid ports is 30000-32767";
+            errors.push(Error::invalid(&spec.child("ports").index(at).child("nodePort"), number, detail));
+        }
+    }
+    refuse(call, service, errors)
+}
+
+/// Somebody else has what the client named.
+pub(super) fn taken(call: &Call<'_>, service: &Value, key: &str) -> Status {
+    let mut errors = ErrorList::new();
+    let spec = Path::new("spec");
+    if let Some(address) = key.strip_prefix(ADDRESSES) {
+        let detail = format!("failed to allocate IP {address}: provided IP is already allocated");
+        errors.push(Error::invalid(&spec.child("clusterIPs"), &service["spec"]["clusterIPs"], detail));
+    } else if let Some(number) = key.strip_prefix(PORTS).and_then(|number| number.parse::<i64>().ok()) {
+        let ports = service["spec"]["ports"].as_array();
+        let at =
+            ports.and_then(|ports| ports.iter().position(|port| port["nodePort"] == number)).unwrap_or(0);
+        let detail = "provided port is already allocated";
+        errors.push(Error::invalid(&spec.child("ports").index(at).child("nodePort"), number, detail));
+    }
+    refuse(call, service, errors).err().unwrap_or_else(|| Status::internal_error("the range is full"))
+}
+
+fn refuse(call: &Call<'_>, service: &Value, errors: ErrorList) -> Result<(), Status> {
+    let name = object::name(service);
+    errors.into_result().map_err(|errors| Status::invalid(&call.served.group_kind(), name, &errors))
+}

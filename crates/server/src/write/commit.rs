@@ -1,0 +1,114 @@
+//! One compare-and-set: a checked object in, a stored one out.
+
+use super::{
+    Checked,
+    claims::{self, Filled},
+};
+use crate::{
+    stored::{Stored, at_rest},
+    verbs::{Call, store_failed},
+};
+use api::{object, status::Status};
+use bytes::Bytes;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use store::{Batch, Revision};
+
+/// How often other addresses are tried when the chosen ones are taken.
+const CHOICES: u64 = 64;
+
+/// How a conditional write ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Done(Stored),
+    /// Somebody else was faster.
+    Lost,
+}
+
+/// Stores a new object. A dry run ends before that.
+pub(crate) async fn create(call: &Call<'_>, checked: Checked) -> Result<Outcome, Status> {
+    let name = object::name(checked.object()).to_owned();
+    let key = call.key(&name);
+    if call.options.dry_run.is_some() {
+        let read = call.inner.store.get(key.clone(), None).await.map_err(|error| store_failed(&error))?;
+        if read.entry.is_some() {
+            return Ok(Outcome::Lost);
+        }
+    }
+    put(call, checked, None, |batch, json| batch.create(key.clone(), json)).await
+}
+
+/// Replaces an object that is still as it was read.
+pub(crate) async fn replace(call: &Call<'_>, checked: Checked, current: &Stored) -> Result<Outcome, Status> {
+    let key = call.key(object::name(checked.object()));
+    let revision = current.revision;
+    put(call, checked, Some(current), |batch, json| batch.replace(key.clone(), json, revision)).await
+}
+
+/// Removes an object that is still as it was read.
+pub(crate) async fn remove(call: &Call<'_>, name: &str, current: &Stored) -> Result<Outcome, Status> {
+    if call.options.dry_run.is_some() {
+        return Ok(Outcome::Done(current.clone()));
+    }
+    let mut batch = Batch::new().delete_at(call.key(name), current.revision);
+    if claims::concern(call) {
+        batch = claims::of(&current.value()).into_iter().fold(batch, |batch, claim| batch.delete(claim));
+    }
+    match call.inner.store.commit(batch).await {
+        Ok(revision) => Ok(Outcome::Done(Stored::new(current.json.clone(), revision))),
+        Err(store::Error::Conflict(_)) => Ok(Outcome::Lost),
+        Err(error) => Err(store_failed(&error)),
+    }
+}
+
+async fn put(
+    call: &Call<'_>,
+    checked: Checked,
+    current: Option<&Stored>,
+    write: impl Fn(Batch, Bytes) -> Batch,
+) -> Result<Outcome, Status> {
+    let object = checked.into_object();
+    let old = current.filter(|_| claims::concern(call)).map(Stored::value);
+    for round in 0..CHOICES {
+        let Filled { service: object, chosen } = match claims::concern(call) {
+            true => claims::fill(call, object.clone(), old.as_ref(), round)?,
+            false => Filled { service: object.clone(), chosen: BTreeSet::new() },
+        };
+        let json = encode(call, object.clone());
+        if call.options.dry_run.is_some() {
+            return Ok(Outcome::Done(Stored::new(
+                json,
+                current.map_or(Revision(0), |current| current.revision),
+            )));
+        }
+        let mut batch = write(Batch::new(), json.clone());
+        if claims::concern(call) {
+            batch = claim(batch, &object, old.as_ref());
+        }
+        match call.inner.store.commit(batch).await {
+            Ok(revision) => return Ok(Outcome::Done(Stored::new(json, revision))),
+            Err(store::Error::Conflict(conflict)) if conflict.index == 0 => return Ok(Outcome::Lost),
+            Err(store::Error::Conflict(conflict)) => {
+                let key = String::from_utf8_lossy(&conflict.key).into_owned();
+                if !chosen.contains(&key) {
+                    return Err(claims::taken(call, &object, &key));
+                }
+            }
+            Err(error) => return Err(store_failed(&error)),
+        }
+    }
+    Err(Status::internal_error("failed to allocate a service address or port: the range is (almost) full"))
+}
+
+/// Takes what the service newly has, and gives back what it has no longer.
+fn claim(batch: Batch, service: &Value, old: Option<&Value>) -> Batch {
+    let (has, had) = (claims::of(service), old.map(claims::of).unwrap_or_default());
+    let batch = has.difference(&had).fold(batch, |batch, claim| batch.create(claim.clone(), ""));
+    had.difference(&has).fold(batch, |batch, claim| batch.delete(claim.clone()))
+}
+
+fn encode(call: &Call<'_>, object: Value) -> Bytes {
+    let object = call.served.as_stored(object);
+    let of = call.served.stored.map_or(call.served.of, |stored| stored.of);
+    at_rest(call.types(), of, &object)
+}

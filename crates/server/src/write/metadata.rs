@@ -1,0 +1,78 @@
+//! The metadata that the server fills in, and what it holds a client's to.
+
+use crate::verbs::Call;
+use api::{object, status::Status};
+use serde_json::Value;
+
+/// Kubernetes: a generated name leaves room for its suffix.
+const MAX_GENERATED_PREFIX: usize = 58;
+
+/// What a client sent must be about what the URL names.
+pub(crate) fn check_target(call: &Call<'_>, draft: &mut Value) -> Result<(), Status> {
+    let namespace = call.target.namespace.as_str();
+    let said = object::namespace(draft);
+    if call.served.is_namespaced() {
+        if said.is_empty() {
+            object::set_namespace(draft, namespace);
+        } else if said != namespace {
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+    }
+    let name = call.target.name.as_str();
+    if name.is_empty() {
+        return Ok(());
+    }
+    let said = object::name(draft);
+    if said.is_empty() {
+        object::set_name(draft, name);
+    } else if said != name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({said}) does not match the name on the URL ({name})"
+        )));
+    }
+    Ok(())
+}
+
+/// Gives an object that asks for it a generated name; answers whether it did.
+pub(crate) fn take_name(call: &Call<'_>, draft: &mut Value) -> bool {
+    let prefix = object::generate_name(draft).to_owned();
+    if prefix.is_empty() || !object::name(draft).is_empty() {
+        return false;
+    }
+    let kept: String = prefix.chars().take(MAX_GENERATED_PREFIX).collect();
+    object::set_name(draft, &format!("{kept}{}", call.inner.world.name_suffix()));
+    true
+}
+
+/// What only the server says about a new object.
+pub(super) fn begin(call: &Call<'_>, draft: &mut Value) {
+    let metadata = object::metadata_mut(draft);
+    for field in
+        ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"]
+    {
+        metadata.remove(field);
+    }
+    let now = super::now(call);
+    object::set_uid(draft, &call.inner.world.uid());
+    object::set_creation_timestamp(draft, Some(now));
+}
+
+/// What no client changes about an object.
+pub(super) fn carry_over(current: &Value, draft: &mut Value) {
+    let Some(before) = object::metadata(current) else { return };
+    let after = object::metadata_mut(draft);
+    for field in ["creationTimestamp", "generation", "selfLink", "resourceVersion"] {
+        match before.get(field) {
+            Some(value) => drop(after.insert(field.to_owned(), value.clone())),
+            None => drop(after.remove(field)),
+        }
+    }
+    // Kubernetes: these may be left out, and must not differ where they are not.
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if let (Some(value), false) = (before.get(field), after.contains_key(field)) {
+            after.insert(field.to_owned(), value.clone());
+        }
+    }
+}

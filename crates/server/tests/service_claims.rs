@@ -1,0 +1,78 @@
+//! Addresses and node ports of services: never shared, never lost.
+
+use crate::client::send;
+use serde_json::{Value, json};
+use server::{Config, Server};
+use std::{collections::BTreeSet, sync::Arc};
+use store::{Embedded, Options};
+
+const SERVICES: &str = "/api/v1/namespaces/default/services";
+
+fn service(name: &str, spec: Value) -> String {
+    let mut service =
+        json!({"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
+    spec.as_object().unwrap().iter().for_each(|(key, value)| service["spec"][key] = value.clone());
+    service.to_string()
+}
+
+fn claims(service: &Value) -> [String; 2] {
+    let spec = &service["spec"];
+    [spec["clusterIP"].as_str().unwrap().to_owned(), spec["ports"][0]["nodePort"].to_string()]
+}
+
+#[test]
+fn concurrent_creates_share_nothing_and_a_restart_forgets_nothing() {
+    world::run(|world| async move {
+        let scratch = tempfile::tempdir().unwrap();
+        let start = async || {
+            let store = Embedded::open(&world, scratch.path(), Options::default()).await.unwrap();
+            // So few addresses that choices collide all the time.
+            let service_range = "10.96.0.0/25".parse().unwrap();
+            Server::start(&world, Arc::new(store), Config { service_range, ..Config::default() })
+                .await
+                .unwrap()
+        };
+        let server = start().await;
+        let creators = (0..64).map(|number| {
+            let server = server.clone();
+            world.spawn("creator", async move {
+                let body = service(&format!("s{number}"), json!({}));
+                send(&server, "POST", SERVICES, body).await
+            })
+        });
+        let mut seen = BTreeSet::new();
+        for creator in creators.collect::<Vec<_>>() {
+            let (status, service) = creator.await.unwrap();
+            assert_eq!(status, 201, "{service}");
+            seen.extend(claims(&service));
+        }
+        assert_eq!(seen.len(), 128, "64 addresses and 64 ports, all different");
+        drop(server);
+
+        let server = start().await;
+        let (_, first) = send(&server, "GET", &format!("{SERVICES}/s0"), "").await;
+        let [address, port] = claims(&first);
+        let wanted = |name: &str| service(name, json!({"clusterIP": address}));
+        let (status, refused) = send(&server, "POST", SERVICES, wanted("thief")).await;
+        assert_eq!(status, 422, "{refused}");
+        assert!(
+            refused["message"].as_str().unwrap().contains("provided IP is already allocated"),
+            "{refused}"
+        );
+        let ports = json!({"ports": [{"port": 80, "nodePort": port.parse::<i64>().unwrap()}]});
+        let (status, refused) = send(&server, "POST", SERVICES, service("thief", ports)).await;
+        assert!(
+            refused["message"].as_str().unwrap().contains("provided port is already allocated"),
+            "{refused}"
+        );
+        assert_eq!(status, 422);
+        assert_eq!(send(&server, "DELETE", &format!("{SERVICES}/s0"), "").await.0, 200);
+        let (status, heir) = send(&server, "POST", SERVICES, wanted("heir")).await;
+        assert_eq!(
+            (status, claims(&heir)[0].as_str()),
+            (201, address.as_str()),
+            "what is given back can be had"
+        );
+    })
+    .unwrap();
+}

@@ -1,0 +1,36 @@
+//! The file with which every client finds and proves itself to this control plane.
+
+use super::certificates::{Certificates, write_private};
+use anyhow::Result;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use std::path::Path;
+
+pub(crate) fn write(path: &Path, url: &str, certificates: &Certificates) -> Result<()> {
+    let encode = |pem: &str| STANDARD.encode(pem);
+    let text = format!(
+        "\
+apiVersion: v1
+kind: Config
+clusters:
+- name: setpoint
+  cluster:
+    server: {url}
+    certificate-authority-data: {ca}
+users:
+- name: setpoint-admin
+  user:
+    client-certificate-data: {admin}
+    client-key-data: {admin_key}
+contexts:
+- name: setpoint
+  context:
+    cluster: setpoint
+    user: setpoint-admin
+current-context: setpoint
+",
+        ca = encode(&certificates.ca),
+        admin = encode(&certificates.admin),
+        admin_key = encode(&certificates.admin_key),
+    );
+    write_private(path, &text)
+}

@@ -1,0 +1,62 @@
+//! Opens what the control plane keeps its data in.
+
+use super::{Options, StoreKind, say};
+use anyhow::{Context, Result, anyhow};
+use std::sync::Arc;
+use store::{Embedded, Error, Etcd, EtcdOptions, EtcdTls, Memory, Progress, Store};
+use world::World;
+
+/// The store, and where it is, in words.
+pub(super) async fn open(world: &World, options: &Options) -> Result<(Arc<dyn Store>, String)> {
+    match options.store_kind() {
+        StoreKind::Memory => Ok((Arc::new(Memory::new()), "memory, and gone when it stops".to_owned())),
+        StoreKind::Embedded => {
+            let place = options.data_dir.join("store");
+            let progress: Option<Box<dyn FnMut(Progress) + Send>> = Some(Box::new(tell_progress()));
+            let store_options = store::Options { progress, ..store::Options::default() };
+            let opened = Embedded::open(world, &place, store_options).await;
+            let store = opened.map_err(|error| anyhow!("{}", advice(&error)).context(describe(&error)))?;
+            Ok((Arc::new(store), place.display().to_string()))
+        }
+        StoreKind::Etcd => {
+            let mut etcd_options = EtcdOptions::new(options.etcd_servers.clone());
+            etcd_options.tls = options.etcd_cafile.clone().map(|ca| EtcdTls {
+                ca,
+                identity: options.etcd_certfile.clone().zip(options.etcd_keyfile.clone()),
+            });
+            let store = Etcd::connect(world, etcd_options).await;
+            let store =
+                store.context("cannot use the etcd cluster; check --etcd-servers and the --etcd-… files")?;
+            Ok((Arc::new(store), format!("etcd at {}", options.etcd_servers.join(", "))))
+        }
+    }
+}
+
+/// Shows how far opening is, for stores so large that it takes a while.
+fn tell_progress() -> impl FnMut(Progress) + Send {
+    /// Below this, opening is over before anyone has read a line.
+    const WORTH_TELLING: u64 = 64 << 20;
+    |progress| {
+        if progress.total >= WORTH_TELLING {
+            say(&format!("opening the store: {} of {} MiB", progress.done >> 20, progress.total >> 20));
+        }
+    }
+}
+
+fn describe(error: &Error) -> String {
+    let mut text = error.to_string();
+    if let Some(cause) = std::error::Error::source(error) {
+        text.push_str(&format!(": {cause}"));
+    }
+    text
+}
+
+/// What to do about a store that does not open.
+fn advice(error: &Error) -> &'static str {
+    match error {
+        Error::InUse { .. } => "stop that process, or choose another --data-dir",
+        Error::Corrupt(_) => "restore a backup into another --data-dir; nothing was changed here",
+        Error::Io { .. } => "check that --data-dir is on a disk you may write to",
+        _ => "see the message before this one",
+    }
+}

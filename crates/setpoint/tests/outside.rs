@@ -1,0 +1,7 @@
+//! Programs of others, unmodified, against the running binary. `cargo xtask test` finds or fetches them.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod harness;
+mod kubectl;
+mod python;

@@ -1,0 +1,18 @@
+//! The Python package `kubernetes`, unmodified, against the running binary.
+//!
+//! `cargo xtask test` fetches the package and names its interpreter in `SETPOINT_PYTHON`.
+
+use crate::harness::Up;
+use std::{path::Path, process::Command};
+
+#[test]
+fn the_python_client_creates_watches_resumes_and_patches() {
+    let scratch = tempfile::tempdir().unwrap();
+    let up = Up::start(&["--ephemeral"], scratch.path());
+    let python = std::env::var_os("SETPOINT_PYTHON").expect("SETPOINT_PYTHON names no interpreter");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python_client.py");
+    let output = Command::new(python).arg(script).arg(&up.kubeconfig).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "ok", "{complaint}");
+    assert_eq!(up.stop(), Some(0));
+}
