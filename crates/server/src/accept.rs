@@ -4,7 +4,10 @@ use crate::{Caller, Server};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    server::{
+        conn::auto,
+        graceful::{GracefulShutdown, Watcher},
+    },
 };
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::net::{TcpListener, TcpStream};
@@ -31,7 +34,7 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let acceptor = TlsAcceptor::from(tls);
-    let graceful = Arc::new(GracefulShutdown::new());
+    let graceful = GracefulShutdown::new();
     futures::pin_mut!(stop);
     loop {
         let next = listener.accept();
@@ -46,24 +49,22 @@ pub async fn serve(
                 continue;
             }
         };
-        let (acceptor, server, graceful) = (acceptor.clone(), server.clone(), Arc::clone(&graceful));
+        let (acceptor, server, watcher) = (acceptor.clone(), server.clone(), graceful.watcher());
         let connection_world = world.clone();
         let connection = async move {
             drop(socket.set_nodelay(true));
             let handshake = connection_world.timeout(PATIENCE, acceptor.accept(socket)).await;
             if let Ok(Ok(stream)) = handshake {
-                speak(stream, server, &graceful).await;
+                speak(stream, server, watcher).await;
             }
         };
         world.spawn("connection", connection).detach();
     }
     server.drain();
-    if let Some(graceful) = Arc::into_inner(graceful) {
-        let _ = world.timeout(DRAIN, graceful.shutdown()).await;
-    }
+    let _ = world.timeout(DRAIN, graceful.shutdown()).await;
 }
 
-async fn speak(stream: TlsStream<TcpStream>, server: Server, graceful: &GracefulShutdown) {
+async fn speak(stream: TlsStream<TcpStream>, server: Server, watcher: Watcher) {
     let caller = peer(&stream);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         let server = server.clone();
@@ -85,7 +86,7 @@ async fn speak(stream: TlsStream<TcpStream>, server: Server, graceful: &Graceful
         .keep_alive_interval(Some(Duration::from_secs(30)));
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     // A client that hangs up is no news.
-    drop(graceful.watch(connection.into_owned()).await);
+    drop(watcher.watch(connection.into_owned()).await);
 }
 
 /// Whom the client's certificate names, if it showed one that our CA has signed.

@@ -2,6 +2,7 @@
 
 use crate::{Inner, stored::at_rest};
 use api::{object, time::Time};
+use bytes::Bytes;
 use serde_json::Value;
 use store::Batch;
 
@@ -10,29 +11,35 @@ pub(crate) async fn bootstrap(inner: &Inner) -> Result<(), store::Error> {
     let marker =
         inner.registry.find("", "v1", "namespaces").map(|namespaces| namespaces.key("", "kube-system"));
     let Some(marker) = marker else { return Ok(()) };
-    if inner.store.get(marker.into(), None).await?.entry.is_some() {
+    if inner.store.get(marker.clone().into(), None).await?.entry.is_some() {
         return Ok(());
     }
-    let mut batch = Batch::new();
-    for (path, json) in kinds::bootstrap() {
-        let Some((key, bytes)) = make(inner, path, json) else { continue };
-        batch = batch.create(key, bytes);
-        if batch.writes().len() == store::MAX_BATCH_WRITES || batch.size() > store::MAX_BATCH_BYTES / 2 {
-            commit(inner, std::mem::take(&mut batch)).await?;
+    let mut objects: Vec<_> = kinds::bootstrap().filter_map(|(path, json)| make(inner, path, json)).collect();
+    // The marker comes last: where it stands, everything before it does.
+    objects.sort_by_key(|(key, _)| *key == marker);
+    for some in objects.chunks(store::MAX_BATCH_WRITES) {
+        let batch =
+            some.iter().fold(Batch::new(), |batch, (key, json)| batch.create(key.clone(), json.clone()));
+        match inner.store.commit(batch).await {
+            // An earlier start was cut short, or another process is as fast.
+            Err(store::Error::Conflict(_)) => make_missing(inner, some).await?,
+            made => drop(made?),
         }
     }
-    commit(inner, batch).await
+    Ok(())
 }
 
-/// Another process on the same store may be as fast: what it has made is as good.
-async fn commit(inner: &Inner, batch: Batch) -> Result<(), store::Error> {
-    match inner.store.commit(batch).await {
-        Ok(_) | Err(store::Error::Conflict(_)) => Ok(()),
-        Err(error) => Err(error),
+async fn make_missing(inner: &Inner, objects: &[(String, Bytes)]) -> Result<(), store::Error> {
+    for (key, json) in objects {
+        match inner.store.commit(Batch::new().create(key.clone(), json.clone())).await {
+            Ok(_) | Err(store::Error::Conflict(_)) => {}
+            Err(error) => return Err(error),
+        }
     }
+    Ok(())
 }
 
-fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, bytes::Bytes)> {
+fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, Bytes)> {
     let mut value: Value = serde_json::from_str(json).ok()?;
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let (group, version, resource) = match parts[..] {

@@ -5,8 +5,9 @@
 use crate::harness::Up;
 use serde_json::Value;
 use std::{
+    io::{BufRead, BufReader},
     path::PathBuf,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
 const MANIFEST: &str = "\
@@ -32,11 +33,16 @@ impl Kubectl {
         Kubectl { up: Up::start(arguments, scratch.path()), scratch }
     }
 
-    fn run(&self, line: &str) -> Output {
+    fn command(&self, line: &str) -> Command {
         let program = std::env::var_os("SETPOINT_KUBECTL").expect("SETPOINT_KUBECTL names no kubectl");
         let mut command = Command::new(program);
         command.args(line.split(' ')).env("KUBECONFIG", &self.up.kubeconfig).env("HOME", self.scratch.path());
-        command.current_dir(self.scratch.path()).output().unwrap()
+        command.current_dir(self.scratch.path());
+        command
+    }
+
+    fn run(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
     }
 
     /// What a command that succeeds says.
@@ -168,4 +174,16 @@ fn kill_9_loses_nothing_and_a_watch_resumes() {
     let version =
         |object: &Value| object["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap();
     assert!(version(&kubectl.json("get configmap three")) > version(&two), "versions go on rising");
+}
+
+#[test]
+fn stopping_ends_open_watches_cleanly() {
+    let kubectl = Kubectl::new(&["--ephemeral"]);
+    let mut command = kubectl.command("get --raw /api/v1/namespaces?watch=1&timeoutSeconds=600");
+    let mut watch = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(watch.stdout.take().unwrap()).lines();
+    assert!(told.next().unwrap().unwrap().starts_with("{\"type\":\"ADDED\""));
+    assert_eq!(kubectl.up.stop(), Some(0));
+    assert!(told.all(|line| line.unwrap().ends_with('}')), "no event is cut off");
+    assert!(watch.wait().unwrap().success());
 }

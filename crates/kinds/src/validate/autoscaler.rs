@@ -36,7 +36,8 @@ pub(super) fn body(autoscaler: &At<'_, '_>, errors: &mut ErrorList) {
     if min.is_set() && max.int() < min.int() {
         max.invalid_int(errors, "must be greater than or equal to `minReplicas`");
     }
-    reference(&spec.field("scaleTargetRef"), errors);
+    let target = spec.field("scaleTargetRef");
+    reference(&target, target.text_of("kind") == "ReplicationController", errors);
     let metrics = spec.field("metrics");
     for it in metrics.items() {
         metric(&it, errors);
@@ -50,6 +51,19 @@ pub(super) fn body(autoscaler: &At<'_, '_>, errors: &mut ErrorList) {
     }
 }
 
+/// What an update leaves as it was is not asked again.
+pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    let mut found = ErrorList::new();
+    body(new, &mut found);
+    let target = |at: &At<'_, '_>| {
+        let spec = at.field("spec");
+        let target = spec.field("scaleTargetRef");
+        (target.text_of("apiVersion").to_owned(), target.text_of("kind").to_owned())
+    };
+    let is_same = target(new) == target(old);
+    errors.extend(found.into_iter().filter(|it| !(is_same && it.field == "spec.scaleTargetRef.apiVersion")));
+}
+
 pub(super) fn status(new: &At<'_, '_>, _: &At<'_, '_>, errors: &mut ErrorList) {
     let status = new.field("status");
     for field in ["currentReplicas", "desiredReplicas"] {
@@ -57,12 +71,17 @@ pub(super) fn status(new: &At<'_, '_>, _: &At<'_, '_>, errors: &mut ErrorList) {
     }
 }
 
-fn reference(at: &At<'_, '_>, errors: &mut ErrorList) {
+/// Only one kind of the core group can be scaled, but any can be measured.
+fn reference(at: &At<'_, '_>, may_be_core: bool, errors: &mut ErrorList) {
     at.field("kind").required_format(errors, Format::PathSegment);
     at.field("name").required_format(errors, Format::PathSegment);
     let version = at.field("apiVersion");
-    if let Err(problem) = GroupVersionKind::parse(version.text(), at.text_of("kind")) {
-        version.invalid_text(errors, problem.to_string());
+    match GroupVersionKind::parse(version.text(), at.text_of("kind")) {
+        Err(problem) => version.invalid_text(errors, problem.to_string()),
+        Ok(kind) if kind.group.is_empty() && !may_be_core => {
+            version.invalid_text(errors, "apiVersion must specify API group");
+        }
+        Ok(_) => {}
     }
 }
 
@@ -95,7 +114,7 @@ fn metric(metric: &At<'_, '_>, errors: &mut ErrorList) {
 fn source(source: &At<'_, '_>, sort: &str, errors: &mut ErrorList) {
     let at_target = source.field("target");
     if sort == "object" {
-        reference(&source.field("describedObject"), errors);
+        reference(&source.field("describedObject"), true, errors);
     }
     match sort {
         "object" | "external" | "pods" => {

@@ -59,7 +59,13 @@ fn spec(cron_job: &At<'_, '_>, old: Option<&At<'_, '_>>, errors: &mut ErrorList)
     }
 }
 
-/// The form of a zone. Which zones there are is not known here.
+/// The zones of the IANA database, in the order of their names.
+const ZONES: &str = include_str!("time_zones.txt");
+
+fn is_zone(name: &str) -> bool {
+    ZONES.lines().any(|zone| zone == name)
+}
+
 fn time_zone(zone: &At<'_, '_>, errors: &mut ErrorList) {
     if !zone.is_set() {
         return;
@@ -75,10 +81,14 @@ fn time_zone(zone: &At<'_, '_>, errors: &mut ErrorList) {
             && !part.starts_with('-')
             && part.bytes().all(is_known)
     };
-    if !zone.text().split('/').all(is_part) {
-        zone.invalid_text(errors, format!("unknown time zone {}", zone.text()));
-    } else if zone.text().eq_ignore_ascii_case("Local") {
+    let is_local = zone.text().eq_ignore_ascii_case("Local");
+    if is_local {
         let problem = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
         zone.invalid_text(errors, problem);
+    }
+    // Go itself knows `Local`, in this spelling alone.
+    let is_known = zone.text() == "Local" || is_zone(zone.text());
+    if !zone.text().split('/').all(is_part) || !is_known {
+        zone.invalid_text(errors, format!("unknown time zone {}", zone.text()));
     }
 }

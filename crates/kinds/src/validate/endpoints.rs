@@ -135,6 +135,13 @@ fn hint(hints: &At<'_, '_>, format: Format, errors: &mut ErrorList) {
     }
 }
 
+/// Addresses that do not change may stay as bad as they were.
+pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    if new.field("subsets").value() != old.field("subsets").value() {
+        body(new, errors);
+    }
+}
+
 pub(super) fn slice_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
     new.field("addressType").immutable(errors, &old.field("addressType"));
 }

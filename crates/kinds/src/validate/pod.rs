@@ -13,6 +13,7 @@ mod resize;
 mod security;
 mod spec;
 mod status;
+mod system;
 mod volumes;
 
 use api::field::{Error, ErrorList};

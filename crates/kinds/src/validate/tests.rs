@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{create, subresource_update, update};
+use super::{create, subresource_update, update, warnings};
 
 /// Every refusal of a new object in the recordings that a kind's rules explain. `causes` has `reason` and `message`
 /// unless only the field was recorded.
@@ -148,5 +148,49 @@ fn changes_are_refused_as_in_kubernetes() {
             subresource => subresource_update(group, "v1", kind, subresource, &new, &old),
         };
         assert_eq!(errors.to_string(), text(&case, "expected"), "{case}");
+    }
+}
+
+#[test]
+fn clients_are_warned_as_in_kubernetes() {
+    for (group, kind, object, expected) in [
+        (
+            "",
+            "Endpoints",
+            json!({}),
+            "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        ),
+        (
+            "",
+            "Pod",
+            json!({"metadata": {"name": "p"}, "spec": {"containers": [{
+                "name": "c", "image": "i", "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}],
+                "ports": [{"containerPort": 80, "name": "x"}, {"containerPort": 80, "name": "x"}],
+            }]}}),
+            "spec.containers[0].env[1]: hides previous definition of \"A\", which may be dropped when using apply; \
+             spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]; \
+             spec.containers[0].ports[1]: duplicate port name \"x\" with spec.containers[0].ports[0], services and \
+             probes that select ports by name will use spec.containers[0].ports[0]",
+        ),
+        (
+            "apps",
+            "Deployment",
+            json!({"metadata": {"name": "d"}, "spec": {"template": {"spec": {
+                "nodeSelector": {"beta.kubernetes.io/os": "linux"}, "volumes": [{"name": "v", "gitRepo": {}}],
+            }}}}),
+            "spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use \"kubernetes.io/os\" \
+             instead; spec.template.spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
+        ),
+        (
+            "",
+            "Service",
+            json!({"spec": {"type": "ClusterIP", "externalName": "x", "sessionAffinity": "None", "externalIPs": ["010.0.0.1"]}}),
+            "spec.externalIPs[0]: non-standard IP address \"010.0.0.1\" is invalid: use \"10.0.0.1\"; spec.externalIPs \
+             is deprecated and may no longer be implemented in some clusters; spec.externalName is ignored when \
+             spec.type is not \"ExternalName\"",
+        ),
+    ] {
+        let object = if kind == "Pod" { prepared(group, "v1", kind, &object) } else { object };
+        assert_eq!(warnings(group, "v1", kind, &object, None).join("; "), expected, "{kind}");
     }
 }

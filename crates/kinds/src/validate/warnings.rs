@@ -24,13 +24,18 @@ pub(super) fn of(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> V
     let object = At::root(new);
     let mut warnings = Vec::new();
     match (group, kind) {
-        ("", "Pod") => pod::check(&object, &mut warnings),
+        ("", "Pod") if old.is_none() => {
+            name_problems(&object, "the Pod's hostname", &mut warnings);
+            pod::check(&object, &mut warnings);
+        }
         ("", "Service") => service(&object, &mut warnings),
         ("", "ReplicationController") => named_template(&object, old, &mut warnings),
         ("apps", "Deployment" | "ReplicaSet") => named_template(&object, old, &mut warnings),
-        ("apps", "DaemonSet") => pod::check(&template(&object), &mut warnings),
-        ("apps", "StatefulSet") => stateful_set(&object, &mut warnings),
-        ("batch", "Job") => job(&object, old, &mut warnings),
+        ("apps", "DaemonSet") if is_new_generation(&object, old) => {
+            pod::check(&template(&object), &mut warnings);
+        }
+        ("apps", "StatefulSet") => stateful_set(&object, old, &mut warnings),
+        ("batch", "Job") => named_template(&object, old, &mut warnings),
         ("batch", "CronJob") => cron_job(&object, old, &mut warnings),
         ("", "PersistentVolumeClaim") => claim(&object, &mut warnings),
         ("networking.k8s.io", "Ingress") => ingress(&object, old, &mut warnings),
@@ -68,8 +73,10 @@ fn named_template(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<S
     }
 }
 
-fn stateful_set(object: &At<'_, '_>, warnings: &mut Vec<String>) {
-    pod::check(&template(object), warnings);
+fn stateful_set(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>) {
+    if is_new_generation(object, old) {
+        pod::check(&template(object), warnings);
+    }
     let spec = object.field("spec");
     if spec.int_of("revisionHistoryLimit") < 0 {
         let warning = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 \
@@ -78,24 +85,21 @@ fn stateful_set(object: &At<'_, '_>, warnings: &mut Vec<String>) {
     }
 }
 
-fn job(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>) {
-    if old.is_none() {
-        name_problems(object, "Pod names and hostnames", warnings);
-    }
-    pod::check(&template(object), warnings);
-}
-
 fn cron_job(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>) {
+    let spec = object.field("spec");
     if old.is_none() {
         name_problems(object, "Pod names and hostnames", warnings);
     }
-    let spec = object.field("spec");
-    let jobs = spec.field("jobTemplate");
-    let jobs = jobs.field("spec");
-    pod::check(&jobs.field("template"), warnings);
-    if spec.text_of("schedule").contains("TZ") {
-        let lead = "cannot use TZ or CRON_TZ in schedule, use timeZone instead";
-        warnings.push(format!("{}: {lead}", spec.field("schedule").path()));
+    if is_new_generation(object, old) {
+        let jobs = spec.field("jobTemplate");
+        let jobs = jobs.field("spec");
+        pod::check(&jobs.field("template"), warnings);
+    }
+    if old.is_some() && spec.text_of("schedule").contains("TZ") {
+        // Kubernetes: the path has one step too many.
+        let warning = "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
+            https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details";
+        warnings.push(warning.to_owned());
     }
 }
 
@@ -114,7 +118,8 @@ fn claim(object: &At<'_, '_>, warnings: &mut Vec<String>) {
 
 fn ingress(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>) {
     const CLASS: &str = "kubernetes.io/ingress.class";
-    if old.is_none() && api::object::annotation(object.value(), CLASS).is_some() {
+    let is_old = api::object::annotation(object.value(), CLASS).is_some();
+    if old.is_none() && is_old && !object.field("spec").has("ingressClassName") {
         let warning = format!(
             "annotation {} is deprecated, please use 'spec.ingressClassName' instead",
             go::quote(CLASS)

@@ -6,7 +6,7 @@ use api::name::{self, Format};
 use super::super::at::At;
 use super::super::{internal, metadata};
 use super::containers::{self, Surroundings};
-use super::{placement, requirements, security, volumes};
+use super::{placement, requirements, security, system, volumes};
 
 /// `pod` is the metadata of a pod; a template has none.
 pub(in super::super) fn check(spec: &At<'_, '_>, pod: Option<&At<'_, '_>>, errors: &mut ErrorList) {
@@ -51,11 +51,31 @@ pub(in super::super) fn check(spec: &At<'_, '_>, pod: Option<&At<'_, '_>>, error
     host_aliases(&spec.field("hostAliases"), errors);
     class_names(spec, errors);
     requirements::overhead(&spec.field("overhead"), errors);
-    let system = spec.field("os");
-    if system.is_set() && system.text_of("name").is_empty() {
-        system.field("name").required(errors, "");
-    } else if system.is_set() && !["linux", "windows"].contains(&system.text_of("name")) {
-        errors.push(Error::not_supported(system.path(), system.text_of("name"), ["linux", "windows"]));
+    system::check(spec, errors);
+    file_variables(spec, errors);
+}
+
+/// A variable that is read from a file names a volume that a container has filled.
+fn file_variables(spec: &At<'_, '_>, errors: &mut ErrorList) {
+    let volumes = spec.field("volumes");
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        let list = spec.field(list);
+        for container in list.items() {
+            let variables = container.field("env");
+            for variable in variables.items() {
+                let source = variable.field("valueFrom");
+                let file = source.field("fileKeyRef");
+                let name = file.field("volumeName");
+                match volumes.items().find(|volume| volume.text_of("name") == name.text()) {
+                    _ if !file.is_set() => {}
+                    None => name.not_found(errors),
+                    Some(volume) if !volume.has("emptyDir") => {
+                        name.invalid_text(errors, "referenced volume must be of type emptyDir");
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) const KINDS: &[Kind] = &[
         .with(&[("status", daemon_set::status)]),
     kind(APPS, "ControllerRevision", daemon_set::revision, AsNewThen(daemon_set::revision_change)),
     kind("autoscaling", "Scale", autoscaler::scale, AsNew),
-    kind("autoscaling", "HorizontalPodAutoscaler", autoscaler::body, BodyThen(nothing))
+    kind("autoscaling", "HorizontalPodAutoscaler", autoscaler::body, Alone(autoscaler::change))
         .with(&[("status", autoscaler::status)]),
     kind(BATCH, "Job", job::body, AsNewThen(job::change)).with(&[("status", job::status)]),
     kind(BATCH, "CronJob", cron_job::body, Alone(cron_job::change)),
@@ -143,5 +143,6 @@ pub(super) const KINDS: &[Kind] = &[
     kind(FLOW_CONTROL, "FlowSchema", flow_control::schema, JustAsNew(nothing)),
     kind(FLOW_CONTROL, "PriorityLevelConfiguration", flow_control::level, JustAsNew(nothing)),
     // The engine of custom resources has the rules of this one.
-    kind("apiextensions.k8s.io", "CustomResourceDefinition", anything, JustAsNew(nothing)).metadata(Unchecked),
+    kind("apiextensions.k8s.io", "CustomResourceDefinition", anything, JustAsNew(nothing))
+        .metadata(Unchecked),
 ];
