@@ -84,7 +84,7 @@ pub fn update(group: &str, version: &str, kind: &str, new: &Value, old: &Value) 
     metadata::update_any(new, old, &mut errors);
     rules.update(new, old, &mut errors);
     if rules.is_unruled() {
-        unruled::check(group, version, kind, new, &mut errors);
+        unruled::check_change(group, version, kind, new, old, &mut errors);
     }
     errors
 }

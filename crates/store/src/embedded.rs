@@ -171,6 +171,10 @@ impl Store for Embedded {
         Box::pin(ready(self.tree.range(&range)))
     }
 
+    fn count(&self, range: Range) -> Answer<'_, u64> {
+        Box::pin(ready(self.tree.count(&range)))
+    }
+
     fn revision(&self) -> Answer<'_, Revision> {
         Box::pin(ready(Ok(self.tree.revision())))
     }

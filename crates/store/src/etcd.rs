@@ -152,14 +152,9 @@ impl Etcd {
         }
         loop {
             let left = if range.limit == 0 { PAGE } else { range.limit - page.entries.len() };
-            let request = wire::RangeRequest {
-                key: if start.is_empty() { Bytes::from_static(wire::ZERO_KEY) } else { start },
-                range_end: range.end.clone().unwrap_or(Bytes::from_static(wire::ZERO_KEY)),
-                // One more than needed: the compaction key may be among them.
-                limit: left.min(PAGE) as i64 + 1,
-                revision: at.map_or(0, |at| at.0 as i64),
-                ..Default::default()
-            };
+            // One more than needed: the compaction key may be among them.
+            let limit = left.min(PAGE) as i64 + 1;
+            let request = wire::RangeRequest { limit, ..request(start, range.end.clone(), at) };
             let answer = self.fetch(request, at).await?;
             page.revision = at.map_or_else(|| header_revision(answer.header), Ok)?;
             at = Some(page.revision);
@@ -177,6 +172,19 @@ impl Etcd {
                 return Ok(page);
             }
         }
+    }
+
+    async fn count(&self, range: Range) -> Result<u64, Error> {
+        if range.is_empty() {
+            return Ok(0);
+        }
+        let at = range.at;
+        // Ours, and no part of any range.
+        let uncounted = range.contains(COMPACTION_KEY)
+            && self.get(Bytes::from_static(COMPACTION_KEY), at).await?.entry.is_some();
+        let request = wire::RangeRequest { count_only: true, ..request(range.start, range.end, at) };
+        let answer = self.fetch(request, at).await?;
+        Ok(u64::try_from(answer.count).unwrap_or(0).saturating_sub(u64::from(uncounted)))
     }
 
     async fn fetch(
@@ -282,6 +290,10 @@ impl Store for Etcd {
         Box::pin(self.range(range))
     }
 
+    fn count(&self, range: Range) -> Answer<'_, u64> {
+        Box::pin(self.count(range))
+    }
+
     fn revision(&self) -> Answer<'_, Revision> {
         Box::pin(current_revision(&self.connection))
     }
@@ -296,6 +308,15 @@ impl Store for Etcd {
 
     fn backup(&self, file: PathBuf) -> Answer<'_, Revision> {
         Box::pin(self.backup(file))
+    }
+}
+
+fn request(start: Bytes, end: Option<Bytes>, at: Option<Revision>) -> wire::RangeRequest {
+    wire::RangeRequest {
+        key: if start.is_empty() { Bytes::from_static(wire::ZERO_KEY) } else { start },
+        range_end: end.unwrap_or(Bytes::from_static(wire::ZERO_KEY)),
+        revision: at.map_or(0, |at| at.0 as i64),
+        ..Default::default()
     }
 }
 

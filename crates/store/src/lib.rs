@@ -119,6 +119,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Reads a range of keys in order, all at one revision.
     fn range(&self, range: Range) -> Answer<'_, Page>;
 
+    /// Counts the entries of a range, whatever its limit.
+    fn count(&self, range: Range) -> Answer<'_, u64>;
+
     /// The latest revision: at least that of every commit answered, by any process, before the call.
     fn revision(&self) -> Answer<'_, Revision>;
 

@@ -52,6 +52,10 @@ impl Store for Memory {
         Box::pin(ready(self.0.range(&range)))
     }
 
+    fn count(&self, range: Range) -> Answer<'_, u64> {
+        Box::pin(ready(self.0.count(&range)))
+    }
+
     fn revision(&self) -> Answer<'_, Revision> {
         Box::pin(ready(Ok(self.0.revision())))
     }

@@ -69,6 +69,10 @@ impl Range {
         self
     }
 
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        *self.start <= *key && self.end.as_ref().is_none_or(|end| *key < **end)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.end.as_ref().is_some_and(|end| *end <= self.start)
     }

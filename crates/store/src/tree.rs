@@ -11,7 +11,7 @@ use crate::{
 use bytes::Bytes;
 use std::{
     collections::BTreeMap,
-    ops::Bound,
+    ops::{Bound, ControlFlow},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
@@ -82,10 +82,36 @@ impl Tree {
     pub(crate) fn range(self: &Arc<Tree>, range: &Range) -> Result<Page, Error> {
         let pin = self.pin(range.at)?;
         let mut page = Page { entries: Vec::new(), more: false, revision: pin.revision };
-        if range.is_empty() {
-            return Ok(page);
-        }
         let limit = if range.limit == 0 { usize::MAX } else { range.limit };
+        self.scan(range, |key, versions| {
+            let Some(entry) = versions.entry_at(key, pin.revision) else { return ControlFlow::Continue(()) };
+            if page.entries.len() == limit {
+                page.more = true;
+                return ControlFlow::Break(());
+            }
+            page.entries.push(entry);
+            ControlFlow::Continue(())
+        });
+        Ok(page)
+    }
+
+    /// How many entries a range has, whatever its limit.
+    pub(crate) fn count(self: &Arc<Tree>, range: &Range) -> Result<u64, Error> {
+        let pin = self.pin(range.at)?;
+        let mut count = 0;
+        self.scan(range, |_, versions| {
+            count += u64::from(versions.is_at(pin.revision));
+            ControlFlow::Continue(())
+        });
+        Ok(count)
+    }
+
+    /// Shows every key of a range in order, letting writers in from time to time. Whoever calls this
+    /// holds a pin, or the past may change between two keys.
+    fn scan(&self, range: &Range, mut visit: impl FnMut(&Bytes, &Versions) -> ControlFlow<()>) {
+        if range.is_empty() {
+            return;
+        }
         let mut start = Bound::Included(range.start.clone());
         loop {
             let keys = self.read();
@@ -93,18 +119,15 @@ impl Tree {
             let mut scanned = 0;
             let mut last = None;
             for (key, versions) in keys.entries.range((start.as_ref(), end)).take(SCAN) {
+                if visit(key, versions).is_break() {
+                    return;
+                }
                 scanned += 1;
                 last = Some(key);
-                let Some(entry) = versions.entry_at(key, pin.revision) else { continue };
-                if page.entries.len() == limit {
-                    page.more = true;
-                    return Ok(page);
-                }
-                page.entries.push(entry);
             }
             match last {
                 Some(last) if scanned == SCAN => start = Bound::Excluded(last.clone()),
-                _ => return Ok(page),
+                _ => return,
             }
         }
     }

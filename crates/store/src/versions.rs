@@ -31,10 +31,19 @@ impl Versions {
         self.older.get_or_insert_default().push(replaced);
     }
 
-    pub(crate) fn entry_at(&self, key: &Bytes, revision: Revision) -> Option<Entry> {
+    fn at(&self, revision: Revision) -> Option<&Version> {
         let mut newest_first =
             std::iter::once(&self.latest).chain(self.older.iter().flat_map(|older| older.iter().rev()));
-        let version = newest_first.find(|version| version.revision <= revision)?;
+        newest_first.find(|version| version.revision <= revision)
+    }
+
+    /// Whether the key was there at a revision.
+    pub(crate) fn is_at(&self, revision: Revision) -> bool {
+        self.at(revision).is_some_and(|version| version.value.is_some())
+    }
+
+    pub(crate) fn entry_at(&self, key: &Bytes, revision: Revision) -> Option<Entry> {
+        let version = self.at(revision)?;
         let value = version.value.clone()?;
         Some(Entry { key: key.clone(), value, revision: version.revision })
     }

@@ -254,6 +254,8 @@ pub(crate) async fn ranges_respect_start_end_limit_and_order(stage: Stage) {
         let page = stage.store.range(range.clone()).await.unwrap();
         let found: String = page.entries.iter().map(|entry| *entry.key.last().unwrap() as char).collect();
         assert_eq!((&*found, page.more, page.revision), (expected, more, written), "{range:?}");
+        let all = stage.store.range(range.clone().limit(0)).await.unwrap().entries.len() as u64;
+        assert_eq!(stage.store.count(range.clone()).await.unwrap(), all, "{range:?}");
     };
     let all = Range::prefix("/k/");
     check(all.clone(), "0123456789", false).await;
@@ -286,6 +288,8 @@ pub(crate) async fn a_long_range_is_read_at_one_revision(stage: Stage) {
     let batch = (0..100).fold(Batch::new(), |batch, number| batch.delete(format!("/k/10/{number:02}")));
     stage.commit(batch).await;
     assert_eq!(stage.keys(Range::prefix("/k/")).await.len(), 2900);
+    assert_eq!(stage.store.count(Range::prefix("/k/")).await.unwrap(), 2900);
+    assert_eq!(stage.store.count(Range::prefix("/k/").at(at)).await.unwrap(), 3000);
 }
 
 pub(crate) async fn the_past_can_be_read(stage: Stage) {

@@ -1,10 +1,12 @@
 //! A part of an object in, the text that Kubernetes shows for it out: its internal types have no JSON names, so
 //! that Go's own names appear, and every field does.
 
+mod pod;
+
 use api::field::BadValue;
 use api::go;
 use api::meta::ObjectMeta;
-use schema::types::{Node, TypeId};
+use schema::types::{Field, Node, TypeId};
 use serde_json::Value;
 
 use super::at::At;
@@ -37,24 +39,46 @@ fn write_object(out: &mut String, id: TypeId, value: &Value) {
         return;
     }
     out.push('{');
-    let start = out.len();
-    for field in of.fields() {
-        let value = value.get(&*field.name).unwrap_or(&Value::Null);
-        // Go embeds metadata, which alone keeps its JSON names.
-        if field.name == "metadata" {
-            let meta = serde_json::from_value::<ObjectMeta>(value.clone()).unwrap_or_default();
-            let fields = go::json(&meta).unwrap_or_default();
-            out.push_str(fields.strip_prefix('{').and_then(|it| it.strip_suffix('}')).unwrap_or_default());
-            continue;
+    match &*of.name {
+        pod::SPEC => {
+            let spec = pod::rearranged(value);
+            write_fields(out, pod::SPEC_FIELDS.iter().filter_map(|name| of.field(name)), &spec);
         }
-        if out.len() > start {
-            out.push(',');
+        pod::CONTEXT => {
+            for (name, unset) in pod::HOST {
+                let shown = value.get(name).map_or_else(|| unset.to_owned(), json);
+                out.push_str(&format!("{}:{shown},", json(&Value::from(go_name(name)))));
+            }
+            write_fields(out, pod::CONTEXT_FIELDS.iter().filter_map(|name| of.field(name)), value);
         }
-        out.push_str(&json(&Value::from(go_name(&field.name))));
-        out.push(':');
-        write_node(out, &field.node, field.pointer, value);
+        _ => write_fields(out, of.fields().iter(), value),
     }
     out.push('}');
+}
+
+fn write_fields<'t>(out: &mut String, fields: impl Iterator<Item = &'t Field>, object: &Value) {
+    let mut is_first = true;
+    for field in fields {
+        let value = object.get(&*field.name).unwrap_or(&Value::Null);
+        let mut text = String::new();
+        if field.name == "metadata" {
+            // Go embeds metadata, which alone keeps its JSON names.
+            let meta = serde_json::from_value::<ObjectMeta>(value.clone()).unwrap_or_default();
+            let fields = go::json(&meta).unwrap_or_default();
+            text.push_str(fields.strip_prefix('{').and_then(|it| it.strip_suffix('}')).unwrap_or_default());
+        } else {
+            text.push_str(&json(&Value::from(go_name(&field.name))));
+            text.push(':');
+            write_node(&mut text, &field.node, field.pointer, value);
+        }
+        if !text.is_empty() {
+            if !is_first {
+                out.push(',');
+            }
+            out.push_str(&text);
+            is_first = false;
+        }
+    }
 }
 
 fn write_node(out: &mut String, node: &Node, pointer: bool, value: &Value) {

@@ -204,16 +204,15 @@ pub(crate) async fn collect(
             return Ok((meta, objects));
         }
         if objects.len() == limit {
-            let rest =
-                call.inner.store.range(range.clone().limit(0)).await.map_err(|error| store_failed(&error))?;
-            if rest.entries.is_empty() {
+            let rest = call.inner.store.count(range.clone()).await.map_err(|error| store_failed(&error))?;
+            if rest == 0 {
                 return Ok((meta, objects));
             }
             let start = String::from_utf8_lossy(&range.start).into_owned();
             meta.continue_token =
                 Continue::text(start.strip_prefix(&prefix).unwrap_or(&start), page.revision);
             // Kubernetes: with selectors nobody knows how many remain.
-            meta.remaining = selection.is_everything().then_some(rest.entries.len() as u64);
+            meta.remaining = selection.is_everything().then_some(rest);
             return Ok((meta, objects));
         }
         if !page.more {

@@ -41,7 +41,7 @@ pub(super) const KINDS: &[Kind] = &[
         .named(NameRule::DnsLabel)
         .with(&[("status", service::status)]),
     kind("", "ServiceAccount", anything, AsNew),
-    kind("", "Endpoints", endpoints::body, AsNew),
+    kind("", "Endpoints", endpoints::body, Alone(endpoints::change)),
     kind(
         "",
         "PersistentVolumeClaim",
