@@ -44,7 +44,7 @@ pub(crate) fn full(code: StatusCode, content_type: &str, body: impl Into<Bytes>)
 /// Tells the caller what it should know beside the answer, each thing once.
 pub(crate) fn with_warnings<'a>(
     mut response: Response<Body>,
-    warnings: impl Iterator<Item = &'a String>,
+    warnings: impl IntoIterator<Item = &'a str>,
 ) -> Response<Body> {
     for warning in warnings {
         let text = warning.replace(['\n', '\r'], " ").replace('\\', "\\\\").replace('"', "\\\"");

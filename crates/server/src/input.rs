@@ -79,13 +79,13 @@ impl<'a> Wanted<'a> {
         encoding: Encoding,
         validation: FieldValidation,
     ) -> Result<Decoded, Status> {
-        let (decoded, given) = match encoding {
+        let decoded = match encoding {
             Encoding::Json => {
                 let given = decode::type_meta(body).map_err(|error| self.unreadable(&error, body))?;
                 let given = (given.api_version, given.kind);
                 self.check(&given)?;
                 let decoded = decode::decode(self.types, self.of, body, validation);
-                (decoded.map_err(|error| self.refuse(&error, Some(&given), body))?, given)
+                decoded.map_err(|error| self.refuse(&error, &given, body))?
             }
             Encoding::Yaml => {
                 let json = yaml::to_json(body).map_err(|error| self.unreadable(&error, body))?;
@@ -93,7 +93,7 @@ impl<'a> Wanted<'a> {
                 let given = (given.api_version, given.kind);
                 self.check(&given)?;
                 let decoded = yaml::decode_yaml(self.types, self.of, body, validation);
-                (decoded.map_err(|error| self.refuse(&error, Some(&given), body))?, given)
+                decoded.map_err(|error| self.refuse(&error, &given, body))?
             }
             Encoding::Protobuf => {
                 let envelope =
@@ -102,11 +102,10 @@ impl<'a> Wanted<'a> {
                 self.check(&given)?;
                 let value = proto::decode(self.types, self.of, &envelope.raw)
                     .map_err(|error| Status::bad_request(error.to_string()))?;
-                (Decoded { value, warnings: Vec::new() }, given)
+                Decoded { value, warnings: Vec::new() }
             }
         };
         let Decoded { mut value, warnings } = decoded;
-        let _ = given;
         if let Some(object) = value.as_object_mut() {
             object.insert("apiVersion".to_owned(), crate::registry::join(self.group, self.version).into());
             object.insert("kind".to_owned(), self.kind.into());
@@ -114,14 +113,14 @@ impl<'a> Wanted<'a> {
         Ok(Decoded { value, warnings })
     }
 
-    fn refuse(&self, error: &decode::DecodeError, given: Option<&(String, String)>, body: &[u8]) -> Status {
-        let given = match given {
-            Some((api_version, kind)) if !kind.is_empty() => {
-                Some((kind.as_str(), api_version.rsplit('/').next().unwrap_or_default()))
-            }
-            _ => Some((self.kind, self.version)),
+    /// It says what it is, and is not that.
+    fn refuse(&self, error: &decode::DecodeError, given: &(String, String), body: &[u8]) -> Status {
+        let (api_version, kind) = given;
+        let given = match kind.as_str() {
+            "" => (self.kind, self.version),
+            kind => (kind, api_version.rsplit('/').next().unwrap_or_default()),
         };
-        Status::bad_request(error.refusal(given, self.kind, body))
+        Status::bad_request(error.refusal(Some(given), self.kind, body))
     }
 
     /// It does not even say what it is.

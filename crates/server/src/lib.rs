@@ -117,7 +117,8 @@ impl Inner {
         let verb = verb.ok_or_else(verbs::method_not_allowed)?;
         let permit = authorize::resource(&caller, verb, &target)?;
         let call = verbs::Call::new(self, permit, verb, target, options, head)?;
-        let deprecation = verbs::deprecation(call.served);
+        let resource = call.served.resource;
+        let deprecation = kinds::validate::deprecation(resource.group, resource.version, resource.kind);
         let response = match verb {
             Verb::Get => verbs::read::get(&call).await,
             Verb::List => verbs::read::list(&call).await,
@@ -128,7 +129,7 @@ impl Inner {
             Verb::Delete => verbs::delete::delete(&call, input::read(body).await?).await,
             Verb::DeleteCollection => verbs::delete::delete_collection(&call, input::read(body).await?).await,
         };
-        response.map(|response| answer::with_warnings(response, deprecation.iter()))
+        response.map(|response| answer::with_warnings(response, deprecation))
     }
 }
 

@@ -108,20 +108,6 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Kinds that clients should stop using, and what they are told.
-// Kubernetes: these texts, with every answer.
-const DEPRECATED: [(&str, &str, &str); 2] = [
-    ("v1", "Endpoints", "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
-    ("v1", "ComponentStatus", "v1 ComponentStatus is deprecated in v1.19+"),
-];
-
-pub(crate) fn deprecation(served: &Served) -> Option<String> {
-    let api_version = served.api_version();
-    let found =
-        DEPRECATED.iter().find(|(version, kind, _)| *version == api_version && *kind == served.resource.kind);
-    found.map(|(_, _, text)| (*text).to_owned())
-}
-
 /// Whether the options of a write are some.
 fn check_options(verb: Verb, options: &Options) -> Result<(), Status> {
     let kind = match verb {

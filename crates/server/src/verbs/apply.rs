@@ -43,7 +43,7 @@ pub(super) async fn apply(call: &Call<'_>, body: &[u8]) -> Result<Response<Body>
         let (code, outcome, notes) = attempt(call, &config).await?;
         if let Outcome::Done(stored) = outcome {
             let response = answer::object(call, code, &stored);
-            return Ok(answer::with_warnings(response, warnings.iter().chain(&notes)));
+            return Ok(answer::with_warnings(response, warnings.iter().chain(&notes).map(String::as_str)));
         }
     }
     Err(Status::modified(&call.resource(), &call.target.name))

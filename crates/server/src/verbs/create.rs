@@ -44,7 +44,10 @@ pub(crate) async fn create(call: &Call<'_>, body: Bytes) -> Result<Response<Body
         match write::create(call, checked).await? {
             Outcome::Done(stored) => {
                 let response = answer::object(call, StatusCode::CREATED, &stored);
-                return Ok(answer::with_warnings(response, decoded.warnings.iter().chain(&warnings)));
+                return Ok(answer::with_warnings(
+                    response,
+                    decoded.warnings.iter().chain(&warnings).map(String::as_str),
+                ));
             }
             Outcome::Lost if generated && attempts < NAME_ATTEMPTS => attempts += 1,
             Outcome::Lost if generated => {

@@ -184,7 +184,7 @@ pub(crate) async fn collect(
     loop {
         let page_size = if limit == 0 { 0 } else { (limit - objects.len()).max(CHUNK.min(limit)) };
         let page = call.inner.store.range(range.clone().limit(page_size)).await;
-        let page = page.map_err(|error| expired(&error, token.as_ref(), &prefix))?;
+        let page = page.map_err(|error| expired(&error, token.as_ref()))?;
         range.at = Some(page.revision);
         let mut last = None;
         for entry in page.entries {
@@ -222,7 +222,7 @@ pub(crate) async fn collect(
 }
 
 /// A list at a revision that is gone: the caller may go on from the same place, at the latest one.
-fn expired(error: &store::Error, token: Option<&Continue>, _prefix: &str) -> Status {
+fn expired(error: &store::Error, token: Option<&Continue>) -> Status {
     match (error, token) {
         (store::Error::Compacted { .. }, Some(token)) => {
             let fresh = Continue { v: token.v.clone(), rv: -1, start: token.start.clone() };

@@ -77,9 +77,9 @@ pub(crate) async fn update(
             return Err(Status::modified(&call.resource(), name));
         }
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-        if replicas < 0 {
-            return Err(negative(name, replicas));
-        }
+        let errors = kinds::validate::create("autoscaling", "v1", "Scale", &scale);
+        let kind = GroupKind::new("autoscaling", "Scale");
+        errors.into_result().map_err(|errors| Status::invalid(&kind, name, &errors))?;
         let mut draft = live.clone();
         draft["spec"]["replicas"] = replicas.into();
         let Some(checked) = prepare_next(call, &live, draft, Record::Now)? else {
@@ -97,12 +97,4 @@ pub(crate) async fn update(
 fn answer(call: &Call<'_>, stored: &Stored) -> Response<Body> {
     let scale = view(&call.served.in_version(stored.value()));
     answer::document(StatusCode::OK, call.form, "autoscaling", "v1", "Scale", &scale)
-}
-
-fn negative(name: &str, replicas: i64) -> Status {
-    use api::field::{Error, ErrorList, Path};
-    let mut errors = ErrorList::new();
-    let spec = Path::new("spec");
-    errors.push(Error::invalid(&spec.child("replicas"), replicas, "must be greater than or equal to 0"));
-    Status::invalid(&GroupKind::new("autoscaling", "Scale"), name, &errors)
 }
