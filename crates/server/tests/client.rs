@@ -18,8 +18,17 @@ pub(crate) async fn send_raw(
     path: &str,
     body: impl Into<Bytes>,
 ) -> (u16, Bytes) {
-    let request =
-        Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/json");
+    send_with(server, method, path, "application/json", body).await
+}
+
+pub(crate) async fn send_with(
+    server: &Server,
+    method: &str,
+    path: &str,
+    content_type: &str,
+    body: impl Into<Bytes>,
+) -> (u16, Bytes) {
+    let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, content_type);
     let mut request = request.body(Full::new(body.into())).unwrap();
     request.extensions_mut().insert(Caller::known("admin", "", vec!["system:masters".to_owned()]));
     let response = server.handle(request).await;

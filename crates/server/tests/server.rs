@@ -6,6 +6,7 @@ mod bad_input;
 mod client;
 mod golden;
 mod kube_client;
+mod noise;
 mod normalise;
 mod service_claims;
 mod watch_window;
