@@ -26,7 +26,6 @@ pub(crate) fn run() -> Result<ExitCode> {
 /// A suite that needs a program of others.
 struct Outside {
     name: &'static str,
-    package: &'static str,
     suite: &'static str,
     /// What the names of its tests begin with.
     filter: &'static str,
@@ -38,7 +37,6 @@ struct Outside {
 const OUTSIDE: [Outside; 3] = [
     Outside {
         name: "the store on a real etcd",
-        package: "store",
         suite: "etcd",
         filter: "",
         tool: tools::etcd,
@@ -46,7 +44,6 @@ const OUTSIDE: [Outside; 3] = [
     },
     Outside {
         name: "setpoint up with a real kubectl",
-        package: "setpoint",
         suite: "outside",
         filter: "kubectl::",
         tool: tools::kubectl,
@@ -54,7 +51,6 @@ const OUTSIDE: [Outside; 3] = [
     },
     Outside {
         name: "setpoint up with the Python client",
-        package: "setpoint",
         suite: "outside",
         filter: "python::",
         tool: tools::python_client,
@@ -63,10 +59,11 @@ const OUTSIDE: [Outside; 3] = [
 ];
 
 fn outside(tally: &mut Tally) -> Result<()> {
-    for Outside { name, package, suite, filter, tool, variable } in OUTSIDE {
+    for Outside { name, suite, filter, tool, variable } in OUTSIDE {
         match tool() {
             Ok(path) => {
-                let mut command = cargo(["test", "--package", package, "--test", suite, filter]);
+                // The whole workspace, so that everything is built with the same features as before.
+                let mut command = cargo(["test", "--workspace", "--test", suite, filter]);
                 tally.suite(name, command.env(variable, path))?;
             }
             Err(error) => tally.skip(name, &format!("{error:#}")),
