@@ -104,14 +104,14 @@ impl Run {
         if let Some(name) = step["keep"].as_str() {
             self.saved.insert(name.to_owned(), STANDARD.encode(&answer.raw));
         }
+        for (name, pointer) in step["save"].as_object().into_iter().flatten() {
+            let value = look_up(&answer.body, pointer.as_str().unwrap());
+            self.saved.insert(name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        }
         if step["status-only"] == true {
             return json!({ "status": answer.status });
         }
         let mut body = if answer.is_protobuf { json!("<protobuf>") } else { answer.body };
-        for (name, pointer) in step["save"].as_object().into_iter().flatten() {
-            let value = look_up(&body, pointer.as_str().unwrap());
-            self.saved.insert(name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-        }
         body = self.normaliser.value(&body, "");
         for pointer in step["ignore"].as_array().into_iter().flatten() {
             let parts: Vec<_> =

@@ -6,7 +6,10 @@ use crate::{
     input::{self, Wanted},
     write::{self, Outcome, Record},
 };
-use api::{object, status::Status};
+use api::{
+    object,
+    status::{Cause, Status},
+};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;
@@ -79,7 +82,13 @@ pub(super) async fn check_namespace(call: &Call<'_>, draft: &Value) -> Result<()
     if object::is_deleting(&namespace) {
         let cause =
             format!("unable to create new content in namespace {name} because it is being terminated");
-        return Err(Status::forbidden(&call.resource(), object::name(draft), cause));
+        let mut status = Status::forbidden(&call.resource(), object::name(draft), cause);
+        status.details.get_or_insert_default().causes.push(Cause {
+            reason: "NamespaceTerminating".into(),
+            message: format!("namespace {name} is being terminated"),
+            field: "metadata.namespace".to_owned(),
+        });
+        return Err(status);
     }
     Ok(())
 }

@@ -23,6 +23,8 @@ const ATTEMPTS: usize = 5;
 // Kubernetes: what the garbage collector acts on.
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
+// Kubernetes: a cluster cannot do without these.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// What a client says about how to delete.
 #[derive(Debug, Default)]
@@ -101,10 +103,8 @@ impl DeleteOptions {
 
     /// Whether dependents are left alone, or waited for; `None` where the client does not say.
     fn policy(&self) -> Option<&str> {
-        self.propagation.as_deref().or(match self.orphan? {
-            true => Some("Orphan"),
-            false => Some("Background"),
-        })
+        let said = || self.orphan.map(|orphan| if orphan { "Orphan" } else { "Background" });
+        self.propagation.as_deref().or_else(said)
     }
 }
 
@@ -131,12 +131,15 @@ enum Deleted {
 
 async fn delete_one(call: &Call<'_>, options: &DeleteOptions) -> Result<(StatusCode, Deleted), Status> {
     let name = call.target.name.as_str();
+    if write::is_namespaces(call) && IMMORTAL.contains(&name) {
+        return Err(Status::forbidden(&call.resource(), name, "this namespace may not be deleted"));
+    }
     for _ in 0..ATTEMPTS {
         let (stored, live) = current(call).await?;
         check_preconditions(call, options, &live)?;
         let mut marked = live.clone();
         mark(call, options, &mut marked);
-        let gone = write::is_released(&marked);
+        let gone = write::is_released(call, &marked);
         if !gone && marked == live {
             return Ok((StatusCode::OK, Deleted::Marked(stored)));
         }
@@ -181,6 +184,9 @@ fn mark(call: &Call<'_>, options: &DeleteOptions, draft: &mut Value) {
         set(FOREGROUND, policy == "Foreground");
     }
     object::set_finalizers(draft, finalizers.iter().map(String::as_str));
+    if write::is_held_by_spec(call, draft) {
+        return mark_namespace(call, draft);
+    }
     let resource = call.served.resource;
     let strategy = kinds::strategy::strategy(resource.group, resource.name);
     let grace = strategy.grace_period(draft, options.grace_seconds).unwrap_or(0).max(0);
@@ -190,6 +196,14 @@ fn mark(call: &Call<'_>, options: &DeleteOptions, draft: &mut Value) {
         object::set_deletion_timestamp(draft, Some(Time::from(moment)));
         object::set_deletion_grace_period_seconds(draft, Some(grace));
     }
+}
+
+/// A namespace waits for its contents, whoever clears them away; it knows no grace.
+fn mark_namespace(call: &Call<'_>, draft: &mut Value) {
+    if !object::is_deleting(draft) {
+        object::set_deletion_timestamp(draft, Some(write::now(call)));
+    }
+    draft["status"]["phase"] = "Terminating".into();
 }
 
 fn bump_generation(live: &Value, marked: &mut Value) {

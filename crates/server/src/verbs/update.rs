@@ -83,7 +83,7 @@ async fn change(
             return Ok(answer::object(call, StatusCode::OK, &stored));
         };
         let warnings = warnings(call, checked.object(), Some(&live));
-        let released = write::is_released(checked.object());
+        let released = write::is_released(call, checked.object());
         let outcome = if released {
             let name = object::name(checked.object()).to_owned();
             match write::remove(call, &name, &stored).await? {
