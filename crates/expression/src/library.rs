@@ -1,0 +1,158 @@
+//! How functions plug in: a library is data, a list of functions with overloads, plus macros and type names.
+
+use crate::{ast::Macro, cost::Range, error::Error, ty::Type, value::Value};
+
+mod charge; // what calls cost
+mod address; // IP addresses and prefixes, as text
+
+pub mod authorizer;
+pub(crate) mod cidr;
+mod standard;
+mod optional;
+mod comprehension;
+pub(crate) mod format;
+pub(crate) mod ip;
+pub mod json_patch;
+pub mod mutation;
+pub(crate) mod lists;
+pub(crate) mod quantity;
+pub(crate) mod regex;
+pub(crate) mod semver;
+pub(crate) mod sets;
+pub(crate) mod strings;
+pub(crate) mod url;
+
+/// What a function gives back.
+pub type Outcome<'a> = Result<Value<'a>, Error>;
+/// A function's body. The arguments have the types of the overload; a member's target comes first.
+pub type Body = for<'a> fn(&[Value<'a>]) -> Outcome<'a>;
+
+/// Functions, macros and type names that are switched on together.
+#[derive(Debug, Default)]
+pub struct Library {
+    pub functions: Vec<Function>,
+    pub macros: Vec<Macro>,
+    /// Types that expressions may name, such as `net.IP`.
+    pub types: Vec<Type>,
+    /// Named numbers and the like, with their values.
+    pub constants: Vec<(&'static str, Type, Value<'static>)>,
+}
+
+/// All overloads of one name. `a.b` is a name too: `ip.isCanonical`.
+#[derive(Debug)]
+pub struct Function {
+    pub name: &'static str,
+    pub overloads: Vec<Overload>,
+}
+
+/// One signature of a function, what it does and what it costs.
+#[derive(Debug)]
+pub struct Overload {
+    pub id: &'static str,
+    /// Called as `first.name(rest)` rather than `name(first, rest)`.
+    pub member: bool,
+    pub parameters: Vec<Type>,
+    pub result: Type,
+    pub body: Body,
+    /// The cost of a call that happened; `None` counts one.
+    pub cost: Option<fn(&[Value<'_>], &Value<'_>) -> u64>,
+    /// Kubernetes: cel-go looks its own costs up by overload, and counts one while several fit.
+    pub cost_needs_one_overload: bool,
+    /// The cost of a call that may happen; `None` counts one and knows no size of the result.
+    pub estimate: Option<fn(&[Argument<'_>]) -> Option<CallEstimate>>,
+}
+
+/// What a call may cost, and how large its result may be.
+#[derive(Clone, Copy, Debug)]
+pub struct CallEstimate {
+    pub cost: Range,
+    /// Only for strings, bytes, lists and maps.
+    pub size: Option<Range>,
+}
+
+/// An argument as the estimator knows it before anything runs; a member's target comes first.
+#[derive(Clone, Debug)]
+pub struct Argument<'e> {
+    pub ty: &'e Type,
+    /// Its size: known from the expression, else from the schema, else unknown.
+    pub size: Range,
+    /// The size of an element, where this is a list (unknown when the schema says nothing).
+    pub element_size: Range,
+    /// Set where the argument is a literal.
+    pub literal: Option<&'e Value<'static>>,
+}
+
+/// Kubernetes: its base environment.
+pub(crate) fn kubernetes() -> Vec<Library> {
+    vec![
+        standard::library(),
+        optional::library(),
+        comprehension::library(),
+        url::library(),
+        regex::library(),
+        lists::library(),
+        lists::extended::library(),
+        authorizer::library(),
+        quantity::library(),
+        strings::library(),
+        sets::library(),
+        ip::library(),
+        cidr::library(),
+        format::library(),
+        semver::library(),
+    ]
+}
+
+impl Function {
+    pub fn new(name: &'static str, overloads: Vec<Overload>) -> Function {
+        Function { name, overloads }
+    }
+}
+
+impl Overload {
+    /// `name(…)`
+    pub fn global(id: &'static str, parameters: Vec<Type>, result: Type, body: Body) -> Overload {
+        Overload { id, member: false, parameters, result, body, cost: None, cost_needs_one_overload: false, estimate: None }
+    }
+
+    /// `first.name(…)`
+    pub fn member(id: &'static str, parameters: Vec<Type>, result: Type, body: Body) -> Overload {
+        Overload { member: true, ..Overload::global(id, parameters, result, body) }
+    }
+
+    pub fn costs(mut self, cost: fn(&[Value<'_>], &Value<'_>) -> u64) -> Overload {
+        self.cost = Some(cost);
+        self
+    }
+
+    /// A cost that counts only where the checker found exactly this overload.
+    pub fn costs_by_overload(mut self, cost: fn(&[Value<'_>], &Value<'_>) -> u64) -> Overload {
+        self.cost_needs_one_overload = true;
+        self.costs(cost)
+    }
+
+    pub fn estimated(mut self, estimate: fn(&[Argument<'_>]) -> Option<CallEstimate>) -> Overload {
+        self.estimate = Some(estimate);
+        self
+    }
+}
+
+impl Argument<'_> {
+    /// The size, from nothing to unknown.
+    pub fn known_size(&self) -> Range {
+        self.size
+    }
+}
+
+impl CallEstimate {
+    pub fn of(cost: Range) -> CallEstimate {
+        CallEstimate { cost, size: None }
+    }
+
+    pub fn sized(cost: Range, size: Range) -> CallEstimate {
+        CallEstimate { cost, size: Some(size) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! What can be done with text: `substring`, `split`, `replace`, `format` and their kin.
+
+pub(crate) mod format;
+
+use super::{Argument, CallEstimate, Function, Library, Outcome, Overload, charge};
+use crate::{
+    cost::{Range, STRING_TRAVERSAL, scale},
+    error::Error,
+    ty::Type,
+    value::Value,
+};
+
+pub(crate) fn library() -> Library {
+    use Type::{Int, String};
+    let member =
+        |id, parameters: &[Type], result, body| Overload::member(id, parameters.to_vec(), result, body);
+    let texts = || Type::list(String);
+    let search = |id, more: &[Type], body| {
+        let parameters = [&[String, String], more].concat();
+        Overload::member(id, parameters, Int, body)
+            .costs(charge::traverse)
+            .estimated(charge::traverse_estimate)
+    };
+    let copy = |overload: Overload| overload.costs(charge::walk).estimated(charge::copy_estimate);
+    let replacing = |overload: Overload| overload.costs(charge::walk_twice).estimated(replace_estimate);
+    let splitting = |overload: Overload| overload.costs(charge::walk_twice).estimated(split_estimate);
+    let joining = |overload: Overload| overload.costs(join_cost).estimated(join_estimate);
+    let quoting = Overload::global("strings_quote", vec![String], String, quote)
+        .costs(charge::walk)
+        .estimated(quote_estimate);
+    let formatting = member("string_format", &[String, Type::list(Type::Dyn)], String, format::format)
+        .costs(charge::walk)
+        .estimated(charge::walk_estimate);
+    Library {
+        functions: vec![
+            Function::new("charAt", vec![member("string_char_at_int", &[String, Int], String, char_at)]),
+            Function::new(
+                "indexOf",
+                vec![
+                    search("string_index_of_string", &[], index_of),
+                    search("string_index_of_string_int", &[Int], index_of),
+                ],
+            ),
+            Function::new(
+                "lastIndexOf",
+                vec![
+                    search("string_last_index_of_string", &[], last_index_of),
+                    search("string_last_index_of_string_int", &[Int], last_index_of),
+                ],
+            ),
+            Function::new("lowerAscii", vec![copy(member("string_lower_ascii", &[String], String, lower))]),
+            Function::new("upperAscii", vec![copy(member("string_upper_ascii", &[String], String, upper))]),
+            Function::new("trim", vec![copy(member("string_trim", &[String], String, trim))]),
+            Function::new(
+                "substring",
+                vec![
+                    copy(member("string_substring_int", &[String, Int], String, substring)),
+                    copy(member("string_substring_int_int", &[String, Int, Int], String, substring)),
+                ],
+            ),
+            Function::new(
+                "replace",
+                vec![
+                    replacing(member(
+                        "string_replace_string_string",
+                        &[String, String, String],
+                        String,
+                        replace,
+                    )),
+                    replacing(member(
+                        "string_replace_string_string_int",
+                        &[String, String, String, Int],
+                        String,
+                        replace,
+                    )),
+                ],
+            ),
+            Function::new(
+                "split",
+                vec![
+                    splitting(member("string_split_string", &[String, String], texts(), split)),
+                    splitting(member("string_split_string_int", &[String, String, Int], texts(), split)),
+                ],
+            ),
+            Function::new(
+                "join",
+                vec![
+                    joining(member("list_join", &[texts()], String, join)),
+                    joining(member("list_join_string", &[texts(), String], String, join)),
+                ],
+            ),
+            Function::new("strings.quote", vec![quoting]),
+            Function::new("format", vec![formatting]),
+        ],
+        ..Library::default()
+    }
+}
+
+fn out_of_range(index: i64) -> Error {
+    Error::new(format!("index out of range: {index}"))
+}
+
+/// Where in the text the character of this number begins; the end counts as one more.
+fn offset(text: &str, index: i64) -> Result<usize, Error> {
+    let index = usize::try_from(index).map_err(|_| out_of_range(index))?;
+    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    ends.into_iter().nth(index).ok_or_else(|| out_of_range(index as i64))
+}
+
+fn char_at<'a>(args: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::String(text), Value::Int(index)] = args else { return Err(Error::no_such_overload()) };
+    let rest = &text[offset(text, *index)?..];
+    let end = rest.chars().next().map_or(0, char::len_utf8);
+    Ok(Value::string(&rest[..end]))
+}
+
+fn index_of<'a>(args: &[Value<'a>]) -> Outcome<'a> {
+    let (text, part, from) = match args {
+        [Value::String(text), Value::String(part)] => (text, part, 0),
+        [Value::String(text), Value::String(part), Value::Int(from)] => (text, part, *from),
+        _ => return Err(Error::no_such_overload()),
+    };
+    if part.is_empty() {
+        return Ok(Value::Int(from));
+    }
+    if from < 0 {
+        return Err(out_of_range(from));
+    }
+    // Past the end there is nothing to find.
+    let Ok(start) = offset(text, from) else { return Ok(Value::Int(-1)) };
+    let found = text[start..].find(&**part);
+    Ok(Value::Int(found.map_or(-1, |at| characters(&text[..start + at]))))
+}
+
+fn last_index_of<'a>(args: &[Value<'a>]) -> Outcome<'a> {
+    let (text, part, from) = match args {
+        [Value::String(text), Value::String(part)] => {
+            let length = characters(text);
+            if part.is_empty() {
+                return Ok(Value::Int(length));
+            }
+            if text.len() < part.len() {
+                return Ok(Value::Int(-1));
+            }
+            (text, part, length - 1)
+        }
+        [Value::String(text), Value::String(part), Value::Int(from)] => (text, part, *from),
+        _ => return Err(Error::no_such_overload()),
+    };
+    if part.is_empty() {
+        return Ok(Value::Int(from));
+    }
+    if from < 0 {
+        return Err(out_of_range(from));
+    }
+    if from >= characters(text) {
+        return Ok(Value::Int(-1));
+    }
+    // Whatever begins at the last permitted character, or before it, ends before this.
+    let mut end = text.len().min(offset(text, from)? + part.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    Ok(Value::Int(text[..end].rfind(&**part).map_or(-1, |at| characters(&text[..at]))))
+}
+
+fn characters(text: &str) -> i64 {
+    text.chars().count() as i64
+}
+
+fn lower<'a>(args: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::String(text)] = args else { return Err(Error::no_such_overload()) };
+    Ok(Value::string(text.to_ascii_lowercase()))
+}
+
+fn upper<'a>(args: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::String(text)] = args else { return Err(Error::no_such_overload()) };
+    Ok(Value::string(text.to_ascii_uppercase()))
+}
+
+fn trim<'a>(args: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::String(text)] = args else { return Err(Error::no_such_overload()) };
+    Ok(Value::string(text.trim()))
+}
+
+fn substring<'a>(args: &[Value<'a>]) -> Outcome<'a> {
+    match args {
+        [Value::String(text), Value::Int(start)] => Ok(Value::string(&text[offset(text, *start)?..])),
+        [Value::String(text), Value::Int(start), Value::Int(end)] => {
+            if start > end {
+                let problem = format!("invalid substring range. start: {start}, end: {end}");
+                return Err(Error::new(problem));
+            }
+            Ok(Value::string(&text[offset(text, *start)?..offset(text, *end)?]))
+        }
+        _ => Err(Error::no_such_overload()),
+    }
+}
+
+fn replace<'a>(args: &[Value<'a>]) -> Outcome<'a> {
+    let (text, old, new, limit) = match args {
+        [Value::String(text), Value::String(old), Value::String(new)] => (text, old, new, -1),
+        [Value::String(text), Value::String(old), Value::String(new), Value::Int(limit)] => {
+            (text, old, new, *limit)
+        }
+        _ => return Err(Error::no_such_overload()),
+    };
+    // A negative limit is none.
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let count = text.matches(&**old).take(limit).count();
+    if text.len().saturating_add(count.saturating_mul(new.len())) > charge::TEXT_LIMIT {
+        return Err(Error::cost_limit_exceeded());
+    }
+    Ok(Value::string(text.replacen(&**old, new, count)))
+}
+
+fn split<'a>(args: &[Value<'a>]) -> Outcome<'a> {
+    let (text, separator, limit) = match args {
+        [Value::String(text), Value::String(separator)] => (text, separator, -1),
+        [Value::String(text), Value::String(separator), Value::Int(limit)] => (text, separator, *limit),
+        _ => return Err(Error::no_such_overload()),
+    };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let parts: Vec<&str> =
+        if separator.is_empty() { explode(text, limit) } else { text.splitn(limit, &**separator).collect() };
+    Ok(Value::list(parts.into_iter().map(Value::string).collect::<Vec<_>>()))
+}
+
+/// One text for each character, the rest in the last.
+fn explode(text: &str, limit: usize) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while parts.len() < limit
+        && let Some(first) = rest.chars().next()
+    {
+        let end = if parts.len() + 1 == limit { rest.len() } else { first.len_utf8() };
+        parts.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    parts
+}
+
+fn join<'a>(args: &[Value<'a>]) -> Outcome<'a> {
+    let (list, separator) = match args {
+        [Value::List(list)] => (list, ""),
+        [Value::List(list), Value::String(separator)] => (list, &**separator),
+        _ => return Err(Error::no_such_overload()),
+    };
+    let mut out = String::new();
+    for (index, item) in list.iter().enumerate() {
+        if index > 0 {
+            out.push_str(separator);
+        }
+        let Some(text) = item.as_str() else {
+            return Err(Error::new(format!("join: invalid input: {}", format::plain(&item))));
+        };
+        out.push_str(text);
+        if out.len() > charge::TEXT_LIMIT {
+            return Err(Error::cost_limit_exceeded());
+        }
+    }
+    Ok(Value::string(out))
+}
+
+fn quote<'a>(args: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::String(text)] = args else { return Err(Error::no_such_overload()) };
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '\x07' => out.push_str(r"\a"),
+            '\x08' => out.push_str(r"\b"),
+            '\x0c' => out.push_str(r"\f"),
+            '\n' => out.push_str(r"\n"),
+            '\r' => out.push_str(r"\r"),
+            '\t' => out.push_str(r"\t"),
+            '\x0b' => out.push_str(r"\v"),
+            '\\' | '"' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    Ok(Value::string(out))
+}
+
+/// Two quotes, and at worst a backslash for every character. cel-go: an unknown size wraps around to nothing.
+fn quote_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
+    let size = args.first()?.size;
+    let quoted = Range { min: size.min.wrapping_add(2), max: size.max.wrapping_mul(2).wrapping_add(2) };
+    Some(CallEstimate::sized(size.scaled(STRING_TRAVERSAL), quoted))
+}
+
+fn join_cost(_: &[Value<'_>], result: &Value<'_>) -> u64 {
+    scale(result.size(), 2.0 * STRING_TRAVERSAL)
+}
+
+fn join_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
+    let list = args.first()?;
+    let mut size = Range::ZERO;
+    if list.ty.first_parameter().is_some() {
+        size = list.size.times(list.element_size);
+    }
+    if let Some(separator) = args.get(1) {
+        let between = Range { min: list.size.min.saturating_sub(1), max: list.size.max.saturating_sub(1) };
+        size = size.plus(separator.size.times(between));
+    }
+    Some(CallEstimate::sized(size.scaled(STRING_TRAVERSAL), size))
+}
+
+/// At worst every character becomes an element, unless a literal says how many there are.
+fn split_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
+    let size = args.first()?.size;
+    let max = match args.get(2).and_then(|limit| limit.literal) {
+        // Kubernetes: a negative limit becomes a very large number.
+        Some(Value::Int(limit)) => *limit as u64,
+        _ => size.max,
+    };
+    Some(CallEstimate::sized(size.scaled(2.0 * STRING_TRAVERSAL), Range { min: 0, max }))
+}
+
+fn replace_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
+    let [text, old, new, ..] = args else { return None };
+    let (longest, kept) = replacements(text.size.max, old.size.min, new.size.max <= old.size.min);
+    let max = longest.saturating_mul(new.size.max).saturating_add(kept);
+    let (fewest, kept) = replacements(text.size.min, old.size.max, old.size.max <= new.size.min);
+    let min = fewest.saturating_mul(new.size.min).saturating_add(kept);
+    Some(CallEstimate::sized(text.size.scaled(2.0 * STRING_TRAVERSAL), Range { min, max }))
+}
+
+/// How many replacements make the extreme result, and how much of the text stays in it.
+fn replacements(text: u64, old: u64, none: bool) -> (u64, u64) {
+    if old == 0 {
+        // Nothing is found around every character.
+        (text.saturating_add(1), text)
+    } else if none {
+        (0, text)
+    } else {
+        ((text as f64 / old as f64).ceil() as u64, 0)
+    }
+}

@@ -1,0 +1,363 @@
+//! A pattern in Go's syntax in, a compiled expression out, or Go's words for what is wrong with it.
+//!
+//! Both machines are of RE2's family, but they read different dialects: `\d` means ASCII in Go, `\Q…\E` is known
+//! only there, `x**` is refused there, and so on. So the pattern is read as Go reads it and written anew.
+
+mod class;
+mod escape;
+mod unicode;
+
+use std::{cell::RefCell, collections::VecDeque};
+
+use regex::{Regex, RegexBuilder};
+
+use crate::error::Error;
+
+/// Go: no count in `{…}` may be larger, nor the product of counts that are nested.
+const MAX_REPEAT: u32 = 1000;
+/// Go: how deep an expression may nest.
+const MAX_HEIGHT: u32 = 1000;
+/// What a compiled pattern may take. Go allows 128 MB of program; this keeps one rule from taking the process.
+const MAX_PROGRAM_BYTES: usize = 32 << 20;
+/// As many patterns as one comprehension is likely to take turns with.
+const MAX_REMEMBERED: usize = 16;
+/// Longer patterns may have large programs, which are not worth keeping.
+const MAX_REMEMBERED_BYTES: usize = 256;
+/// More than an expression of the permitted height can need.
+const MAX_NESTING: u32 = 4 * MAX_HEIGHT;
+
+/// Compiles a pattern as Go's `regexp.Compile` would read it.
+pub fn compile(pattern: &str) -> Result<Regex, Error> {
+    let translated = Reader::new(pattern).read()?;
+    RegexBuilder::new(&translated)
+        .size_limit(MAX_PROGRAM_BYTES)
+        .nest_limit(MAX_NESTING)
+        .build()
+        .map_err(|_| refuse("expression too large", pattern))
+}
+
+thread_local! {
+    static RECENT: RefCell<VecDeque<(Box<str>, Regex)>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// The same for a pattern that may come again at once, as in a comprehension: a thread remembers the last few.
+pub fn recall(pattern: &str) -> Result<Regex, Error> {
+    let known = RECENT.with_borrow(|recent| {
+        recent.iter().find(|(known, _)| **known == *pattern).map(|(_, regex)| regex.clone())
+    });
+    if let Some(regex) = known {
+        return Ok(regex);
+    }
+    let regex = compile(pattern)?;
+    if pattern.len() <= MAX_REMEMBERED_BYTES {
+        RECENT.with_borrow_mut(|recent| {
+            recent.truncate(MAX_REMEMBERED - 1);
+            recent.push_front((pattern.into(), regex.clone()));
+        });
+    }
+    Ok(regex)
+}
+
+fn refuse(problem: &str, at: &str) -> Error {
+    Error::new(format!("error parsing regexp: {problem}: `{at}`"))
+}
+
+/// What `(?i)` and its kin switch.
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    fold: bool,
+    lines: bool,
+    dot_takes_newline: bool,
+    lazy: bool,
+}
+
+/// The last thing that was written, to which a repetition would apply.
+#[derive(Clone, Copy)]
+struct Atom {
+    start: usize,
+    repeated: bool,
+    /// The largest product of nested counts inside.
+    count: u32,
+    height: u32,
+}
+
+/// A group that is still open; the whole pattern is the outermost.
+#[derive(Default)]
+struct Group {
+    start: usize,
+    /// What holds again once the group is closed.
+    flags: Flags,
+    last: Option<Atom>,
+    count: u32,
+    height: u32,
+}
+
+/// Reads Go's syntax and writes that of the `regex` crate, without flags: each atom carries its own.
+struct Reader<'p> {
+    whole: &'p str,
+    rest: &'p str,
+    out: String,
+    flags: Flags,
+    group: Group,
+    outer: Vec<Group>,
+    /// Where the repetition stands that was read just before.
+    repetition: Option<&'p str>,
+}
+
+impl<'p> Reader<'p> {
+    fn new(whole: &'p str) -> Self {
+        Reader {
+            whole,
+            rest: whole,
+            out: String::with_capacity(whole.len() + 16),
+            flags: Flags::default(),
+            group: Group::default(),
+            outer: Vec::new(),
+            repetition: None,
+        }
+    }
+
+    fn read(mut self) -> Result<String, Error> {
+        while let Some(next) = self.rest.chars().next() {
+            let here = self.rest;
+            let mut repetition = None;
+            match next {
+                '(' => self.open()?,
+                '|' => self.alternative(),
+                ')' => self.close()?,
+                '^' | '$' | '.' => self.anchor_or_dot(next),
+                '[' => self.class()?,
+                '*' | '+' | '?' => {
+                    self.skip(1);
+                    self.repeat(here, &here[..1], 1)?;
+                    repetition = Some(here);
+                }
+                '{' => match counts(here) {
+                    Some(counts) => {
+                        self.rest = counts.after;
+                        self.repeat_counted(here, counts)?;
+                        repetition = Some(here);
+                    }
+                    None => self.literal_here(next),
+                },
+                '\\' => self.escape()?,
+                _ => self.literal_here(next),
+            }
+            self.repetition = repetition;
+        }
+        if !self.outer.is_empty() {
+            return Err(refuse("missing closing )", self.whole));
+        }
+        Ok(self.out)
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.rest = &self.rest[bytes..];
+    }
+
+    /// Notes that an atom begins here.
+    fn atom(&mut self) {
+        self.group.last = Some(Atom { start: self.out.len(), repeated: false, count: 1, height: 1 });
+        self.group.height = self.group.height.max(1);
+        self.group.count = self.group.count.max(1);
+    }
+
+    fn literal_here(&mut self, c: char) {
+        self.skip(c.len_utf8());
+        self.literal(Some(c));
+    }
+
+    /// `None` is a code point that no text holds: half of a surrogate pair.
+    fn literal(&mut self, c: Option<char>) {
+        self.atom();
+        let Some(c) = c else {
+            self.out.push_str(class::NOTHING);
+            return;
+        };
+        let escaped = regex::escape(c.encode_utf8(&mut [0; 4]));
+        if self.flags.fold {
+            self.out.extend(["(?i:", &escaped, ")"]);
+        } else {
+            self.out.push_str(&escaped);
+        }
+    }
+
+    fn anchor_or_dot(&mut self, c: char) {
+        self.skip(1);
+        self.atom();
+        self.out.push_str(match c {
+            '^' if self.flags.lines => "(?m:^)",
+            '^' => r"\A",
+            '$' if self.flags.lines => "(?m:$)",
+            '$' => r"\z",
+            _ if self.flags.dot_takes_newline => "(?s:.)",
+            _ => r"[^\n]",
+        });
+    }
+
+    fn alternative(&mut self) {
+        self.skip(1);
+        self.out.push('|');
+        self.group.last = None;
+    }
+
+    /// `(`, `(?:`, `(?i:`, `(?P<name>`, or `(?i)`, which opens nothing. What is captured is of no use here.
+    fn open(&mut self) -> Result<(), Error> {
+        let flags = self.flags;
+        if self.rest.starts_with("(?") {
+            if !self.open_extended()? {
+                return Ok(());
+            }
+        } else {
+            self.skip(1);
+        }
+        let group = Group { start: self.out.len(), flags, ..Group::default() };
+        self.outer.push(std::mem::replace(&mut self.group, group));
+        self.out.push_str("(?:");
+        Ok(())
+    }
+
+    /// Reads past `(?…:` or `(?…)` and says whether a group begins.
+    fn open_extended(&mut self) -> Result<bool, Error> {
+        let here = self.rest;
+        let name_at =
+            ["(?P<", "(?<"].iter().find(|opening| here.starts_with(**opening)).map(|text| text.len());
+        if let Some(name_at) = name_at.filter(|at| here.len() > *at) {
+            let Some(end) = here.find('>') else { return Err(refuse("invalid named capture", here)) };
+            let name = here.get(name_at..end).unwrap_or_default();
+            if name.is_empty() || !name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric()) {
+                return Err(refuse("invalid named capture", &here[..=end]));
+            }
+            self.rest = &here[end + 1..];
+            return Ok(true);
+        }
+        let (mut flags, mut on, mut seen) = (self.flags, true, false);
+        for (at, c) in here.char_indices().skip(2) {
+            let flag = match c {
+                'i' => &mut flags.fold,
+                'm' => &mut flags.lines,
+                's' => &mut flags.dot_takes_newline,
+                'U' => &mut flags.lazy,
+                '-' if on => {
+                    (on, seen) = (false, false);
+                    continue;
+                }
+                ':' | ')' if on || seen => {
+                    self.flags = flags;
+                    self.rest = &here[at + 1..];
+                    return Ok(c == ':');
+                }
+                _ => return Err(refuse(BAD_PERL, &here[..at + c.len_utf8()])),
+            };
+            *flag = on;
+            seen = true;
+        }
+        Err(refuse(BAD_PERL, here))
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        let Some(outer) = self.outer.pop() else { return Err(refuse("unexpected )", self.whole)) };
+        self.skip(1);
+        self.out.push(')');
+        let inner = std::mem::replace(&mut self.group, outer);
+        self.flags = inner.flags;
+        let height = inner.height + 2;
+        if height > MAX_HEIGHT {
+            return Err(refuse("expression nests too deeply", self.whole));
+        }
+        self.group.last =
+            Some(Atom { start: inner.start, repeated: false, count: inner.count.max(1), height });
+        self.group.count = self.group.count.max(inner.count);
+        self.group.height = self.group.height.max(height);
+        Ok(())
+    }
+
+    fn repeat_counted(&mut self, here: &'p str, counts: Counts<'p>) -> Result<(), Error> {
+        let Counts { min, max, after } = counts;
+        let too_many = |count: Option<u32>| count.is_none_or(|count| count > MAX_REPEAT);
+        let reversed = matches!((min, max), (Some(min), Some(Some(max))) if min > max);
+        if too_many(min) || max.is_some_and(too_many) || reversed {
+            return Err(refuse(BAD_COUNT, &here[..here.len() - after.len()]));
+        }
+        let (min, max) = (min.unwrap_or_default(), max.map(Option::unwrap_or_default));
+        let written = match max {
+            Some(max) => format!("{{{min},{max}}}"),
+            None => format!("{{{min},}}"),
+        };
+        self.repeat(here, &written, max.unwrap_or(min))
+    }
+
+    /// Puts a repetition behind the last atom; `here` is where it began, `count` how often it multiplies.
+    fn repeat(&mut self, here: &'p str, written: &str, count: u32) -> Result<(), Error> {
+        let mut lazy = self.flags.lazy;
+        if self.rest.starts_with('?') {
+            self.skip(1);
+            lazy = !lazy;
+        }
+        let read = |from: &'p str, rest: &str| &from[..from.len() - rest.len()];
+        if let Some(before) = self.repetition {
+            return Err(refuse("invalid nested repetition operator", read(before, self.rest)));
+        }
+        let Some(mut atom) = self.group.last else {
+            return Err(refuse("missing argument to repetition operator", read(here, self.rest)));
+        };
+        if atom.repeated {
+            self.out.insert_str(atom.start, "(?:");
+            self.out.push(')');
+        }
+        self.out.push_str(written);
+        if lazy {
+            self.out.push('?');
+        }
+        let counted = written.starts_with('{');
+        atom.repeated = true;
+        atom.height += 1;
+        atom.count = match count {
+            0 => 1,
+            count => atom.count.saturating_mul(count),
+        };
+        if counted && count >= 2 && atom.count > MAX_REPEAT {
+            return Err(refuse(BAD_COUNT, read(here, self.rest)));
+        }
+        self.group.last = Some(atom);
+        self.group.count = self.group.count.max(atom.count);
+        self.group.height = self.group.height.max(atom.height);
+        Ok(())
+    }
+}
+
+const BAD_PERL: &str = "invalid or unsupported Perl syntax";
+const BAD_COUNT: &str = "invalid repeat count";
+
+/// `{2}`, `{2,}` or `{2,3}`. A number that is `None` is too large to be one; no upper end is an outer `None`.
+struct Counts<'p> {
+    min: Option<u32>,
+    max: Option<Option<u32>>,
+    after: &'p str,
+}
+
+/// Go: what does not look like counts is plain text.
+fn counts(text: &str) -> Option<Counts<'_>> {
+    let (min, rest) = count(text.strip_prefix('{')?)?;
+    if let Some(after) = rest.strip_prefix('}') {
+        return Some(Counts { min, max: Some(min), after });
+    }
+    let rest = rest.strip_prefix(',')?;
+    if let Some(after) = rest.strip_prefix('}') {
+        return Some(Counts { min, max: None, after });
+    }
+    let (max, rest) = count(rest)?;
+    Some(Counts { min, max: Some(max), after: rest.strip_prefix('}')? })
+}
+
+fn count(text: &str) -> Option<(Option<u32>, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(digits);
+    if digits == 0 || (digits > 1 && number.starts_with('0')) {
+        return None;
+    }
+    Some((number.parse().ok(), rest))
+}
+
+#[cfg(test)]
+mod tests;

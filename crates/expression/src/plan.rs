@@ -1,0 +1,319 @@
+//! Checked tree → code: names become slots, literals become values, patterns are compiled.
+
+use crate::{
+    ast::{Entry, Expr, Fold, Node},
+    check::Reference,
+    error::Error,
+    evaluate,
+    library::Overload,
+    macros, pattern,
+    program::Checked,
+    value::{Key, Map, Value},
+};
+use regex::Regex;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The code of one program.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub(crate) root: Op,
+    /// Names of variables, by number.
+    pub(crate) variables: Vec<Arc<str>>,
+}
+
+/// One step of a program.
+#[derive(Debug)]
+pub(crate) enum Op {
+    Constant(Value<'static>),
+    Variable(u32),
+    /// A variable of a comprehension, by its depth.
+    Local(u32),
+    /// The accumulator where its last reader takes it, so that it may grow in place.
+    Take(u32),
+    /// Fields and indexes after a value.
+    Path { root: Box<Op>, steps: Vec<Step>, is_test: bool },
+    And(Vec<Op>),
+    Or(Vec<Op>),
+    If(Box<[Op; 3]>),
+    Equal(Box<[Op; 2]>, bool),
+    NotStrictlyFalse(Box<Op>),
+    /// `x in [literals]`
+    OneOf(Box<Op>, Value<'static>),
+    Matches(Box<Op>, Box<(Regex, u64)>),
+    OptionalOr { target: Box<Op>, other: Box<Op>, unwraps: bool },
+    Call(Box<Call>),
+    List { items: Vec<Op>, optional: Vec<u32> },
+    Map(Vec<(Op, Op, bool)>),
+    Struct { name: Arc<str>, fields: Vec<(Arc<str>, Op, bool)> },
+    /// A value under a name, the expression that uses it, and where the name is.
+    Bind(Box<(Op, Op, u32)>),
+    Fold(Box<Loop>),
+}
+
+/// One field or index.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) key: StepKey,
+    /// `.?field` and `[?index]`
+    pub(crate) optional: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum StepKey {
+    Constant(Value<'static>),
+    Computed(Op),
+}
+
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) function: Arc<str>,
+    pub(crate) overloads: Vec<Arc<Overload>>,
+    pub(crate) args: Vec<Op>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Loop {
+    pub(crate) range: Op,
+    pub(crate) start: Op,
+    pub(crate) condition: Op,
+    pub(crate) step: Op,
+    pub(crate) result: Op,
+    pub(crate) two_variables: bool,
+    /// Where its accumulator is; its variables follow.
+    pub(crate) slot: u32,
+}
+
+struct Planner<'c> {
+    checked: &'c Checked,
+    variables: Vec<Arc<str>>,
+    scopes: Vec<Arc<str>>,
+}
+
+pub(crate) fn plan(checked: &Checked) -> Result<Code, Error> {
+    let mut planner = Planner { checked, variables: Vec::new(), scopes: Vec::new() };
+    let root = planner.plan(&checked.root)?;
+    Ok(Code { root, variables: planner.variables })
+}
+
+impl Planner<'_> {
+    fn plan(&mut self, expr: &Expr) -> Result<Op, Error> {
+        if let Some(Reference::Constant(value)) = &self.checked.references[expr.id as usize] {
+            return Ok(Op::Constant(value.clone()));
+        }
+        Ok(match &expr.node {
+            Node::Literal(value) => Op::Constant(value.clone()),
+            Node::Ident(name) => self.name(name),
+            Node::Select { operand, field, test } => {
+                let operand = self.plan(operand)?;
+                let step = Step { key: StepKey::Constant(Value::string(field.clone())), optional: false };
+                walk(operand, step, *test)
+            }
+            Node::Call { function, target, args } => self.call(expr, function, target.as_deref(), args)?,
+            Node::List { items, optional } => {
+                let items = items.iter().map(|item| self.plan(item)).collect::<Result<_, _>>()?;
+                folded_list(items, optional.clone())
+            }
+            Node::Map(entries) => self.map(entries)?,
+            Node::Struct { name, fields } => {
+                let field = |field: &Entry| {
+                    let Node::Literal(Value::String(name)) = &field.key.node else {
+                        return Err(Error::no_such_overload());
+                    };
+                    Ok((Arc::from(&**name), self.plan(&field.value)?, field.optional))
+                };
+                Op::Struct { name: name.clone(), fields: fields.iter().map(field).collect::<Result<_, _>>()? }
+            }
+            Node::Fold(fold) => self.fold(fold)?,
+        })
+    }
+
+    fn name(&mut self, name: &Arc<str>) -> Op {
+        if let Some(slot) = self.scopes.iter().rposition(|known| known == name) {
+            return Op::Local(slot as u32);
+        }
+        let known = self.variables.iter().position(|known| known == name);
+        let number = known.unwrap_or_else(|| {
+            self.variables.push(name.clone());
+            self.variables.len() - 1
+        });
+        Op::Variable(number as u32)
+    }
+
+    fn map(&mut self, entries: &[Entry]) -> Result<Op, Error> {
+        let entry = |entry: &Entry| Ok((self.plan(&entry.key)?, self.plan(&entry.value)?, entry.optional));
+        Ok(folded_map(entries.iter().map(entry).collect::<Result<_, Error>>()?))
+    }
+
+    fn fold(&mut self, fold: &Fold) -> Result<Op, Error> {
+        let start = self.plan(&fold.start)?;
+        if fold.is_binding() {
+            let slot = self.scopes.len();
+            self.scopes.push(fold.accumulator.clone());
+            let result = self.plan(&fold.result)?;
+            self.scopes.truncate(slot);
+            return Ok(Op::Bind(Box::new((start, result, slot as u32))));
+        }
+        let range = self.plan(&fold.range)?;
+        let slot = self.scopes.len();
+        self.scopes.push(fold.accumulator.clone());
+        self.scopes.push(fold.variable.clone());
+        self.scopes.extend(fold.second.clone());
+        let condition = self.plan(&fold.condition)?;
+        let mut step = self.plan(&fold.step)?;
+        let result = {
+            self.scopes.truncate(slot + 1);
+            self.plan(&fold.result)?
+        };
+        self.scopes.truncate(slot);
+        if &*fold.accumulator == macros::ACCUMULATOR {
+            take_accumulator(&mut step, slot as u32);
+        }
+        let two_variables = fold.second.is_some();
+        let slot = slot as u32;
+        Ok(Op::Fold(Box::new(Loop { range, start, condition, step, result, two_variables, slot })))
+    }
+
+    fn call(&mut self, expr: &Expr, function: &Arc<str>, target: Option<&Expr>, args: &[Expr]) -> Result<Op, Error> {
+        let all = target.into_iter().chain(args).map(|arg| self.plan(arg));
+        let mut args = all.collect::<Result<Vec<Op>, Error>>()?;
+        Ok(match (&**function, args.len()) {
+            ("_&&_", _) => Op::And(args),
+            ("_||_", _) => Op::Or(args),
+            ("_?_:_", 3) => Op::If(exactly(args)),
+            ("_==_", 2) => Op::Equal(exactly(args), true),
+            ("_!=_", 2) => Op::Equal(exactly(args), false),
+            ("@not_strictly_false", 1) => Op::NotStrictlyFalse(Box::new(args.remove(0))),
+            ("_[_]" | "_[?_]" | "_?._", 2) => {
+                let key = args.remove(1);
+                let key = match key {
+                    Op::Constant(value) => StepKey::Constant(value),
+                    computed => StepKey::Computed(computed),
+                };
+                walk(args.remove(0), Step { key, optional: &**function != "_[_]" }, false)
+            }
+            ("or" | "orValue", 2) if is_optional_overload(self.overloads(expr)) => {
+                let other = Box::new(args.remove(1));
+                Op::OptionalOr { target: Box::new(args.remove(0)), other, unwraps: &**function == "orValue" }
+            }
+            ("matches", 2) => match &args[1] {
+                Op::Constant(Value::String(text)) => {
+                    let compiled = (pattern::compile(text)?, text.chars().count() as u64);
+                    Op::Matches(Box::new(args.remove(0)), Box::new(compiled))
+                }
+                _ => self.plain_call(expr, function, args)?,
+            },
+            ("@in", 2) if constant_set(&args[1]) => match args.remove(1) {
+                Op::Constant(Value::List(list)) if list.is_empty() => Op::Constant(Value::Bool(false)),
+                Op::Constant(set) => Op::OneOf(Box::new(args.remove(0)), set),
+                other => {
+                    args.push(other);
+                    self.plain_call(expr, function, args)?
+                }
+            },
+            _ => self.plain_call(expr, function, args)?,
+        })
+    }
+
+    fn plain_call(&mut self, expr: &Expr, function: &Arc<str>, args: Vec<Op>) -> Result<Op, Error> {
+        if let ("find" | "findAll", Some(Op::Constant(Value::String(text)))) = (&**function, args.get(1)) {
+            pattern::compile(text)?;
+        }
+        let overloads = self.overloads(expr).to_vec();
+        let call = Call { function: function.clone(), overloads, args };
+        // Kubernetes: conversions of literals are done ahead, and fail ahead.
+        if let [Op::Constant(value)] = &call.args[..]
+            && is_conversion(&call.function)
+        {
+            return evaluate::dispatch(&call, std::slice::from_ref(value)).map(Op::Constant);
+        }
+        Ok(Op::Call(Box::new(call)))
+    }
+
+    fn overloads(&self, expr: &Expr) -> &[Arc<Overload>] {
+        match &self.checked.references[expr.id as usize] {
+            Some(Reference::Overloads(overloads)) => overloads,
+            _ => &[],
+        }
+    }
+}
+
+fn exactly<const N: usize>(args: Vec<Op>) -> Box<[Op; N]> {
+    let args: Box<[Op]> = args.into();
+    args.try_into().expect("the caller matched the number of arguments")
+}
+
+fn is_optional_overload(overloads: &[Arc<Overload>]) -> bool {
+    overloads.iter().any(|overload| overload.id.starts_with("optional_or"))
+}
+
+fn is_conversion(function: &str) -> bool {
+    matches!(
+        function,
+        "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp" | "type" | "uint"
+    )
+}
+
+/// A literal list of plain values, for which membership costs nothing.
+fn constant_set(op: &Op) -> bool {
+    let Op::Constant(Value::List(list)) = op else { return false };
+    list.iter().all(|item| {
+        matches!(
+            item,
+            Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_) | Value::Null
+        )
+    })
+}
+
+/// One more step after a value: paths stay flat.
+fn walk(operand: Op, step: Step, test: bool) -> Op {
+    match operand {
+        Op::Path { root, mut steps, is_test: false } => {
+            steps.push(step);
+            Op::Path { root, steps, is_test: test }
+        }
+        other => Op::Path { root: Box::new(other), steps: vec![step], is_test: test },
+    }
+}
+
+fn folded_list(items: Vec<Op>, optional: Vec<u32>) -> Op {
+    let all_constant = items.iter().all(|item| matches!(item, Op::Constant(_)));
+    if !all_constant || !optional.is_empty() {
+        return Op::List { items, optional };
+    }
+    let values: Vec<Value<'static>> = items.into_iter().filter_map(constant).collect();
+    Op::Constant(Value::list(values))
+}
+
+fn folded_map(entries: Vec<(Op, Op, bool)>) -> Op {
+    let foldable = |entry: &(Op, Op, bool)| {
+        matches!(&entry.0, Op::Constant(key) if Key::of(key).is_some())
+            && matches!(entry.1, Op::Constant(_))
+            && !entry.2
+    };
+    if !entries.iter().all(foldable) {
+        return Op::Map(entries);
+    }
+    let pairs = entries.into_iter().filter_map(|(key, value, _)| Some((constant(key)?, constant(value)?)));
+    let entries: BTreeMap<_, _> = pairs.filter_map(|(key, value)| Some((Key::of(&key)?, value))).collect();
+    Op::Constant(Value::Map(Map::new(entries)))
+}
+
+fn constant(op: Op) -> Option<Value<'static>> {
+    match op {
+        Op::Constant(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// Lets the step of a comprehension take its accumulator: the step's result replaces it anyway.
+fn take_accumulator(step: &mut Op, slot: u32) {
+    match step {
+        Op::Call(call) if matches!(&*call.function, "_+_" | "cel.@mapInsert") => {
+            if matches!(call.args.first(), Some(Op::Local(local)) if *local == slot) {
+                call.args[0] = Op::Take(slot);
+            }
+        }
+        Op::If(parts) => take_accumulator(&mut parts[1], slot),
+        _ => {}
+    }
+}
