@@ -14,6 +14,10 @@ pub fn api_version(object: &Value) -> &str {
     text(object.get("apiVersion"))
 }
 
+pub fn set_api_version(object: &mut Value, api_version: &str) {
+    map_of(object).insert("apiVersion".to_owned(), api_version.into());
+}
+
 pub fn kind(object: &Value) -> &str {
     text(object.get("kind"))
 }

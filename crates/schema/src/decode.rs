@@ -84,6 +84,11 @@ pub fn decode_any(json: &[u8], validation: FieldValidation) -> Result<Decoded, D
     walk::Walker::new(&Types::default(), json, validation).untyped()
 }
 
+/// Reads any JSON at all. Members that come twice are reported.
+pub fn decode_json(json: &[u8], validation: FieldValidation) -> Result<Decoded, DecodeError> {
+    walk::Walker::new(&Types::default(), json, validation).json()
+}
+
 /// Reads any JSON at all.
 pub(crate) fn decode_raw(json: &[u8]) -> Result<Value, DecodeError> {
     walk::Walker::new(&Types::default(), json, FieldValidation::Ignore).raw()

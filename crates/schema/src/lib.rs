@@ -9,6 +9,7 @@
 //! | [`proto`] | protobuf bytes ↔ an object |
 //! | [`patch`] | an object and a patch → an object |
 //! | [`field_set`], [`managed_fields`] | which fields there are, and who owns them |
+//! | [`structural`] | what the schema of a definition does to a custom object |
 
 mod base64;
 pub mod decode;
@@ -19,5 +20,6 @@ pub mod managed_fields;
 mod number;
 pub mod patch;
 pub mod proto;
+pub mod structural;
 pub mod types;
 pub mod yaml;

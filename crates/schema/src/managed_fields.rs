@@ -47,12 +47,12 @@ pub struct Target<'a> {
     pub subresource: &'a str,
     /// What can be owned through it, by group and version; everything where a version is not listed.
     pub filters: &'a [(&'a str, Filter)],
-    /// An object and a group and version in, the object in that version and its type in `types` out.
+    /// An object and a group and version in, the object in that version and its type out.
     pub convert: &'a Convert<'a>,
 }
 
 /// See [`Target::convert`]. It is not asked for the version that an object has already.
-pub type Convert<'a> = dyn Fn(&Value, &str) -> Result<(Value, TypeId), Unconvertible> + 'a;
+pub type Convert<'a> = dyn Fn(&Value, &str) -> Result<(Value, &'a Types, TypeId), Unconvertible> + 'a;
 
 /// Why an object cannot be had in a version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

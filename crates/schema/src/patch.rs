@@ -19,6 +19,12 @@ pub mod strategic;
 #[cfg(test)]
 pub(crate) mod samples;
 
+/// How Go prints a patch where the server tells what was wrong with it.
+#[must_use]
+pub fn printed(patch: &Value) -> String {
+    print::plain(patch)
+}
+
 /// How deep objects and patches nest at most. Real objects nest some tens of levels. The walks over them
 /// recurse, and this deep they take half of a thread's usual 2 MiB even where nothing is optimised.
 pub const MAX_DEPTH: usize = 200;

@@ -28,11 +28,13 @@ use thiserror::Error;
 mod decode;
 mod encode;
 mod envelope;
+mod forget;
 mod wire;
 
 pub use decode::decode;
 pub use encode::encode;
 pub use envelope::{Envelope, watch_frame};
+pub use forget::forget_empty;
 
 /// Why bytes are no message of the type.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

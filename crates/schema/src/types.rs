@@ -176,6 +176,8 @@ pub enum PatchStrategy {
     /// Lists are replaced; objects are merged all the same.
     #[default]
     Replace,
+    /// Said in so many words: objects are replaced, too.
+    ReplaceWhole,
     /// Lists are merged by [`Field::merge_key`], or as sets of scalars without one.
     Merge,
     /// Members that the patch does not list in `$retainKeys` are dropped.

@@ -46,7 +46,7 @@ pub fn to_json(yaml: &[u8]) -> Result<FromYaml, DecodeError> {
     };
     let value = builder.document()?;
     let duplicates = (!builder.duplicates.is_empty())
-        .then(|| format!("yaml: unmarshal errors:\n  {}", builder.duplicates.join("\n  ")));
+        .then(|| format!("{DUPLICATES}  {}", builder.duplicates.join("\n  ")));
     Ok(FromYaml { json: encode_any(&value), duplicates })
 }
 
@@ -63,7 +63,7 @@ pub fn decode_yaml(
     match (read, validation) {
         (Ok(_), FieldValidation::Strict) => Err(DecodeError::Strict(vec![duplicates])),
         (Ok(mut read), _) => {
-            read.warnings.insert(0, duplicates);
+            read.warnings.splice(0..0, lines(&duplicates));
             Ok(read)
         }
         (Err(DecodeError::Strict(mut told)), _) => {
@@ -73,6 +73,15 @@ pub fn decode_yaml(
         (malformed, _) => malformed,
     }
 }
+
+/// What a strict reader said, one warning to a line.
+#[must_use]
+pub fn lines(duplicates: &str) -> Vec<String> {
+    duplicates.trim_start_matches(DUPLICATES).lines().map(|line| line.trim().to_owned()).collect()
+}
+
+/// Kubernetes: what the complaint begins with, and the warnings leave out.
+const DUPLICATES: &str = "yaml: unmarshal errors:\n";
 
 /// The same limit as for JSON, for the same reason.
 const MAX_NESTING: usize = 500;

@@ -61,6 +61,11 @@ impl<'t, 'b> Walker<'t, 'b> {
         self.finish(Value::Null)
     }
 
+    pub(super) fn json(mut self) -> Result<Decoded, DecodeError> {
+        let value = self.any(Duplicates::Reported)?;
+        self.finish(value)
+    }
+
     pub(super) fn raw(mut self) -> Result<Value, DecodeError> {
         let value = self.any(Duplicates::Unseen)?;
         self.finish(value).map(|read| read.value)

@@ -124,8 +124,8 @@ fn first_owners(target: &Target<'_>, live: &Value, now: &str) -> Result<Owners, 
     owners.map_err(|problem| format!("failed to create manager for existing fields: {problem}"))
 }
 
-struct Attempt<'a> {
-    target: &'a Target<'a>,
+struct Attempt<'a, 't> {
+    target: &'a Target<'t>,
     live: &'a Value,
     applied: &'a Value,
     owners: Owners,
@@ -133,7 +133,7 @@ struct Attempt<'a> {
     now: &'a str,
 }
 
-impl Attempt<'_> {
+impl Attempt<'_, '_> {
     fn run(&self, taking: Taking) -> Result<Applied, ApplyError> {
         let target = self.target;
         let config = target.typed(self.applied, Duplicates::Refused);
@@ -188,8 +188,8 @@ impl Attempt<'_> {
 }
 
 /// Takes out what the applier applied last time, unless it applies it again or another owns it.
-fn prune<'v>(
-    target: &Target<'v>,
+fn prune<'t: 'v, 'v>(
+    target: &Target<'t>,
     merged: Typed<'v>,
     owners: &Owners,
     last: Option<&Holding>,

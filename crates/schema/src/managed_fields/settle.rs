@@ -61,12 +61,12 @@ impl<'a> Target<'a> {
         if own == version {
             return Ok(Some(Cow::Borrowed(object)));
         }
-        let (value, of) = match (self.convert)(&object.value, version) {
+        let (value, types, of) = match (self.convert)(&object.value, version) {
             Ok(converted) => converted,
             Err(Unconvertible::NoSuchVersion) => return Ok(None),
             Err(failed) => return Err(failed.to_string()),
         };
-        let typed = Typed::new(self.types, of, Cow::Owned(value), Duplicates::Allowed);
+        let typed = Typed::new(types, of, Cow::Owned(value), Duplicates::Allowed);
         typed.map(|typed| Some(Cow::Owned(typed))).map_err(|violations| violations.to_string())
     }
 

@@ -12,7 +12,7 @@ const NOW: &str = "2026-01-01T00:00:00Z";
 const LATER: &str = "2026-01-01T00:00:05Z";
 
 /// Between `v1` and `v2` the count is renamed, and there is no `v3`.
-fn convert(object: &Value, version: &str) -> Result<(Value, TypeId), Unconvertible> {
+fn convert(object: &Value, version: &str) -> Result<(Value, &'static Types, TypeId), Unconvertible> {
     let (types, v1) = samples::things();
     let v2 = types.kind("example.com", "v2", "Thing").unwrap().0;
     let (of, from, to) = match version {
@@ -28,7 +28,7 @@ fn convert(object: &Value, version: &str) -> Result<(Value, TypeId), Unconvertib
         spec.retain(|name, _| name == "labels" || of == v1);
         spec.extend(count.map(|count| (to.to_owned(), count)));
     }
-    Ok((object, of))
+    Ok((object, types, of))
 }
 
 /// Runs with the target of `things`, in a version and through a subresource.

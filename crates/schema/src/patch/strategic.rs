@@ -17,11 +17,13 @@ use serde_json::{Map, Value};
 use super::{PatchError, is_too_deep, print};
 use crate::types::{Node, TypeId, Types};
 
+mod fit;
 mod list;
 mod lookup;
 mod order;
 mod problem;
 
+pub use fit::check;
 use list::Lists;
 use lookup::Place;
 
@@ -95,7 +97,8 @@ fn merge_member(
     match (document.get_mut(&name), change) {
         (Some(Value::Object(current)), Value::Object(change)) => {
             let field = place.field(&name)?;
-            *current = merge(field.place, std::mem::take(current), change)?;
+            *current =
+                if field.replaces { change } else { merge(field.place, std::mem::take(current), change)? };
         }
         (Some(Value::Array(current)), Value::Array(change)) => {
             let field = place.list_field(&name)?;

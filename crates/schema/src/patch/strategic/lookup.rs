@@ -3,7 +3,7 @@
 use api::go;
 
 use crate::patch::PatchError;
-use crate::types::{Field, Node, Other, Type, Types};
+use crate::types::{Field, Node, Other, PatchStrategy, Type, Types};
 
 /// A place of an object, by its type.
 #[derive(Clone, Copy)]
@@ -18,6 +18,8 @@ pub(super) struct Member<'t> {
     pub(super) place: Place<'t>,
     /// Lists are merged.
     pub(super) merges: bool,
+    /// Objects are not.
+    pub(super) replaces: bool,
     /// What tells the items of a merged list apart.
     pub(super) key: Option<&'t str>,
 }
@@ -52,6 +54,7 @@ impl<'t> Place<'t> {
         Member {
             place: Place { types: self.types, node },
             merges: field.patch.merges(),
+            replaces: field.patch == PatchStrategy::ReplaceWhole,
             key: field.merge_key.as_deref().filter(|key| !key.is_empty()),
         }
     }

@@ -27,6 +27,7 @@ fn items() -> (Types, TypeId) {
             strategy(Field::new("set", list(Node::Int64)), PatchStrategy::Merge),
             Field::new("numbers", list(Node::Int64)),
             strategy(Field::new("union", Node::Object(id)), PatchStrategy::RetainKeys),
+            strategy(Field::new("whole", Node::Object(id)), PatchStrategy::ReplaceWhole),
             Field::new("map", strings),
             Field::new("lists", lists),
             Field::new("raw", Node::Raw),
@@ -51,6 +52,11 @@ fn objects_merge_as_on_the_real_server() {
             json!({"map": {"b": "2", "c": "3"}}),
         ),
         (json!({}), json!({"map": {"a": null}}), json!({"map": {}})),
+        (
+            json!({"whole": {"name": "a", "value": "1"}}),
+            json!({"whole": {"value": "2"}}),
+            json!({"whole": {"value": "2"}}),
+        ),
         (
             json!({"map": {"a": "1"}}),
             json!({"map": {"$patch": "replace", "b": "2"}}),

@@ -1,0 +1,140 @@
+//! What a strategic merge patch has made in, what Go's converter from maps to structs says of it out.
+//!
+//! Kubernetes: the result of such a patch is never JSON on its way into the object, so it is not the JSON decoder
+//! that looks at it, and the words differ.
+
+use serde_json::Value;
+
+use crate::patch::print;
+use crate::types::{Field, Node, TypeId, Types, Unknown};
+
+/// The members that no type knows, sorted; or why the object is none of the type. What reads itself (quantities,
+/// times, and their like) is left to the decoder.
+pub fn check(types: &Types, of: TypeId, object: &Value) -> Result<Vec<String>, String> {
+    let mut unknown = Vec::new();
+    Walk { types, unknown: &mut unknown }.object(of, object, "")?;
+    unknown.sort_unstable();
+    Ok(unknown)
+}
+
+struct Walk<'a> {
+    types: &'a Types,
+    unknown: &'a mut Vec<String>,
+}
+
+impl Walk<'_> {
+    fn object(&mut self, id: TypeId, value: &Value, path: &str) -> Result<(), String> {
+        let Value::Object(members) = value else {
+            return Err(format!("cannot restore struct from: {}", go_kind(value)));
+        };
+        let of = self.types.get(id);
+        let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        for field in of.fields() {
+            if let Some(value) = members.get(&*field.name) {
+                self.node(&field.node, Some(field), value, &below(&field.name))?;
+            }
+        }
+        if of.unknown == Unknown::Drop {
+            let strays = members.keys().filter(|name| of.field(name).is_none());
+            self.unknown.extend(strays.map(|name| format!("unknown field \"{}\"", below(name))));
+        }
+        Ok(())
+    }
+
+    /// `field` is what the node belongs to, if it is a field's own.
+    fn node(&mut self, node: &Node, field: Option<&Field>, value: &Value, path: &str) -> Result<(), String> {
+        if value.is_null() {
+            return Ok(());
+        }
+        match (node, value) {
+            (Node::Object(id) | Node::AtomicObject(id), _) => self.object(*id, value, path),
+            (Node::List(list), Value::Array(items)) => {
+                let mut items = items.iter().enumerate();
+                items
+                    .try_for_each(|(nth, item)| self.node(&list.items, None, item, &format!("{path}[{nth}]")))
+            }
+            (Node::Bytes, Value::String(_)) => Ok(()),
+            (Node::List(_) | Node::Bytes, _) => Err(format!("cannot restore slice from {}", go_kind(value))),
+            // Kubernetes: keys of maps are not part of the path.
+            (Node::Map(map), Value::Object(members)) => {
+                members.values().try_for_each(|member| self.node(&map.values, None, member, path))
+            }
+            (Node::Map(_), _) => Err(format!("cannot restore map from {}", go_kind(value))),
+            _ => scalar(node, field, value),
+        }
+    }
+}
+
+fn scalar(node: &Node, field: Option<&Field>, value: &Value) -> Result<(), String> {
+    let name = match node {
+        Node::String => "string",
+        Node::Bool => "bool",
+        Node::Int32 => "int32",
+        Node::Int64 => "int64",
+        Node::Double => "float64",
+        _ => return Ok(()),
+    };
+    let named = field.and_then(|field| field.go.as_ref()?.type_name.as_deref()).unwrap_or(name);
+    let cannot = || Err(format!("cannot convert {} to {named}", print::type_name(value)));
+    match (node, value) {
+        (Node::String, Value::String(_)) | (Node::Bool, Value::Bool(_)) => Ok(()),
+        // Go turns a whole number into the character of that number, if asked; the converter is careful not to.
+        (Node::String, Value::Number(number)) if number.is_i64() => cannot(),
+        (Node::Double, Value::Number(_)) => Ok(()),
+        (Node::Int32 | Node::Int64, Value::Number(number)) => {
+            let is_whole = number.is_i64() || number.as_f64().is_some_and(|number| number.trunc() == number);
+            if is_whole { Ok(()) } else { cannot() }
+        }
+        _ => Err(format!("unrecognized type: {name}")),
+    }
+}
+
+/// What reflection calls the value.
+fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
+        other => print::type_name(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{GoNames, List, Map, Type};
+    use serde_json::json;
+
+    #[test]
+    fn objects_are_judged_as_by_the_converter() {
+        let mut types = Types::default();
+        let policy = Field {
+            go: Some(Box::new(GoNames { type_name: Some("v1.PullPolicy".into()), within: None })),
+            ..Field::new("policy", Node::String)
+        };
+        let item = types.add(Type::new("Item", [policy, Field::new("port", Node::Int32)]));
+        let list = Node::List(Box::new(List::atomic(Node::Object(item))));
+        let labels = Node::Map(Box::new(Map { values: Node::String, atomic: false }));
+        let fields = [Field::new("items", list), Field::new("labels", labels), Field::new("on", Node::Bool)];
+        let of = types.add(Type::new("Object", fields));
+        for (object, expected) in [
+            (json!({"items": [{"port": 1}], "labels": {"a": "b"}, "on": null}), Ok(vec![])),
+            (
+                json!({"z": 1, "items": [{}, {"prt": 1}]}),
+                Ok(vec!["unknown field \"items[1].prt\"", "unknown field \"z\""]),
+            ),
+            (json!({"items": [{"port": "x"}]}), Err("unrecognized type: int32")),
+            (json!({"items": [{"port": 1.5}]}), Err("cannot convert float64 to int32")),
+            (json!({"items": [{"policy": 1}]}), Err("cannot convert int64 to v1.PullPolicy")),
+            (json!({"items": ["x"]}), Err("cannot restore struct from: string")),
+            (json!({"items": {}}), Err("cannot restore slice from map")),
+            (json!({"labels": [1]}), Err("cannot restore map from slice")),
+            (json!({"labels": {"a": 1}}), Err("cannot convert int64 to string")),
+            (json!({"on": "yes"}), Err("unrecognized type: bool")),
+        ] {
+            let found = check(&types, of, &object);
+            let expected = expected.map_err(str::to_owned);
+            let expected = expected.map(|texts| texts.into_iter().map(str::to_owned).collect());
+            assert_eq!(found, expected, "{object}");
+        }
+    }
+}

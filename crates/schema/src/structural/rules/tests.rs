@@ -1,0 +1,121 @@
+//! Rules over objects, as the real server's own code had it.
+
+use serde_json::{Value, json};
+
+use crate::structural::Structural;
+
+/// The first line is a schema and an object; each other one a rule, where it stands, and what it says.
+#[test]
+fn rules_say_what_they_said_there() {
+    let mut lines =
+        include_str!("recorded.jsonl").lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let first = lines.next().unwrap();
+    let object =
+        |spec: &Value| json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a"}, "spec": spec});
+    for case in lines {
+        let mut schema = first["schema"].clone();
+        let rule = match &case["rule"] {
+            Value::String(rule) => json!({"rule": rule}),
+            rule => rule.clone(),
+        };
+        schema.pointer_mut(case["at"].as_str().unwrap()).unwrap()["x-kubernetes-validations"] = json!([rule]);
+        let old = match &case["old"] {
+            Value::Null => None,
+            Value::Object(changes) => {
+                let mut spec = first["spec"].clone();
+                spec.as_object_mut().unwrap().extend(changes.clone());
+                Some(object(&spec))
+            }
+            _ => Some(object(&first["spec"])),
+        };
+        let mut errors: Vec<_> = Structural::compile(&schema)
+            .validate(&object(&first["spec"]), old.as_ref())
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        errors.sort();
+        assert_eq!(json!(errors), case["errors"], "{} {} {}", case["at"], case["rule"], case["old"]);
+    }
+}
+
+#[test]
+fn rules_wait_until_the_object_is_sound() {
+    let schema = Structural::compile(
+        &json!({"type": "object", "x-kubernetes-validations": [{"rule": "self.a == 'x'"}],
+        "properties": {"a": {"type": "string", "enum": ["x", "y"], "minLength": 3}}}),
+    );
+    for (object, expected) in [
+        (json!({"a": "x"}), r#"a: Invalid value: "x": a in body should be at least 3 chars long"#),
+        (
+            json!({"a": "y"}),
+            r#"[a: Invalid value: "y": a in body should be at least 3 chars long, <nil>: Invalid value: failed rule: self.a == 'x']"#,
+        ),
+        (
+            json!({"a": 1}),
+            r#"[a: Invalid value: "integer": a in body must be of type string: "integer", a: Unsupported value: 1: supported values: "x", "y", <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]"#,
+        ),
+    ] {
+        assert_eq!(schema.validate(&object, None).to_string(), expected, "{object}");
+    }
+}
+
+#[test]
+fn all_rules_together_have_a_budget() {
+    let rule = "self.all(x, self.all(y, x == y))";
+    let list =
+        json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-validations": [{"rule": rule}]});
+    let schema = Structural::compile(&json!({"type": "object", "additionalProperties": list}));
+    let words = |count: usize| Value::from(vec!["x".repeat(100); count]);
+    let one = schema.validate(&json!({"a": words(2000)}), None);
+    let says = format!(
+        "[a]: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no further validation \
+         rules will be run due to call cost exceeds limit for rule: {rule}"
+    );
+    assert_eq!(one.to_string(), says);
+    let many: serde_json::Map<_, _> = (0..30).map(|n| (format!("k{n:02}"), words(150))).collect();
+    let errors = schema.validate(&Value::Object(many), None);
+    assert_eq!(errors.len(), 1);
+    let says = "validation failed due to running out of cost budget, no further validation rules will be run";
+    assert_eq!(errors.iter().next().unwrap().detail, says);
+}
+
+#[test]
+fn rules_of_a_definition_are_understood_and_afforded() {
+    let with = |rule: Value| {
+        json!({"type": "object", "properties": {
+            "s": {"type": "string"},
+            "l": {"type": "array", "items": {"type": "object", "x-kubernetes-validations": [rule],
+                "properties": {"k": {"type": "string"}}}},
+        }})
+    };
+    let many = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by \
+                factor of more than 100x (try simplifying the rule, or adding maxItems, maxProperties, and maxLength \
+                where arrays, maps, and strings are declared)";
+    for (rule, expected) in [
+        (json!({"rule": "has(self.k)"}), vec![]),
+        (
+            json!({"rule": "has(oldSelf.k)"}),
+            vec!["p.properties[l].items.x-kubernetes-validations[0].rule: Invalid value: \"has(oldSelf.k)\": oldSelf cannot be used on the uncorrelatable portion of the schema within p.properties[l]".to_owned()],
+        ),
+        (
+            json!({"rule": "has(self.k)", "optionalOldSelf": true}),
+            vec!["p.properties[l].items.x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule".to_owned()],
+        ),
+        (
+            json!({"rule": "self.k"}),
+            vec!["p.properties[l].items.x-kubernetes-validations[0].rule: Invalid value: {\"Rule\":\"self.k\",\"Message\":\"\",\"MessageExpression\":\"\",\"Reason\":null,\"FieldPath\":\"\",\"OptionalOldSelf\":null}: cel expression must evaluate to a bool".to_owned()],
+        ),
+        (
+            json!({"rule": "self.k.matches('a+b')"}),
+            vec![
+                "p.properties[l].items.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)".to_owned(),
+                "p.properties[l].items.x-kubernetes-validations[0].rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema".to_owned(),
+                format!("p: Forbidden: {many}"),
+            ],
+        ),
+    ] {
+        let errors = Structural::compile(&with(rule.clone())).check_rules("p", true, &|_| true);
+        let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(told, expected, "{rule}");
+    }
+}
