@@ -117,7 +117,7 @@ def field_line(name, field, types, go, type_meta):
     if field.get("required"):
         words.append("required")
     strategies = field.get("patchStrategy", "").split(",")
-    words += [word for word in ("merge", "retainKeys") if word in strategies]
+    words += [word for word in ("replace", "merge", "retainKeys") if word in strategies]
     if "patchMergeKey" in field:
         words.append("key=" + field["patchMergeKey"])
     if go_type:

@@ -8,6 +8,7 @@
 //! | [`mod@defaults`] | what does an object say without being told? |
 //! | [`mod@strategy`] | what does a write set, keep and drop? |
 //! | [`mod@convert`] | what does it look like in another version? |
+//! | [`mod@definition`] | what does a CustomResourceDefinition add to all this? |
 //!
 //! The facts lie in `data/`, where `carry.py` writes them from recordings of the real server. They are read once,
 //! on first use; the text itself stays in the binary, so names are slices of it.
@@ -16,6 +17,7 @@ pub mod bootstrap;
 pub mod cells;
 pub mod convert;
 pub mod defaults;
+pub mod definition;
 pub mod resources;
 pub mod selectable;
 pub mod strategy;

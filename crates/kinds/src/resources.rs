@@ -1,6 +1,9 @@
 //! `data/resources.txt` in, every served resource out: names, verbs, subresources, columns, storage.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
+
+use schema::types::Name;
 
 use crate::or_empty;
 
@@ -10,17 +13,17 @@ static TEXT: &str = include_str!("../data/resources.txt");
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// Empty for the core group.
-    pub group: &'static str,
-    pub version: &'static str,
+    pub group: Name,
+    pub version: Name,
     /// The plural in the URL.
-    pub name: &'static str,
-    pub singular: &'static str,
-    pub kind: &'static str,
+    pub name: Name,
+    pub singular: Name,
+    pub kind: Name,
     pub scope: Scope,
     /// Sorted, as discovery lists them.
-    pub verbs: Vec<&'static str>,
-    pub short_names: Vec<&'static str>,
-    pub categories: Vec<&'static str>,
+    pub verbs: Vec<Name>,
+    pub short_names: Vec<Name>,
+    pub categories: Vec<Name>,
     /// `None` where nothing is kept: reviews and bindings.
     pub storage: Option<Storage>,
     pub subresources: Vec<Subresource>,
@@ -38,32 +41,32 @@ pub enum Scope {
 ///
 /// Resources that share it are two faces of the same objects: `events` of the core group and of
 /// `events.k8s.io`, `horizontalpodautoscalers` of `autoscaling/v1` and `v2`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Storage {
-    pub group: &'static str,
+    pub group: Name,
     /// Not always a version that is served: a release keeps writing what the one before it can read.
-    pub version: &'static str,
+    pub version: Name,
     /// The directory under `/registry/`: `services/specs`.
-    pub prefix: &'static str,
+    pub prefix: Name,
 }
 
 /// A further path below an object: `scale` of `deployments`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subresource {
-    pub name: &'static str,
+    pub name: Name,
     /// Of the kind that is read and written there, `Scale` of `autoscaling/v1`.
-    pub group: &'static str,
-    pub version: &'static str,
-    pub kind: &'static str,
-    pub verbs: Vec<&'static str>,
+    pub group: Name,
+    pub version: Name,
+    pub kind: Name,
+    pub verbs: Vec<Name>,
 }
 
 /// A column of the table that `kubectl get` shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    pub name: &'static str,
-    pub type_name: &'static str,
-    pub format: &'static str,
+    pub name: Name,
+    pub type_name: Name,
+    pub format: Name,
     /// 0 is always shown, 1 only by `-o wide`.
     pub priority: i32,
 }
@@ -86,14 +89,18 @@ fn read(text: &'static str) -> Option<Vec<Resource>> {
     Some(resources)
 }
 
+fn name(text: &'static str) -> Name {
+    Cow::Borrowed(text)
+}
+
 fn resource(head: &'static str) -> Option<Resource> {
     let mut words = head.split(' ');
     Some(Resource {
-        group: or_empty(words.next()?),
-        version: words.next()?,
-        name: words.next()?,
-        singular: words.next()?,
-        kind: words.next()?,
+        group: name(or_empty(words.next()?)),
+        version: name(words.next()?),
+        name: name(words.next()?),
+        singular: name(words.next()?),
+        kind: name(words.next()?),
         scope: if words.next()? == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
         verbs: Vec::new(),
         short_names: Vec::new(),
@@ -108,27 +115,28 @@ fn describe(resource: &mut Resource, line: &'static str) -> Option<()> {
     let (what, rest) = line.split_once(' ')?;
     let mut words = rest.split(' ');
     match what {
-        "verbs" => resource.verbs = words.collect(),
-        "short" => resource.short_names = words.collect(),
-        "categories" => resource.categories = words.collect(),
+        "verbs" => resource.verbs = words.map(name).collect(),
+        "short" => resource.short_names = words.map(name).collect(),
+        "categories" => resource.categories = words.map(name).collect(),
         "store" => {
-            let (group, version) = (or_empty(words.next()?), words.next()?);
-            resource.storage = Some(Storage { group, version, prefix: words.next()? });
+            let (group, version) = (name(or_empty(words.next()?)), name(words.next()?));
+            resource.storage = Some(Storage { group, version, prefix: name(words.next()?) });
         }
         "sub" => {
-            let name = words.next()?;
+            let called = name(words.next()?);
             let (group, version) = match (words.next()?, words.next()?) {
-                ("-", "-") => (resource.group, resource.version),
-                (group, version) => (or_empty(group), version),
+                ("-", "-") => (resource.group.clone(), resource.version.clone()),
+                (group, version) => (name(or_empty(group)), name(version)),
             };
-            let kind = words.next()?;
-            resource.subresources.push(Subresource { name, group, version, kind, verbs: words.collect() });
+            let kind = name(words.next()?);
+            let verbs = words.map(name).collect();
+            resource.subresources.push(Subresource { name: called, group, version, kind, verbs });
         }
         "column" => {
             let mut words = rest.splitn(4, ' ');
-            let (type_name, format) = (words.next()?, or_empty(words.next()?));
+            let (type_name, format) = (name(words.next()?), name(or_empty(words.next()?)));
             let priority = words.next()?.parse().ok()?;
-            resource.columns.push(Column { name: words.next()?, type_name, format, priority });
+            resource.columns.push(Column { name: name(words.next()?), type_name, format, priority });
         }
         _ => return None,
     }
@@ -140,7 +148,7 @@ mod tests {
     use super::*;
 
     fn found(group: &str, version: &str, name: &str) -> &'static Resource {
-        let same = |it: &&Resource| (it.group, it.version, it.name) == (group, version, name);
+        let same = |it: &&Resource| (&*it.group, &*it.version, &*it.name) == (group, version, name);
         resources().iter().find(same).unwrap()
     }
 
@@ -156,7 +164,7 @@ mod tests {
             ("autoscaling", "v2", "horizontalpodautoscalers", "autoscaling/v2 horizontalpodautoscalers"),
             ("networking.k8s.io", "v1", "ingresses", "networking.k8s.io/v1 ingress"),
         ] {
-            let Storage { group: at, version: stored, prefix } = found(group, version, name).storage.unwrap();
+            let Storage { group: at, version: stored, prefix } = found(group, version, name).storage.as_ref().unwrap();
             assert_eq!(format!("{at}/{stored} {prefix}"), expected, "{group}/{version} {name}");
         }
         assert_eq!(found("", "v1", "bindings").storage, None);
@@ -165,29 +173,29 @@ mod tests {
     #[test]
     fn a_deployment_is_served_in_full() {
         let deployments = found("apps", "v1", "deployments");
-        assert_eq!((deployments.singular, deployments.kind), ("deployment", "Deployment"));
+        assert_eq!((&*deployments.singular, &*deployments.kind), ("deployment", "Deployment"));
         assert_eq!(deployments.short_names, ["deploy"]);
         assert_eq!(deployments.categories, ["all"]);
         assert_eq!(deployments.scope, Scope::Namespaced);
         let scale = &deployments.subresources[0];
         assert_eq!(
-            (scale.name, scale.group, scale.version, scale.kind),
+            (&*scale.name, &*scale.group, &*scale.version, &*scale.kind),
             ("scale", "autoscaling", "v1", "Scale")
         );
         assert_eq!(deployments.subresources[1].group, "apps");
-        let columns: Vec<_> = deployments.columns.iter().map(|it| (it.name, it.priority)).collect();
+        let columns: Vec<_> = deployments.columns.iter().map(|it| (&*it.name, it.priority)).collect();
         assert_eq!(columns[2..6], [("Up-to-date", 0), ("Available", 0), ("Age", 0), ("Containers", 1)]);
     }
 
     #[test]
     fn every_resource_has_a_type() {
-        let mut groups: Vec<_> = resources().iter().map(|it| it.group).collect();
+        let mut groups: Vec<_> = resources().iter().map(|it| &it.group).collect();
         groups.dedup();
         assert_eq!((resources().len(), groups.len()), (68, 21));
         for it in resources() {
-            assert!(crate::types().kind(it.group, it.version, it.kind).is_some(), "{it:?}");
-            if let Some(at) = it.storage {
-                assert!(crate::types().kind(at.group, at.version, it.kind).is_some(), "{at:?}");
+            assert!(crate::types().kind(&it.group, &it.version, &it.kind).is_some(), "{it:?}");
+            if let Some(at) = &it.storage {
+                assert!(crate::types().kind(&at.group, &at.version, &it.kind).is_some(), "{at:?}");
             }
         }
     }

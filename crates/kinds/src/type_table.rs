@@ -126,6 +126,7 @@ fn describe(field: &mut Field, word: &'static str) -> Option<()> {
         "pointer" => field.pointer = true,
         "always" => field.always = true,
         "required" => field.required = true,
+        "replace" => field.patch = PatchStrategy::ReplaceWhole,
         "merge" => field.patch = PatchStrategy::Merge,
         "retainKeys" if field.patch.merges() => field.patch = PatchStrategy::MergeRetainKeys,
         "retainKeys" => field.patch = PatchStrategy::RetainKeys,
@@ -193,6 +194,8 @@ mod tests {
         assert!(matches!(selector.node, Node::AtomicObject(_)));
         assert_eq!(field("io.k8s.api.apps.v1.DeploymentSpec", "strategy").patch, PatchStrategy::RetainKeys);
         assert_eq!(field("io.k8s.api.core.v1.PodSpec", "volumes").patch, PatchStrategy::MergeRetainKeys);
+        let budget = "io.k8s.api.policy.v1.PodDisruptionBudgetSpec";
+        assert_eq!(field(budget, "selector").patch, PatchStrategy::ReplaceWhole);
 
         let scope = field("io.k8s.api.admissionregistration.v1.NamedRuleWithOperations", "scope");
         assert_eq!(scope.proto, Some(Proto { number: 4, via: [2, 2].into() }));

@@ -32,6 +32,7 @@ mod autoscaler;
 mod certificate_request;
 mod config_map;
 mod cron_job;
+pub(crate) mod custom_resource_definition;
 mod daemon_set;
 mod deployment;
 mod endpoints;

@@ -21,7 +21,7 @@ fn check(group: &str, resource: &str, mut object: Value, expected: Value) {
 fn a_row_has_a_cell_for_each_column() {
     let object = json!({ "metadata": { "name": "x" } });
     for it in resources().iter().filter(|it| !it.columns.is_empty()) {
-        let row = cells(it.group, it.name, &object, now());
+        let row = cells(&it.group, &it.name, &object, now());
         // Kubernetes: the one printer that says more than it announces.
         let extra = usize::from(it.name == "ipaddresses");
         assert_eq!(row.len(), it.columns.len() + extra, "{} {}", it.group, it.name);

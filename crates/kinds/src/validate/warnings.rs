@@ -5,6 +5,7 @@ use api::name::{Format, cidr_warnings, ip_warning};
 use serde_json::Value;
 
 use super::at::At;
+use super::custom_resource_definition::unrecognized_formats;
 use super::service::is_headless;
 
 mod pod;
@@ -39,6 +40,7 @@ pub(super) fn of(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> V
         ("batch", "CronJob") => cron_job(&object, old, &mut warnings),
         ("", "PersistentVolumeClaim") => claim(&object, &mut warnings),
         ("networking.k8s.io", "Ingress") => ingress(&object, old, &mut warnings),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(new, old, &mut warnings),
         _ => {}
     }
     warnings
@@ -126,6 +128,13 @@ fn ingress(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>)
         );
         warnings.push(warning);
     }
+}
+
+/// Formats that nothing checks, but for those that were there before.
+fn definition(new: &Value, old: Option<&Value>, warnings: &mut Vec<String>) {
+    let known = old.map(|old| unrecognized_formats(&old["spec"])).unwrap_or_default();
+    let formats = unrecognized_formats(&new["spec"]).into_iter().filter(|format| !known.contains(format));
+    warnings.extend(formats.map(|format| format!("unrecognized format {}", go::quote(&format))));
 }
 
 fn service(object: &At<'_, '_>, warnings: &mut Vec<String>) {

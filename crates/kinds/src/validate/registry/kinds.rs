@@ -3,10 +3,10 @@
 use api::name::NameRule;
 
 use super::super::{
-    admission_policy, api_service, autoscaler, certificate_request, config_map, cron_job, daemon_set,
-    deployment, endpoints, event, flow_control, ingress, job, lease, namespace, network_policy, node,
-    persistent_volume, persistent_volume_claim, pod, priority_class, quota, rbac, replication_controller,
-    review, secret, service, stateful_set, storage, webhook,
+    admission_policy, api_service, autoscaler, certificate_request, config_map, cron_job,
+    custom_resource_definition, daemon_set, deployment, endpoints, event, flow_control, ingress, job, lease,
+    namespace, network_policy, node, persistent_volume, persistent_volume_claim, pod, priority_class, quota,
+    rbac, replication_controller, review, secret, service, stateful_set, storage, webhook,
 };
 use super::Change::{Alone, AsNew, AsNewThen, BodyThen, JustAsNew, ThenAsNew};
 use super::Metadata::{Unchecked, WithAnyFinalizer};
@@ -142,7 +142,12 @@ pub(super) const KINDS: &[Kind] = &[
     .with(&[("status", certificate_request::status), ("approval", certificate_request::approval)]),
     kind(FLOW_CONTROL, "FlowSchema", flow_control::schema, JustAsNew(nothing)),
     kind(FLOW_CONTROL, "PriorityLevelConfiguration", flow_control::level, JustAsNew(nothing)),
-    // The engine of custom resources has the rules of this one.
-    kind("apiextensions.k8s.io", "CustomResourceDefinition", anything, JustAsNew(nothing))
-        .metadata(Unchecked),
+    kind(
+        "apiextensions.k8s.io",
+        "CustomResourceDefinition",
+        custom_resource_definition::body,
+        Alone(custom_resource_definition::change),
+    )
+    .metadata(WithAnyFinalizer(NameRule::DnsSubdomain))
+    .with(&[("status", custom_resource_definition::status)]),
 ];

@@ -1,0 +1,166 @@
+//! A CustomResourceDefinition in, what the server must know to serve its resource out.
+//!
+//! | call | what it answers |
+//! |---|---|
+//! | [`Definition::read`] | what does the definition say? |
+//! | [`Definition::resource`] | under which path is a version served, with which verbs and columns? |
+//! | [`Version::schema`] | what must an object of that version look like? |
+//! | [`accept`] | which names does it get, and which conditions tell so? |
+//! | [`condition`] | how is a condition set or found? |
+//!
+//! A definition can be large, and most of it is its schemas. They stay in the bytes that the store holds anyway, and
+//! are read when they are first needed: a definition that nobody uses costs next to nothing.
+
+mod accept;
+pub(crate) mod approval;
+pub mod condition;
+mod served;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::resources::Scope;
+
+pub use accept::accept;
+
+/// What a custom resource is called, and how its objects are kept and shown.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// The plural and the group: `widgets.example.com`.
+    pub name: String,
+    pub uid: String,
+    pub generation: i64,
+    pub group: String,
+    pub scope: Scope,
+    /// What it is served as: the names that were accepted, or as long as none were, those it asks for.
+    pub names: Names,
+    /// In the order of the definition.
+    pub versions: Vec<Version>,
+    pub conversion: Conversion,
+    pub state: State,
+    /// Left by definitions from before v1: nothing is pruned.
+    pub preserve_unknown_fields: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    pub plural: String,
+    pub singular: String,
+    pub kind: String,
+    pub list_kind: String,
+    pub short_names: Vec<String>,
+    pub categories: Vec<String>,
+}
+
+/// How far it has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    pub names_accepted: bool,
+    pub established: bool,
+    pub terminating: bool,
+}
+
+/// One version of a custom resource.
+#[derive(Clone, Debug)]
+pub struct Version {
+    pub name: String,
+    pub served: bool,
+    pub storage: bool,
+    /// What whoever uses it should hear.
+    pub deprecation: Option<String>,
+    pub has_status: bool,
+    pub scale: Option<Scale>,
+    pub columns: Vec<Column>,
+    /// JSON paths of the fields that select, `.spec.size`.
+    pub selectable: Vec<String>,
+    /// The text of its `openAPIV3Schema`, a slice of the definition's.
+    schema: Option<Bytes>,
+}
+
+/// A column of the table that `kubectl get` shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    pub type_name: String,
+    pub format: String,
+    pub description: String,
+    pub priority: i32,
+    pub json_path: String,
+}
+
+/// Where the scale of an object lies in it, as JSON paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scale {
+    pub spec_replicas: String,
+    pub status_replicas: String,
+    pub label_selector: Option<String>,
+}
+
+/// How an object gets from one version to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// Only its `apiVersion` changes.
+    None,
+    Webhook(ConversionWebhook),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConversionWebhook {
+    pub address: WebhookAddress,
+    /// The PEM of those who may sign its certificate, as base64; empty trusts those of the machine.
+    pub ca_bundle: String,
+    /// Versions of ConversionReview that it speaks, the preferred one first.
+    pub review_versions: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WebhookAddress {
+    Url(String),
+    Service { namespace: String, name: String, path: String, port: u16 },
+}
+
+impl Definition {
+    /// The definition as it is stored, defaulted and valid. What is missing reads as empty; what is of another type
+    /// than it should be is an error.
+    pub fn read(object: &Value) -> Result<Definition, serde_json::Error> {
+        Self::parse(&serde_json::to_vec(object)?.into())
+    }
+
+    /// The same from its text, which is kept: the schemas are slices of it.
+    pub fn parse(json: &Bytes) -> Result<Definition, serde_json::Error> {
+        text::parse(json)
+    }
+
+    pub fn version(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// The version in which objects are kept.
+    pub fn storage_version(&self) -> Option<&Version> {
+        self.versions.iter().find(|version| version.storage)
+    }
+
+    /// Only then is there anything behind its paths.
+    pub fn is_served(&self) -> bool {
+        self.state.names_accepted || self.state.established
+    }
+
+    pub fn is_namespaced(&self) -> bool {
+        self.scope == Scope::Namespaced
+    }
+}
+
+impl Version {
+    /// Its `openAPIV3Schema`. Read anew each time: keep what is made of it.
+    pub fn schema(&self) -> Option<Value> {
+        serde_json::from_slice(self.schema.as_ref()?).ok()
+    }
+
+    /// The same as text.
+    pub fn schema_text(&self) -> Option<&Bytes> {
+        self.schema.as_ref()
+    }
+}

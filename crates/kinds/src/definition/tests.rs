@@ -1,0 +1,232 @@
+//! Definitions as they are read and served, names that conflict, and definitions of the field.
+
+mod real;
+
+use api::time::Time;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn widgets() -> Value {
+    json!({
+        "metadata": {"name": "widgets.example.com", "uid": "u", "generation": 3},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {
+                "plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList",
+                "shortNames": ["wd"], "categories": ["all"],
+            },
+            "conversion": {"strategy": "Webhook", "webhook": {
+                "clientConfig": {"service": {"namespace": "ns", "name": "s", "path": "/convert"}},
+                "conversionReviewVersions": ["v1"],
+            }},
+            "versions": [
+                {"name": "v1beta1", "served": true, "deprecated": true},
+                {"name": "v1alpha1", "served": true, "deprecated": true, "deprecationWarning": "go away"},
+                {"name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object", "description": "a \"widget\""}},
+                    "subresources": {"status": {}, "scale": {
+                        "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+                    }},
+                    "additionalPrinterColumns": [
+                        {"name": "Size", "type": "string", "jsonPath": ".spec.size", "priority": 1},
+                    ],
+                    "selectableFields": [{"jsonPath": ".spec.size"}],
+                },
+            ],
+        },
+        "status": {"conditions": [{"type": "Established", "status": "True"}]},
+    })
+}
+
+#[test]
+fn a_definition_says_how_it_is_served() {
+    let definition = Definition::read(&widgets()).unwrap();
+    assert_eq!((definition.generation, definition.names.kind.as_str()), (3, "Widget"));
+    assert!(definition.is_served() && definition.is_namespaced() && !definition.state.names_accepted);
+    let deprecations: Vec<_> = definition.versions.iter().map(|it| it.deprecation.as_deref()).collect();
+    let expected = "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget";
+    assert_eq!(deprecations, [Some(expected), Some("go away"), None]);
+    let v1 = definition.storage_version().unwrap();
+    assert_eq!(v1.schema(), Some(json!({"type": "object", "description": "a \"widget\""})));
+    assert_eq!(definition.version("v1beta1").unwrap().schema(), None);
+    let Conversion::Webhook(webhook) = &definition.conversion else { panic!("it has a webhook") };
+    let service = WebhookAddress::Service {
+        namespace: "ns".into(),
+        name: "s".into(),
+        path: "/convert".into(),
+        port: 443,
+    };
+    assert_eq!((&webhook.address, &*webhook.review_versions), (&service, &["v1".to_owned()][..]));
+    let resource = definition.resource(v1);
+    assert_eq!(
+        resource.verbs,
+        ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+    );
+    let subresources: Vec<_> =
+        resource.subresources.iter().map(|it| (&*it.name, &*it.kind, &*it.group)).collect();
+    assert_eq!(subresources, [("status", "Widget", "example.com"), ("scale", "Scale", "autoscaling")]);
+    assert_eq!(resource.storage.unwrap().prefix, "example.com/widgets");
+    assert_eq!((&*resource.columns[0].name, resource.columns[0].priority), ("Size", 1));
+}
+
+#[test]
+fn a_definition_that_goes_takes_nothing_new() {
+    let mut object = widgets();
+    condition::set(&mut object["status"], &condition::Condition::deletion_pending(), Time::ZERO);
+    let definition = Definition::read(&object).unwrap();
+    let resource = definition.resource(&definition.versions[0]);
+    assert_eq!(resource.verbs, ["delete", "deletecollection", "get", "list", "watch"]);
+}
+
+#[test]
+fn what_is_no_definition_is_no_definition() {
+    for object in [json!({}), json!({"spec": {"versions": [{}]}}), json!({"metadata": {}})] {
+        assert!(Definition::read(&object).unwrap().versions.iter().all(|it| !it.served), "{object}");
+    }
+    for object in [json!({"metadata": 1}), json!({"spec": {"versions": {}}}), json!({"spec": 5})] {
+        assert!(Definition::read(&object).is_err(), "{object}");
+    }
+}
+
+fn named(plural: &str, kind: &str, short: &[&str]) -> Value {
+    let names = json!({
+        "plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List"),
+        "shortNames": short,
+    });
+    json!({"metadata": {"name": format!("{plural}.example.com")}, "spec": {"group": "example.com", "names": names}})
+}
+
+fn time(text: &str) -> Time {
+    text.parse().unwrap()
+}
+
+/// The conditions as `type=status reason`, and the names that it got.
+fn told(status: &Value) -> String {
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let text = |it: &Value, field: &str| it[field].as_str().unwrap_or_default().to_owned();
+    let mut told: Vec<_> = conditions
+        .map(|it| format!("{}={} {}", text(it, "type"), text(it, "status"), text(it, "message")))
+        .collect();
+    let names = &status["acceptedNames"];
+    told.push(["plural", "singular", "kind", "listKind"].map(|field| text(names, field)).join(" "));
+    told.join("; ")
+}
+
+#[test]
+fn whoever_comes_first_gets_the_name() {
+    let now = time("2026-11-15T09:30:00Z");
+    let mut first = named("widgets", "Widget", &["wd"]);
+    first["status"] = accept(&first, std::iter::empty(), now);
+    let expected = json!({
+        "acceptedNames": first["spec"]["names"],
+        "conditions": [
+            {"type": "NamesAccepted", "status": "True", "lastTransitionTime": "2026-11-15T09:30:00Z",
+                "reason": "NoConflicts", "message": "no conflicts found"},
+            {"type": "Established", "status": "True", "lastTransitionTime": "2026-11-15T09:30:00Z",
+                "reason": "InitialNamesAccepted", "message": "the initial names have been accepted"},
+        ],
+    });
+    assert_eq!(first["status"], expected);
+    assert_eq!(
+        accept(&first, std::iter::empty(), time("2026-11-15T10:00:00Z")),
+        expected,
+        "nothing is left to do"
+    );
+    let other_group = {
+        let mut other = named("widgets", "Widget", &["wd"]);
+        other["spec"]["group"] = "example.org".into();
+        other
+    };
+    for (definition, expected) in [
+        (
+            named("gadgets", "Gadget", &["gd"]),
+            "NamesAccepted=True no conflicts found; Established=True the initial names have been accepted; \
+             gadgets gadget Gadget GadgetList",
+        ),
+        (
+            named("gadgets", "Widget", &[]),
+            "NamesAccepted=False \"WidgetList\" is already in use; Established=False not all names are accepted; \
+             gadgets   ",
+        ),
+        (
+            named("gadgets", "Gadget", &["wd", "gd", "widget"]),
+            "NamesAccepted=False [\"wd\" is already in use, \"widget\" is already in use]; Established=False not all \
+             names are accepted; gadgets gadget Gadget GadgetList",
+        ),
+        (
+            other_group,
+            "NamesAccepted=True no conflicts found; Established=True the initial names have been accepted; \
+             widgets widget Widget WidgetList",
+        ),
+    ] {
+        assert_eq!(told(&accept(&definition, [&first].into_iter(), now)), expected);
+    }
+}
+
+#[test]
+fn a_name_that_becomes_free_is_taken() {
+    let mut late = named("gadgets", "Widget", &[]);
+    let mut first = named("widgets", "Widget", &[]);
+    first["status"] = accept(&first, std::iter::empty(), time("2026-11-15T09:30:00Z"));
+    late["status"] = accept(&late, [&first].into_iter(), time("2026-11-15T09:31:00Z"));
+    assert!(!condition::is_true(&late["status"], condition::NAMES_ACCEPTED));
+    let status = accept(&late, std::iter::empty(), time("2026-11-15T09:32:00Z"));
+    assert!(condition::is_true(&status, condition::ESTABLISHED));
+    let since = &condition::find(&status, condition::ESTABLISHED).unwrap()["lastTransitionTime"];
+    assert_eq!(since, "2026-11-15T09:32:00Z");
+}
+
+#[test]
+fn groups_of_the_community_tell_who_approved() {
+    for (annotation, expected) in [
+        (
+            "",
+            "KubernetesAPIApprovalPolicyConformant=False protected groups must have approval annotation \
+              \"api-approved.kubernetes.io\", see https://github.com/kubernetes/enhancements/pull/1111",
+        ),
+        (
+            "https://github.com/x/y/pull/1",
+            "KubernetesAPIApprovalPolicyConformant=True approved in \
+              https://github.com/x/y/pull/1",
+        ),
+        (
+            "unapproved, why not",
+            "KubernetesAPIApprovalPolicyConformant=False not approved: \"unapproved, why not\"",
+        ),
+        (
+            "sure",
+            "KubernetesAPIApprovalPolicyConformant=False protected groups must have approval annotation \
+              \"api-approved.kubernetes.io\" with either a URL or a reason starting with \"unapproved\", see \
+              https://github.com/kubernetes/enhancements/pull/1111",
+        ),
+    ] {
+        let mut definition = named("widgets", "Widget", &[]);
+        definition["spec"]["group"] = "example.k8s.io".into();
+        definition["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": annotation});
+        let told = told(&accept(&definition, std::iter::empty(), Time::ZERO));
+        assert!(told.starts_with(expected), "{told}");
+    }
+}
+
+#[test]
+fn schemas_from_before_are_told_of() {
+    let mut definition = named("widgets", "Widget", &[]);
+    definition["spec"]["preserveUnknownFields"] = true.into();
+    definition["spec"]["versions"] = json!([{"name": "v1", "schema": {"openAPIV3Schema": {
+        "type": "object", "properties": {"spec": {}}}}}]);
+    let status = accept(&definition, std::iter::empty(), Time::ZERO);
+    let message = &condition::find(&status, condition::NON_STRUCTURAL).unwrap()["message"];
+    assert_eq!(
+        message,
+        "[spec.preserveUnknownFields: Invalid value: true: must be false, \
+         spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Required value: must not be empty for \
+         specified object fields]"
+    );
+    definition["status"] = status;
+    definition["spec"]["preserveUnknownFields"] = false.into();
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] =
+        json!({"type": "string"});
+    let status = accept(&definition, std::iter::empty(), Time::ZERO);
+    assert_eq!(condition::find(&status, condition::NON_STRUCTURAL), None);
+}

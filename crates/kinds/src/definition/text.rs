@@ -1,0 +1,289 @@
+//! The text of a definition in, its parts out; schemas stay text.
+
+use api::kind::compare_versions;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::condition::{ESTABLISHED, NAMES_ACCEPTED, TERMINATING};
+use super::{
+    Column, Conversion, ConversionWebhook, Definition, Names, Scale, State, Version, WebhookAddress,
+};
+use crate::resources::Scope;
+
+const DEFAULT_PORT: u16 = 443;
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Text<'a> {
+    metadata: Metadata,
+    #[serde(borrow)]
+    spec: Spec<'a>,
+    status: Status,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Metadata {
+    name: String,
+    uid: String,
+    generation: i64,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Spec<'a> {
+    group: String,
+    scope: String,
+    names: NamesText,
+    #[serde(borrow)]
+    versions: Option<Vec<VersionText<'a>>>,
+    conversion: Option<ConversionText>,
+    preserve_unknown_fields: Option<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct NamesText {
+    plural: String,
+    singular: String,
+    kind: String,
+    list_kind: String,
+    short_names: Option<Vec<String>>,
+    categories: Option<Vec<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct VersionText<'a> {
+    name: String,
+    served: bool,
+    storage: bool,
+    deprecated: bool,
+    deprecation_warning: Option<String>,
+    #[serde(borrow)]
+    schema: Option<SchemaText<'a>>,
+    subresources: Option<Subresources>,
+    additional_printer_columns: Option<Vec<ColumnText>>,
+    selectable_fields: Option<Vec<SelectableText>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct SchemaText<'a> {
+    #[serde(borrow, rename = "openAPIV3Schema")]
+    open_api: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Subresources {
+    status: Option<serde::de::IgnoredAny>,
+    scale: Option<ScaleText>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct ScaleText {
+    spec_replicas_path: String,
+    status_replicas_path: String,
+    label_selector_path: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct ColumnText {
+    name: String,
+    r#type: String,
+    format: String,
+    description: String,
+    priority: i32,
+    json_path: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct SelectableText {
+    json_path: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ConversionText {
+    strategy: String,
+    webhook: Option<WebhookText>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct WebhookText {
+    client_config: Option<ClientText>,
+    conversion_review_versions: Option<Vec<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct ClientText {
+    url: Option<String>,
+    service: Option<ServiceText>,
+    ca_bundle: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ServiceText {
+    namespace: String,
+    name: String,
+    path: Option<String>,
+    port: Option<u16>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Status {
+    accepted_names: Option<NamesText>,
+    conditions: Option<Vec<ConditionText>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ConditionText {
+    r#type: String,
+    status: String,
+}
+
+pub(super) fn parse(json: &Bytes) -> Result<Definition, serde_json::Error> {
+    let Text { metadata, spec, status } = serde_json::from_slice(json)?;
+    let versions = spec.versions.unwrap_or_default();
+    let deprecations =
+        versions.iter().map(|version| deprecation(version, &versions, &spec.group, &spec.names));
+    let deprecations: Vec<_> = deprecations.collect();
+    let accepted = status.accepted_names.filter(|names| !names.plural.is_empty());
+    Ok(Definition {
+        name: metadata.name,
+        uid: metadata.uid,
+        generation: metadata.generation,
+        scope: if spec.scope == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
+        group: spec.group,
+        names: accepted.unwrap_or(spec.names).into(),
+        versions: versions
+            .into_iter()
+            .zip(deprecations)
+            .map(|(version, deprecation)| read_version(version, deprecation, json))
+            .collect(),
+        conversion: spec.conversion.map_or(Conversion::None, Conversion::from),
+        state: state(&status.conditions.unwrap_or_default()),
+        preserve_unknown_fields: spec.preserve_unknown_fields == Some(true),
+    })
+}
+
+fn read_version(version: VersionText<'_>, deprecation: Option<String>, json: &Bytes) -> Version {
+    let subresources = version.subresources.unwrap_or_default();
+    let schema = version.schema.and_then(|schema| schema.open_api);
+    let selectable = version.selectable_fields.unwrap_or_default();
+    Version {
+        name: version.name,
+        served: version.served,
+        storage: version.storage,
+        deprecation,
+        has_status: subresources.status.is_some(),
+        scale: subresources.scale.map(Scale::from),
+        columns: version.additional_printer_columns.into_iter().flatten().map(Column::from).collect(),
+        selectable: selectable.into_iter().map(|field| field.json_path).collect(),
+        schema: schema.map(|text| json.slice_ref(text.get().as_bytes())),
+    }
+}
+
+/// What the version says of itself, or else which newer one to use.
+fn deprecation(
+    version: &VersionText<'_>,
+    all: &[VersionText<'_>],
+    group: &str,
+    names: &NamesText,
+) -> Option<String> {
+    if !version.deprecated {
+        return None;
+    }
+    if let Some(warning) = &version.deprecation_warning {
+        return Some(warning.clone());
+    }
+    let kind = &names.kind;
+    let is_newer = |it: &&VersionText<'_>| compare_versions(&it.name, &version.name).is_gt();
+    let newest = all
+        .iter()
+        .filter(|it| it.served && !it.deprecated)
+        .filter(is_newer)
+        .max_by(|one, other| compare_versions(&one.name, &other.name));
+    let instead = newest.map(|it| format!("; use {group}/{} {kind}", it.name)).unwrap_or_default();
+    Some(format!("{group}/{} {kind} is deprecated{instead}", version.name))
+}
+
+fn state(conditions: &[ConditionText]) -> State {
+    let is_true = |name: &str| conditions.iter().any(|it| it.r#type == name && it.status == "True");
+    State {
+        names_accepted: is_true(NAMES_ACCEPTED),
+        established: is_true(ESTABLISHED),
+        terminating: is_true(TERMINATING),
+    }
+}
+
+impl From<NamesText> for Names {
+    fn from(text: NamesText) -> Self {
+        Names {
+            plural: text.plural,
+            singular: text.singular,
+            kind: text.kind,
+            list_kind: text.list_kind,
+            short_names: text.short_names.unwrap_or_default(),
+            categories: text.categories.unwrap_or_default(),
+        }
+    }
+}
+
+impl From<ScaleText> for Scale {
+    fn from(text: ScaleText) -> Self {
+        Scale {
+            spec_replicas: text.spec_replicas_path,
+            status_replicas: text.status_replicas_path,
+            label_selector: text.label_selector_path.filter(|path| !path.is_empty()),
+        }
+    }
+}
+
+impl From<ColumnText> for Column {
+    fn from(text: ColumnText) -> Self {
+        Column {
+            name: text.name,
+            type_name: text.r#type,
+            format: text.format,
+            description: text.description,
+            priority: text.priority,
+            json_path: text.json_path,
+        }
+    }
+}
+
+impl From<ConversionText> for Conversion {
+    fn from(text: ConversionText) -> Self {
+        let webhook = text.webhook.filter(|_| text.strategy == "Webhook");
+        let Some(webhook) = webhook else { return Conversion::None };
+        let client = webhook.client_config.unwrap_or_default();
+        let address = match (client.url, client.service) {
+            (Some(url), _) => WebhookAddress::Url(url),
+            (None, service) => {
+                let service = service.unwrap_or_default();
+                WebhookAddress::Service {
+                    namespace: service.namespace,
+                    name: service.name,
+                    path: service.path.unwrap_or_default(),
+                    port: service.port.unwrap_or(DEFAULT_PORT),
+                }
+            }
+        };
+        Conversion::Webhook(ConversionWebhook {
+            address,
+            ca_bundle: client.ca_bundle.unwrap_or_default(),
+            review_versions: webhook.conversion_review_versions.unwrap_or_default(),
+        })
+    }
+}
