@@ -1,0 +1,186 @@
+//! Looking for an input that breaks a target, and making it small.
+
+use crate::{Target, mutate, reach};
+use std::{
+    cell::Cell,
+    fs::File,
+    os::unix::fs::FileExt,
+    panic::{self, AssertUnwindSafe},
+    sync::Once,
+    time::Duration,
+};
+use world::World;
+
+/// Inputs drawn from one seed; then the clock is looked at and the next seed begins.
+const CASES_OF_A_SEED: u64 = 200;
+
+/// Inputs that reached something new are kept up to this many; then the oldest of them goes.
+const MAX_KEPT: usize = 5000;
+
+/// How often a failing input is cut down at most.
+const MAX_CUTS: usize = 2000;
+
+/// An input that takes longer is a find, too: nothing here should take a millisecond.
+const TOO_LONG: Duration = Duration::from_secs(10);
+
+/// How long to look.
+#[derive(Clone, Copy, Debug)]
+pub enum Budget {
+    Time(Duration),
+    Cases(u64),
+}
+
+/// An input that breaks a target.
+#[derive(Debug)]
+pub struct Found {
+    pub input: Vec<u8>,
+    pub complaint: String,
+}
+
+/// A search for such an input.
+#[derive(Debug)]
+pub struct Search {
+    target: &'static Target,
+    inputs: Vec<Vec<u8>>,
+    first_kept: usize,
+    reached: reach::Reached,
+    /// Where the input under test is noted: a stack that overflows leaves nothing else behind.
+    pub note: Option<File>,
+    pub cases: u64,
+}
+
+impl Search {
+    pub fn new(target: &'static Target) -> Search {
+        let inputs = (target.seeds)();
+        let first_kept = inputs.len();
+        Search { target, inputs, first_kept, reached: reach::Reached::default(), note: None, cases: 0 }
+    }
+
+    /// Tries every seed as it is, then what the mutator makes of them.
+    pub fn run(&mut self, clock: &World, first_seed: u64, budget: Budget) -> Result<(), Box<Found>> {
+        let start = clock.now();
+        for input in self.inputs.clone() {
+            self.attempt(clock, &input)?;
+        }
+        for seed in first_seed.. {
+            match budget {
+                Budget::Cases(cases) if self.cases >= cases => break,
+                Budget::Time(time) if clock.now().since(start) >= time => break,
+                _ => {}
+            }
+            let (inputs, words) = (&self.inputs, self.target.words);
+            let batch = world::simulate(seed, |chance| async move {
+                (0..CASES_OF_A_SEED).map(|_| mutate::mutate(&chance, inputs, words)).collect::<Vec<_>>()
+            });
+            for input in batch.map(|run| run.output).unwrap_or_default() {
+                self.attempt(clock, &input)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Branches reached so far, and inputs that reached one first.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.reached.branches(), self.inputs.len() - self.first_kept)
+    }
+
+    fn attempt(&mut self, clock: &World, input: &[u8]) -> Result<(), Box<Found>> {
+        self.cases += 1;
+        if let Some(note) = &self.note {
+            // A note that cannot be written costs the note, not the search.
+            drop(note.set_len(input.len() as u64).and_then(|()| note.write_all_at(input, 0)));
+        }
+        reach::clear();
+        let start = clock.now();
+        if let Some(complaint) = complaint(self.target, input) {
+            let input = smaller(self.target, input);
+            let complaint = self::complaint(self.target, &input).unwrap_or(complaint);
+            return Err(Box::new(Found { input, complaint }));
+        }
+        let took = clock.now().since(start);
+        if took > TOO_LONG {
+            let complaint = format!("took {took:?}");
+            return Err(Box::new(Found { input: input.to_vec(), complaint }));
+        }
+        if self.reached.is_new() {
+            if self.inputs.len() - self.first_kept >= MAX_KEPT {
+                self.inputs.remove(self.first_kept);
+            }
+            self.inputs.push(input.to_vec());
+        }
+        Ok(())
+    }
+}
+
+/// Tries one input.
+pub fn replay(target: &Target, input: &[u8]) -> Option<String> {
+    complaint(target, input)
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What the target says against an input.
+fn complaint(target: &Target, input: &[u8]) -> Option<String> {
+    hush();
+    QUIET.set(true);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| (target.check)(input)));
+    QUIET.set(false);
+    let panicked = outcome.err()?;
+    let text = panicked.downcast_ref::<String>().cloned();
+    Some(text.or_else(|| panicked.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default())
+}
+
+/// Keeps panics of targets off the terminal: the last one is shown by whoever reports it.
+fn hush() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |panicked| {
+            if !QUIET.get() {
+                usual(panicked);
+            }
+        }));
+    });
+}
+
+/// Cuts pieces out of a failing input as long as it fails without them.
+fn smaller(target: &Target, input: &[u8]) -> Vec<u8> {
+    let mut input = input.to_vec();
+    let mut piece = input.len() / 2;
+    let mut cuts = 0;
+    while piece > 0 {
+        let mut at = 0;
+        while at < input.len() && cuts < MAX_CUTS {
+            let mut shorter = input.clone();
+            shorter.drain(at..(at + piece).min(input.len()));
+            cuts += 1;
+            if complaint(target, &shorter).is_some() {
+                input = shorter;
+            } else {
+                at += piece;
+            }
+        }
+        piece /= 2;
+    }
+    input
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_target_is_found_out_and_the_input_is_small() {
+        static BROKEN: Target = Target {
+            name: "broken",
+            check: |input| assert!(!input.windows(2).any(|pair| pair == b"xy"), "there is an xy"),
+            seeds: || vec![b"aaaaaaaaaa".to_vec(), b"bbbbbbbb".to_vec()],
+            words: &["x", "y"],
+        };
+        let clock = crate::clock().unwrap();
+        let found = Search::new(&BROKEN).run(&clock, 1, Budget::Cases(100_000)).unwrap_err();
+        assert_eq!((found.input.as_slice(), found.complaint.as_str()), (b"xy".as_slice(), "there is an xy"));
+    }
+}

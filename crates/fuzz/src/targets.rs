@@ -1,0 +1,47 @@
+//! The targets, in the order in which a request meets what they are about.
+
+mod apply;
+mod cel;
+mod continue_token;
+mod control_plane;
+mod field_selector;
+mod field_set;
+mod json;
+mod json_patch;
+mod label_selector;
+mod merge_patch;
+mod protobuf;
+mod quantity;
+mod requests;
+mod strategic_patch;
+mod structural;
+mod time;
+mod url;
+mod yaml;
+
+use crate::Target;
+
+pub const TARGETS: &[Target] = &[
+    url::TARGET,
+    requests::TARGET,
+    continue_token::TARGET,
+    label_selector::TARGET,
+    field_selector::TARGET,
+    quantity::TARGET,
+    time::TARGET,
+    json::TARGET,
+    yaml::TARGET,
+    protobuf::TARGET,
+    json_patch::TARGET,
+    merge_patch::TARGET,
+    strategic_patch::TARGET,
+    apply::TARGET,
+    field_set::TARGET,
+    structural::TARGET,
+    cel::TARGET,
+];
+
+/// Seeds that are texts.
+fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}

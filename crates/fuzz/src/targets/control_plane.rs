@@ -1,0 +1,63 @@
+//! A control plane for one input, in a world of its own.
+
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::{BodyExt, Full};
+use server::{Caller, Config, Server};
+use std::{future::Future, sync::Arc};
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Answer {
+    pub(super) code: u16,
+    pub(super) body: Bytes,
+}
+
+impl Answer {
+    pub(super) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// Hands a new control plane to `act`.
+pub(super) fn with_server<T, F: Future<Output = T>>(act: impl FnOnce(Server) -> F) -> T {
+    let run = world::simulate(1, |world| async move {
+        let store = Arc::new(store::Memory::new());
+        let server = Server::start(&world, store, Config::default()).await.unwrap();
+        act(server).await
+    });
+    run.unwrap().output
+}
+
+/// Sends a request, if HTTP could carry it, and sees to it that the answer is one.
+pub(super) async fn send(
+    server: &Server,
+    method: &str,
+    uri: &str,
+    content_type: &str,
+    body: &[u8],
+) -> Option<Answer> {
+    let request = Request::builder().method(method).uri(uri).header(header::CONTENT_TYPE, content_type);
+    let mut request = request.body(Full::new(Bytes::copy_from_slice(body))).ok()?;
+    request.extensions_mut().insert(Caller::known("admin", "", vec!["system:masters".to_owned()]));
+    let response = server.handle(request).await;
+    let code = response.status().as_u16();
+    let answer = Answer { code, body: response.into_body().collect().await.unwrap().to_bytes() };
+    let about = || format!("{method} {uri}: {code} {:?}", String::from_utf8_lossy(&answer.body));
+    assert!((200..500).contains(&code) || is_known(&answer), "{}", about());
+    let status = answer.json();
+    if code >= 400 && method != "HEAD" && status.is_object() {
+        assert!(status["kind"] == "Status" && status["code"] == code, "{}", about());
+    }
+    Some(answer)
+}
+
+/// Kubernetes: some bad requests get a 500 or a 504 from the real server, too; they say what was wrong.
+fn is_known(answer: &Answer) -> bool {
+    let text = String::from_utf8_lossy(&answer.body);
+    match answer.code {
+        500 => !text.contains("InternalError"),
+        504 => text.contains("ResourceVersionTooLarge"),
+        _ => false,
+    }
+}
