@@ -1,6 +1,19 @@
 //! Sockets in, requests out: TLS, HTTP/1.1 and HTTP/2, client certificates, and an orderly end.
 
-use crate::{Caller, Server};
+mod connections;
+mod lent;
+mod limits;
+mod unstalled;
+
+pub use limits::Limits;
+
+use crate::{
+    Caller, Server,
+    authenticate::{CREDENTIAL_ID, ExpiredCertificate},
+};
+use api::status::Status;
+use aws_lc_rs::digest::{SHA256, digest};
+use connections::{Connections, Held, Seat};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -9,21 +22,25 @@ use hyper_util::{
         graceful::{GracefulShutdown, Watcher},
     },
 };
-use std::{future::Future, sync::Arc, time::Duration};
+use lent::Lender;
+use std::{
+    future::Future,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
+use unstalled::Unstalled;
 use world::World;
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::{
+    der_parser::{Oid, oid},
+    prelude::{FromDer, X509Certificate},
+};
 
-/// A client that has not finished its handshake or its headers by then is gone.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Requests under way get so long to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(20);
-/// All headers of a request, in bytes: far more than any client sends.
-const MAX_HEADER_BYTES: usize = 128 * 1024;
-const MAX_HEADER_LIST: u32 = 128 * 1024;
-/// Streams of one HTTP/2 connection at once: watches of all resources, and some.
-const MAX_STREAMS: u32 = 1000;
+/// How long to wait for room when the system has none for another socket.
+const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// Serves until `stop` ends, then lets what is under way finish.
 pub async fn serve(
@@ -31,10 +48,13 @@ pub async fn serve(
     server: Server,
     listener: TcpListener,
     tls: Arc<ServerConfig>,
+    limits: Limits,
     stop: impl Future<Output = ()>,
 ) {
     let acceptor = TlsAcceptor::from(tls);
     let graceful = GracefulShutdown::new();
+    let connections = Connections::new(world, &limits);
+    crate::kubernetes_service::keep(world, &server);
     futures::pin_mut!(stop);
     loop {
         let next = listener.accept();
@@ -45,57 +65,138 @@ pub async fn serve(
             // Out of descriptors, most likely: others must end before there is room.
             futures::future::Either::Right((Err(error), _)) => {
                 tracing::warn!(%error, "cannot accept a connection");
-                world.sleep(Duration::from_millis(50)).await;
+                connections.make_room();
+                world.sleep(NO_ROOM).await;
                 continue;
             }
         };
-        let (acceptor, server, watcher) = (acceptor.clone(), server.clone(), graceful.watcher());
-        let connection_world = world.clone();
-        let connection = async move {
-            drop(socket.set_nodelay(true));
-            let handshake = connection_world.timeout(PATIENCE, acceptor.accept(socket)).await;
-            if let Ok(Ok(stream)) = handshake {
-                speak(stream, server, watcher).await;
-            }
-        };
+        // Nobody is idle: whoever comes now has to come again.
+        let Some(seat) = connections.admit() else { continue };
+        let visitor = Visitor { world: world.clone(), server: server.clone(), limits: limits.clone(), seat };
+        let connection = visitor.receive(socket, acceptor.clone(), graceful.watcher());
         world.spawn("connection", connection).detach();
     }
     server.drain();
     let _ = world.timeout(DRAIN, graceful.shutdown()).await;
 }
 
-async fn speak(stream: TlsStream<TcpStream>, server: Server, watcher: Watcher) {
-    let caller = peer(&stream);
-    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        let server = server.clone();
-        if let Some(caller) = &caller {
-            request.extensions_mut().insert(caller.clone());
-        }
-        async move { Ok::<_, std::convert::Infallible>(server.handle(request).await) }
-    });
+/// One connection, from its first byte on.
+struct Visitor {
+    world: World,
+    server: Server,
+    limits: Limits,
+    seat: Arc<Seat>,
+}
+
+impl Visitor {
+    async fn receive(self, socket: TcpStream, acceptor: TlsAcceptor, watcher: Watcher) {
+        let seat = Arc::clone(&self.seat);
+        let talk = async {
+            drop(socket.set_nodelay(true));
+            let socket = Unstalled::new(socket, &self.world, self.limits.stall);
+            let handshake = self.world.timeout(self.limits.handshake, acceptor.accept(socket)).await;
+            match handshake {
+                Ok(Ok(stream)) => self.speak(stream, watcher).await,
+                _ => _ = self.server.0.metrics.failed_handshakes.fetch_add(1, Relaxed),
+            }
+        };
+        futures::pin_mut!(talk);
+        let sent_away = seat.sent_away();
+        futures::pin_mut!(sent_away);
+        futures::future::select(talk, sent_away).await;
+    }
+
+    async fn speak(self, stream: TlsStream<Unstalled>, watcher: Watcher) {
+        let peer = Peer::of(&stream);
+        // By what was agreed on, not by the first bytes: nobody would wait for those with a clock in hand.
+        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let builder = builder(&self.limits);
+        let builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
+        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            match &peer {
+                // Connections live longer than certificates do.
+                Some(peer) if self.world.wall().as_second() > peer.until => {
+                    request.extensions_mut().insert(ExpiredCertificate);
+                }
+                Some(peer) => drop(request.extensions_mut().insert(peer.caller.clone())),
+                None => {}
+            }
+            let (world, server, limit) = (self.world.clone(), self.server.clone(), self.limits.request);
+            let under_way = self.seat.begin();
+            async move {
+                let form = crate::negotiate::Form::for_errors(request.headers());
+                let lender = Lender::default();
+                let request = request.map(|body| lender.lend(body));
+                let answered = world.timeout(limit, server.handle(request)).await;
+                lender.finish(&world).await;
+                let response = answered.unwrap_or_else(|_| crate::answer::status(&too_slow(), form));
+                Ok::<_, std::convert::Infallible>(response.map(|body| Held::new(body, under_way)))
+            }
+        });
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        // A client that hangs up is no news.
+        drop(watcher.watch(connection.into_owned()).await);
+    }
+}
+
+fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
-        .max_buf_size(MAX_HEADER_BYTES)
+        .header_read_timeout(limits.headers)
+        .max_headers(limits::MAX_HEADERS)
+        .max_buf_size(limits::MAX_HEADER_BYTES)
         .http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(MAX_STREAMS)
-        .max_header_list_size(MAX_HEADER_LIST)
-        .keep_alive_interval(Some(Duration::from_secs(30)));
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-    // A client that hangs up is no news.
-    drop(watcher.watch(connection.into_owned()).await);
+        .max_concurrent_streams(limits::MAX_STREAMS)
+        .max_header_list_size(limits::MAX_HEADER_LIST)
+        .max_pending_accept_reset_streams(limits::MAX_RESETS)
+        .max_local_error_reset_streams(limits::MAX_STREAM_ERRORS)
+        .initial_stream_window_size(limits::STREAM_WINDOW)
+        .initial_connection_window_size(limits::CONNECTION_WINDOW)
+        .max_send_buf_size(limits::SEND_BUFFER)
+        .keep_alive_interval(limits::PING)
+        .keep_alive_timeout(limits.stall);
+    builder
 }
 
-/// Whom the client's certificate names, if it showed one that our CA has signed.
-fn peer(stream: &TlsStream<TcpStream>) -> Option<Caller> {
-    let (_, session) = stream.get_ref();
-    let certificate = session.peer_certificates()?.first()?;
-    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-    let subject = certificate.subject();
-    let name = subject.iter_common_name().next()?.as_str().ok()?.to_owned();
-    let groups = subject.iter_organization().filter_map(|group| group.as_str().ok()).map(str::to_owned);
-    Some(Caller::known(name, "", groups.collect()))
+/// Kubernetes: what a request gets that is not answered in time, be it slow itself or be we.
+fn too_slow() -> Status {
+    Status::timeout("request did not complete within the allotted timeout", 0)
+}
+
+/// Where in a subject the uid of a user stands.
+// Kubernetes: its own number.
+const UID: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
+
+/// Who is at the other end, by a certificate that our CA has signed.
+struct Peer {
+    caller: Caller,
+    /// The last second in which the certificate holds.
+    until: i64,
+}
+
+impl Peer {
+    fn of(stream: &TlsStream<Unstalled>) -> Option<Peer> {
+        let (_, session) = stream.get_ref();
+        let der = session.peer_certificates()?.first()?;
+        let (_, certificate) = X509Certificate::from_der(der).ok()?;
+        let subject = certificate.subject();
+        // Kubernetes: of several names, the last.
+        let name = subject.iter_common_name().last()?.as_str().ok().filter(|name| !name.is_empty())?;
+        let groups = subject.iter_organization().filter_map(|group| group.as_str().ok()).map(str::to_owned);
+        let mut uids = subject.iter_by_oid(&UID);
+        let uid = match (uids.next(), uids.next()) {
+            (None, _) => "",
+            (Some(uid), None) => uid.as_str().ok().filter(|uid| !uid.is_empty())?,
+            // Whoever it is, they are two.
+            (Some(_), Some(_)) => return None,
+        };
+        let mut caller = Caller::known(name, uid, groups.collect());
+        let digest = digest(&SHA256, der);
+        let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        caller.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={digest}")]);
+        Some(Peer { caller, until: certificate.validity().not_after.timestamp() })
+    }
 }

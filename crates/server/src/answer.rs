@@ -1,12 +1,16 @@
 //! Objects in, a response in the form that the caller wants out.
 
+mod gzip;
 mod table;
 mod yaml;
 
+pub(crate) use gzip::{Gzip, compress, mark as mark_gzipped};
+
 use crate::{
+    convert,
     input::Encoding,
     negotiate::{Form, Shape},
-    registry::Served,
+    served::{Kind, Served},
     stored::Stored,
     verbs::Call,
 };
@@ -17,7 +21,7 @@ use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use schema::{encode, proto, types::Types};
 use serde_json::{Value, json};
 use store::Revision;
-use yaml::to_yaml;
+pub(crate) use yaml::to_yaml;
 
 /// What a response carries.
 pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
@@ -87,7 +91,7 @@ pub(crate) fn document_bytes(form: Form, group: &str, version: &str, kind: &str,
     let body = match (form.encoding, of) {
         (Encoding::Protobuf, Some(of)) => {
             let message = proto::encode(types, of, value);
-            proto::Envelope::new(&crate::registry::join(group, version), kind, &message).seal()
+            proto::Envelope::new(&crate::served::join(group, version), kind, &message).seal()
         }
         (Encoding::Yaml, _) => to_yaml(value).into_bytes(),
         (_, Some(of)) => line(encode::encode(types, of, value)),
@@ -97,9 +101,9 @@ pub(crate) fn document_bytes(form: Form, group: &str, version: &str, kind: &str,
 }
 
 /// An object of the resource that is not kept anywhere.
-pub(crate) fn value_bytes(call: &Call<'_>, value: &Value) -> Bytes {
+pub(crate) fn value_bytes(call: &Call, value: &Value) -> Bytes {
     match call.form.shape {
-        Shape::AsIs => encode_as(call.types(), call.served, call.form.encoding, value),
+        Shape::AsIs => encode_as(&call.served, call.form.encoding, value),
         Shape::Metadata(version) => partial(call.form.encoding, version, value),
         Shape::Table(version) => {
             let revision = api::object::resource_version(value).parse().map(Revision).unwrap_or_default();
@@ -115,25 +119,33 @@ fn line(mut json: Vec<u8>) -> Vec<u8> {
 }
 
 /// One object.
-pub(crate) fn object(call: &Call, code: StatusCode, stored: &Stored) -> Response<Body> {
-    full(code, call.form.content_type(), object_bytes(call, stored, true))
+pub(crate) async fn object(
+    call: &Call,
+    code: StatusCode,
+    stored: &Stored,
+) -> Result<Response<Body>, Status> {
+    Ok(full(code, call.form.content_type(), object_bytes(call, stored, true).await?))
 }
 
 /// One object in the caller's form: as an answer by itself, or inside a watch event.
-pub(crate) fn object_bytes(call: &Call, stored: &Stored, with_columns: bool) -> Bytes {
-    let served = call.served;
-    let as_stored = served.stored.is_none_or(|stored| stored.of == served.of);
-    match call.form {
-        Form { encoding: Encoding::Json, shape: Shape::AsIs } if as_stored => {
+pub(crate) async fn object_bytes(
+    call: &Call,
+    stored: &Stored,
+    with_columns: bool,
+) -> Result<Bytes, Status> {
+    let served = &call.served;
+    Ok(match call.form {
+        Form { encoding: Encoding::Json, shape: Shape::AsIs } if served.is_as_stored(stored.revision) => {
             let mut out = BytesMut::with_capacity(stored.json.len() + 40);
             stored.pieces().iter().for_each(|piece| out.put_slice(piece));
             out.put_u8(b'\n');
             out.freeze()
         }
         Form { encoding, shape } => {
-            let value = served.in_version(stored.value());
+            check_encodable(served, call.form, "")?;
+            let value = convert::one_in_version(&call.inner, served, stored.value()).await?;
             match shape {
-                Shape::AsIs => encode_as(call.types(), served, encoding, &value),
+                Shape::AsIs => encode_as(served, encoding, &value),
                 Shape::Metadata(version) => partial(encoding, version, &value),
                 Shape::Table(version) => {
                     let meta = ListMeta { revision: stored.revision, ..ListMeta::default() };
@@ -141,19 +153,39 @@ pub(crate) fn object_bytes(call: &Call, stored: &Stored, with_columns: bool) -> 
                 }
             }
         }
+    })
+}
+
+/// Kubernetes: custom objects have no protobuf, but their metadata and tables do.
+fn check_encodable(served: &Served, form: Form, list: &str) -> Result<(), Status> {
+    let known = served.custom().is_none() || form.encoding != Encoding::Protobuf || form.shape != Shape::AsIs;
+    if known {
+        return Ok(());
     }
+    let mut status = Status::not_acceptable(&[]);
+    status.message = format!(
+        "object *unstructured.Unstructured{list} does not implement the protobuf marshalling interface and \
+         cannot be encoded to a protobuf message"
+    );
+    Err(status)
 }
 
 /// A list of objects.
-pub(crate) fn list(call: &Call, meta: &ListMeta, objects: &[Stored]) -> Response<Body> {
-    let served = call.served;
-    let as_stored = served.stored.is_none_or(|stored| stored.of == served.of);
+pub(crate) async fn list(
+    call: &Call,
+    meta: &ListMeta,
+    objects: &[Stored],
+) -> Result<Response<Body>, Status> {
+    let served = &call.served;
+    let as_stored = objects.iter().all(|stored| served.is_as_stored(stored.revision));
     let body = match call.form {
         Form { encoding: Encoding::Json, shape: Shape::AsIs } if as_stored => {
             json_list(served, meta, objects)
         }
         Form { encoding, shape } => {
-            let values: Vec<_> = objects.iter().map(|stored| served.in_version(stored.value())).collect();
+            check_encodable(served, call.form, "List")?;
+            let values = objects.iter().map(Stored::value).collect();
+            let values = convert::in_version(&call.inner, served, values).await?;
             match shape {
                 Shape::AsIs => typed_list(call, encoding, meta, values),
                 Shape::Metadata(version) => partial_list(encoding, version, meta, &values),
@@ -163,31 +195,41 @@ pub(crate) fn list(call: &Call, meta: &ListMeta, objects: &[Stored]) -> Response
             }
         }
     };
-    full(StatusCode::OK, call.form.content_type(), body)
+    Ok(full(StatusCode::OK, call.form.content_type(), body))
 }
 
-/// The bytes at rest, one after the other; items do not say their kind.
+/// The bytes at rest, one after the other; items do not say their kind, but for custom ones.
 fn json_list(served: &Served, meta: &ListMeta, objects: &[Stored]) -> Bytes {
     let size: usize = objects.iter().map(|stored| stored.json.len() + 40).sum();
     let mut out = BytesMut::with_capacity(size + 256);
-    let head = json!({"kind": format!("{}List", served.resource.kind), "apiVersion": served.api_version()});
-    let (kind, version) = (head["kind"].to_string(), head["apiVersion"].to_string());
+    let (kind, version) = (json!(served.list_kind()), json!(served.api_version()));
     let metadata = list_meta(meta);
-    out.put_slice(
-        format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{metadata},\"items\":[").as_bytes(),
-    );
+    // Kubernetes: lists of custom objects are maps, which Go writes in the order of their keys.
+    let head = match served.custom() {
+        None => format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{metadata},\"items\":["),
+        Some(_) => format!("{{\"apiVersion\":{version},\"items\":["),
+    };
+    out.put_slice(head.as_bytes());
     for (at, stored) in objects.iter().enumerate() {
         if at > 0 {
             out.put_u8(b',');
         }
-        out.put_u8(b'{');
         let [first, middle, last] = stored.pieces();
-        let start = stored.metadata_member().unwrap_or(1);
-        out.put_slice(first.get(start..).unwrap_or_default());
+        match served.custom() {
+            Some(_) => out.put_slice(&first),
+            None => {
+                out.put_u8(b'{');
+                let start = stored.metadata_member().unwrap_or(1);
+                out.put_slice(first.get(start..).unwrap_or_default());
+            }
+        }
         out.put_slice(&middle);
         out.put_slice(&last);
     }
-    out.put_slice(b"]}\n");
+    match served.custom() {
+        None => out.put_slice(b"]}\n"),
+        Some(_) => out.put_slice(format!("],\"kind\":{kind},\"metadata\":{metadata}}}\n").as_bytes()),
+    }
     out.freeze()
 }
 
@@ -208,25 +250,35 @@ pub(crate) fn list_meta_value(meta: &ListMeta) -> Value {
 }
 
 fn typed_list(call: &Call, encoding: Encoding, meta: &ListMeta, mut items: Vec<Value>) -> Bytes {
-    let resource = call.served.resource;
+    let served = &call.served;
+    let (resource, kind) = (&served.resource, served.list_kind());
+    let value = |items: Vec<Value>| {
+        json!({
+            "kind": kind, "apiVersion": served.api_version(),
+            "metadata": list_meta_value(meta), "items": items,
+        })
+    };
+    if served.custom().is_some() {
+        return encode_any_as(encoding, &value(items));
+    }
     for item in items.iter_mut().filter_map(Value::as_object_mut) {
         item.remove("kind");
         item.remove("apiVersion");
     }
-    let kind = format!("{}List", resource.kind);
-    let value = json!({
-        "kind": kind, "apiVersion": call.served.api_version(),
-        "metadata": list_meta_value(meta), "items": items,
-    });
     let types = call.types();
-    match types.kind(resource.group, resource.version, &kind) {
-        Some((of, _)) => encode_kind(types, of, &call.served.api_version(), &kind, encoding, &value),
-        None => encode_any_as(encoding, &value),
+    match types.kind(&resource.group, &resource.version, &kind) {
+        Some((of, _)) => encode_kind(types, of, &served.api_version(), &kind, encoding, &value(items)),
+        None => encode_any_as(encoding, &value(items)),
     }
 }
 
-fn encode_as(types: &Types, served: &Served, encoding: Encoding, value: &Value) -> Bytes {
-    encode_kind(types, served.of, &served.api_version(), served.resource.kind, encoding, value)
+fn encode_as(served: &Served, encoding: Encoding, value: &Value) -> Bytes {
+    match served.kind {
+        Kind::BuiltIn { types, of } => {
+            encode_kind(types, of, &served.api_version(), &served.resource.kind, encoding, value)
+        }
+        Kind::Custom(_) => encode_any_as(encoding, value),
+    }
 }
 
 fn encode_kind(

@@ -1,142 +1,172 @@
 //! Who asks: a client certificate that the transport has checked, a bearer token, or nobody.
 
+mod account_token;
+pub(crate) mod jwt;
+mod keys;
+mod openid;
+mod static_token;
+
+pub(crate) use account_token::{Accounts, CREDENTIAL_ID, NODE_NAME};
+pub use keys::{SigningKey, SigningKeyError};
+pub(crate) use openid::documents;
+pub use static_token::{Token, TokenFile, TokenFileError};
+
+use crate::Inner;
 use api::status::Status;
 use http::{HeaderMap, header, request::Parts};
-use std::{fs, io, path::Path};
-use subtle::ConstantTimeEq;
+use jwt::BadToken;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+// Kubernetes: where nothing else is said, tokens are from and for the server under this name.
+const ISSUER: &str = "https://kubernetes.default.svc";
+const ANONYMOUS: &str = "system:anonymous";
+const AUTHENTICATED: &str = "system:authenticated";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
 /// The one who makes a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     pub name: String,
     pub uid: String,
     pub groups: Vec<String>,
+    /// What else is known: which credential, from which pod.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+/// The transport has seen a certificate that is good no longer: nobody, and nobody else either.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExpiredCertificate;
+
+/// Whom a token stands for, and for which of the audiences that were asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Authenticated {
+    pub(crate) caller: Caller,
+    pub(crate) audiences: Vec<String>,
 }
 
 impl Caller {
-    // Kubernetes: everybody who has shown who they are belongs to this group.
-    const AUTHENTICATED: &str = "system:authenticated";
-
     /// Somebody whom a certificate or a token names.
-    pub fn known(name: impl Into<String>, uid: impl Into<String>, mut groups: Vec<String>) -> Caller {
-        groups.push(Caller::AUTHENTICATED.to_owned());
-        Caller { name: name.into(), uid: uid.into(), groups }
+    pub fn known(name: impl Into<String>, uid: impl Into<String>, groups: Vec<String>) -> Caller {
+        let mut caller = Caller { name: name.into(), uid: uid.into(), groups, extra: BTreeMap::new() };
+        caller.join();
+        caller
+    }
+
+    /// A service account, as a token would name it.
+    pub fn account(namespace: &str, name: &str, uid: &str) -> Caller {
+        Caller::known(Caller::account_name(namespace, name), uid, Caller::account_groups(namespace))
     }
 
     fn anonymous() -> Caller {
-        let groups = vec!["system:unauthenticated".to_owned()];
-        Caller { name: "system:anonymous".to_owned(), uid: String::new(), groups }
-    }
-}
-
-/// A static bearer token and whom it stands for.
-#[derive(Clone)]
-pub struct Token {
-    secret: String,
-    caller: Caller,
-}
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "a token of {}", self.caller.name)
-    }
-}
-
-/// Reads Kubernetes' token file: `token,user,uid,"group1,group2"` on each line.
-#[derive(Debug)]
-pub struct TokenFile;
-
-#[derive(Debug, thiserror::Error)]
-pub enum TokenFileError {
-    #[error("cannot read it")]
-    Io(#[from] io::Error),
-    #[error("line {0}: expected at least 3 columns: token, user name, user uid")]
-    TooFewColumns(usize),
-    #[error("line {0}: the token is empty")]
-    Empty(usize),
-}
-
-impl TokenFile {
-    pub fn read(path: &Path) -> Result<Vec<Token>, TokenFileError> {
-        let text = fs::read_to_string(path)?;
-        let lines = text.lines().enumerate().filter(|(_, line)| {
-            let line = line.trim();
-            !line.is_empty() && !line.starts_with('#')
-        });
-        lines.map(|(at, line)| TokenFile::line(at + 1, line)).collect()
+        Caller::known(ANONYMOUS, "", Vec::new())
     }
 
-    fn line(number: usize, line: &str) -> Result<Token, TokenFileError> {
-        let columns = columns(line);
-        let [secret, user, uid, rest @ ..] = &columns[..] else {
-            return Err(TokenFileError::TooFewColumns(number));
+    pub(crate) fn account_name(namespace: &str, name: &str) -> String {
+        format!("{ACCOUNT_PREFIX}{namespace}:{name}")
+    }
+
+    pub(crate) fn account_groups(namespace: &str) -> Vec<String> {
+        vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
+    }
+
+    /// Namespace and name of a service account, if that is what the user name is.
+    pub(crate) fn account_of(name: &str) -> Option<(&str, &str)> {
+        use api::name::Format::{Dns1123Label, Dns1123Subdomain};
+        let (namespace, name) = name.strip_prefix(ACCOUNT_PREFIX)?.split_once(':')?;
+        (Dns1123Label.fits(namespace) && Dns1123Subdomain.fits(name)).then_some((namespace, name))
+    }
+
+    /// Everybody belongs to one of two groups: those who have shown who they are, and the others.
+    pub(crate) fn join(&mut self) {
+        let has = |group: &str| self.groups.iter().any(|it| it == group);
+        let group = match self.name == ANONYMOUS {
+            true => UNAUTHENTICATED,
+            false => AUTHENTICATED,
         };
-        if secret.is_empty() {
-            return Err(TokenFileError::Empty(number));
+        if !has(group) && !has(UNAUTHENTICATED) {
+            self.groups.push(group.to_owned());
         }
-        let groups = rest.first().map(String::as_str).unwrap_or_default();
-        let groups = groups.split(',').map(str::trim).filter(|group| !group.is_empty()).map(str::to_owned);
-        Ok(Token { secret: secret.clone(), caller: Caller::known(user, uid, groups.collect()) })
     }
-}
 
-/// Splits a line of CSV; quotes keep commas together.
-fn columns(line: &str) -> Vec<String> {
-    let mut columns = vec![String::new()];
-    let mut quoted = false;
-    for letter in line.trim().chars() {
-        match letter {
-            '"' => quoted = !quoted,
-            ',' if !quoted => columns.push(String::new()),
-            other => columns.last_mut().into_iter().for_each(|column| column.push(other)),
+    /// As reviews and objects carry it.
+    pub(crate) fn info(&self) -> Value {
+        let mut info = json!({"username": self.name, "groups": self.groups});
+        if !self.uid.is_empty() {
+            info["uid"] = self.uid.clone().into();
         }
+        if !self.extra.is_empty() {
+            info["extra"] = json!(self.extra);
+        }
+        info
     }
-    columns
 }
 
 #[derive(Debug)]
 pub(crate) struct Authenticator {
     tokens: Vec<Token>,
+    pub(crate) accounts: Accounts,
 }
 
 impl Authenticator {
-    pub(crate) fn new(tokens: Vec<Token>) -> Authenticator {
-        Authenticator { tokens }
+    pub(crate) fn new(tokens: Vec<Token>, key: Option<SigningKey>, issuer: Option<String>) -> Authenticator {
+        let made = || SigningKey::make().expect("the system gives random numbers").0;
+        let issuer = issuer.unwrap_or_else(|| ISSUER.to_owned());
+        Authenticator { tokens, accounts: Accounts::new(key.unwrap_or_else(made), issuer) }
     }
 
-    pub(crate) fn authenticate(&self, head: &Parts) -> Result<Caller, Status> {
-        if let Some(caller) = head.extensions.get::<Caller>() {
-            return Ok(caller.clone());
+    /// Whom a request is from. Its credentials go no further.
+    pub(crate) async fn authenticate(&self, inner: &Inner, head: &mut Parts) -> Result<Caller, Status> {
+        let unauthorized = || Status::unauthorized("Unauthorized");
+        let secret = bearer(&head.headers).map_err(|Ambiguous| unauthorized())?;
+        head.headers.remove(header::AUTHORIZATION);
+        if head.extensions.get::<ExpiredCertificate>().is_some() {
+            return Err(unauthorized());
         }
-        let Some(secret) = bearer(&head.headers) else { return Ok(Caller::anonymous()) };
-        // All of them, always: how long it takes must not tell how far a guess is right.
-        let mut found = None;
-        for token in &self.tokens {
-            if bool::from(token.secret.as_bytes().ct_eq(secret.as_bytes())) {
-                found = Some(token.caller.clone());
+        match (head.extensions.remove::<Caller>(), secret) {
+            (Some(caller), _) => Ok(caller),
+            (None, None) => Ok(Caller::anonymous()),
+            (None, Some(secret)) => {
+                let found = self.token(inner, &secret, &self.accounts.audiences).await;
+                found.map(|found| found.caller).map_err(|_| unauthorized())
             }
         }
-        found.ok_or_else(|| Status::unauthorized("Unauthorized"))
+    }
+
+    /// Whom a token stands for, if it is meant for one of `audiences`.
+    pub(crate) async fn token(
+        &self,
+        inner: &Inner,
+        secret: &str,
+        audiences: &[String],
+    ) -> Result<Authenticated, BadToken> {
+        if let Some(caller) = static_token::find(&self.tokens, secret) {
+            // Static tokens are for this server alone.
+            let own = &self.accounts.audiences;
+            let common: Vec<_> = own.iter().filter(|it| audiences.contains(it)).cloned().collect();
+            return match common.is_empty() {
+                true => Err(BadToken::NotOurs),
+                false => Ok(Authenticated { caller, audiences: common }),
+            };
+        }
+        let now = inner.world.wall().as_second();
+        self.accounts.authenticate(inner.store.as_ref(), secret, audiences, now).await
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, secret) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
-}
+/// Two headers that say who asks: one reader believes the first, another the last, so nobody is believed.
+struct Ambiguous;
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn token_files_are_read_as_kubernetes_does() {
-        let token = TokenFile::line(1, r#"s3cret,alice,u1,"devs,ops""#).unwrap();
-        assert_eq!(token.secret, "s3cret");
-        assert_eq!(token.caller, Caller::known("alice", "u1", vec!["devs".into(), "ops".into()]));
-        assert!(matches!(TokenFile::line(3, "a,b"), Err(TokenFileError::TooFewColumns(3))));
-        assert!(matches!(TokenFile::line(4, ",b,c"), Err(TokenFileError::Empty(4))));
-        assert_eq!(format!("{token:?}"), "a token of alice");
+fn bearer(headers: &HeaderMap) -> Result<Option<String>, Ambiguous> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (first, second) = (values.next(), values.next());
+    if second.is_some() {
+        return Err(Ambiguous);
     }
+    let value = first.and_then(|value| value.to_str().ok()).unwrap_or_default().trim();
+    let mut parts = value.splitn(3, ' ');
+    let is_bearer = parts.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
+    let secret = parts.next().filter(|secret| is_bearer && !secret.is_empty());
+    Ok(secret.map(str::to_owned))
 }

@@ -1,10 +1,36 @@
 //! Whether the caller may: the only place where a [`Permit`] is made.
+//!
+//! Members of one group may do everything; then the rules for nodes are asked, then the roles that are bound to the
+//! caller. The first that allows decides, and what nobody allows is refused.
+
+pub(crate) mod escalation;
+mod grants;
+mod impersonate;
+mod node;
+mod rbac;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use grants::RoleRef;
+pub(crate) use node::identity as node_identity;
+pub(crate) use rule::{Rule, quoted};
 
 use crate::{
+    Inner,
     authenticate::Caller,
-    request::{Target, Verb},
+    request::{Options, Target, Verb},
+    verbs::store_failed,
 };
-use api::status::{Attempt, Status};
+use api::{
+    field_selector,
+    kind::GroupResource,
+    name::Format,
+    status::{Attempt, Status},
+};
+use http::{HeaderMap, request::Parts};
+use node::Nodes;
+use rbac::Rbac;
 
 /// Proof that somebody may do something. Whoever acts on a resource has one.
 #[derive(Debug)]
@@ -21,34 +47,173 @@ impl Permit {
     }
 }
 
+/// The server's own doings, which nobody asked for.
+pub(crate) fn itself() -> Permit {
+    Permit(Caller::known("system:apiserver", "", vec![MASTERS.to_owned()]))
+}
+
+/// What somebody wants to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Attributes<'a> {
+    Resource(OnResource<'a>),
+    /// `get` of `/healthz`: the method, in lower case, on a path that names no resource.
+    Path {
+        verb: &'a str,
+        path: &'a str,
+    },
+}
+
+/// A verb on a resource. What is empty is not said: no name is every name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OnResource<'a> {
+    pub(crate) verb: &'a str,
+    pub(crate) group: &'a str,
+    pub(crate) resource: &'a str,
+    pub(crate) subresource: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) fields: Option<&'a field_selector::Selector>,
+}
+
+/// What the rules say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) is_allowed: bool,
+    /// Which binding allows it, or what went wrong; often nothing.
+    pub(crate) reason: String,
+}
+
+/// Everything that decides on access.
+#[derive(Debug, Default)]
+pub(crate) struct Authorizer {
+    pub(crate) rbac: Rbac,
+    nodes: Nodes,
+}
+
 // Kubernetes: members may do everything, whatever the rules say.
-const MASTERS: &str = "system:masters";
-/// Anybody may look at these.
-// Kubernetes: what the role system:public-info-viewer allows to everybody.
-const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
+pub(crate) const MASTERS: &str = "system:masters";
 
-pub(crate) fn resource(caller: &Caller, verb: Verb, target: &Target) -> Result<Permit, Status> {
+impl<'a> Attributes<'a> {
+    fn namespace(&self) -> &'a str {
+        match self {
+            Attributes::Resource(wanted) => wanted.namespace,
+            Attributes::Path { .. } => "",
+        }
+    }
+
+    /// The refusal of it.
+    pub(crate) fn denied(&self, caller: &Caller, why: &str) -> Status {
+        match self {
+            Attributes::Path { verb, path } => {
+                Status::denied(&caller.name, Attempt::Path { verb, path }, why)
+            }
+            Attributes::Resource(wanted) => {
+                let attempt = Attempt::Resource {
+                    verb: wanted.verb,
+                    resource: &GroupResource::new(wanted.group, wanted.resource),
+                    subresource: wanted.subresource,
+                    namespace: wanted.namespace,
+                    name: wanted.name,
+                };
+                Status::denied(&caller.name, attempt, why)
+            }
+        }
+    }
+}
+
+impl<'a> OnResource<'a> {
+    /// What a request asks for.
+    pub(crate) fn of(verb: Verb, target: &'a Target, options: &'a Options) -> OnResource<'a> {
+        let is_selection =
+            matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) && !target.old_watch;
+        let fields = is_selection.then_some(&options.fields);
+        // Kubernetes: who selects one object by its name may be allowed that one. Not so when deleting.
+        let selected = fields
+            .filter(|_| verb != Verb::DeleteCollection)
+            .and_then(|it| it.required_value("metadata.name"));
+        let selected = selected.filter(|name| Format::PathSegment.fits(name));
+        let name = if target.name.is_empty() { selected.unwrap_or_default() } else { &target.name };
+        // Kubernetes: a namespace lies in itself.
+        let is_namespace = target.group.is_empty() && target.resource == "namespaces";
+        OnResource {
+            verb: verb.text(),
+            group: &target.group,
+            resource: &target.resource,
+            subresource: target.subresource.split('/').next().unwrap_or_default(),
+            namespace: if is_namespace { &target.name } else { &target.namespace },
+            name,
+            fields,
+        }
+    }
+}
+
+impl Decision {
+    fn allow(reason: impl Into<String>) -> Decision {
+        Decision { is_allowed: true, reason: reason.into() }
+    }
+
+    fn no_opinion(reason: impl Into<String>) -> Decision {
+        Decision { is_allowed: false, reason: reason.into() }
+    }
+}
+
+/// Whether a request for a resource may go on, by the caller or by whom they act as.
+pub(crate) async fn resource(
+    inner: &Inner,
+    caller: &Caller,
+    headers: &mut HeaderMap,
+    verb: Verb,
+    target: &Target,
+    options: &Options,
+) -> Result<Permit, Status> {
+    let attributes = Attributes::Resource(OnResource::of(verb, target, options));
+    let caller = impersonate::impersonate(inner, caller, headers, &attributes).await?;
+    demand(inner, &caller, &attributes).await?;
+    Ok(Permit(caller))
+}
+
+/// Whether a request for anything else may go on.
+pub(crate) async fn path(inner: &Inner, caller: &Caller, head: &mut Parts, path: &str) -> Result<(), Status> {
+    let verb = head.method.as_str().to_lowercase();
+    let attributes = Attributes::Path { verb: &verb, path };
+    let caller = impersonate::impersonate(inner, caller, &mut head.headers, &attributes).await?;
+    demand(inner, &caller, &attributes).await
+}
+
+/// Refuses what is not allowed.
+pub(crate) async fn demand(
+    inner: &Inner,
+    caller: &Caller,
+    attributes: &Attributes<'_>,
+) -> Result<(), Status> {
+    let decision = allows(inner, caller, attributes).await?;
+    if decision.is_allowed { Ok(()) } else { Err(attributes.denied(caller, &decision.reason)) }
+}
+
+/// Asks the rules, as of now. Fails only where they cannot be read.
+pub(crate) async fn allows(
+    inner: &Inner,
+    caller: &Caller,
+    attributes: &Attributes<'_>,
+) -> Result<Decision, Status> {
     if is_master(caller) {
-        return Ok(Permit(caller.clone()));
+        return Ok(Decision::allow(""));
     }
-    let attempt = Attempt::Resource {
-        verb: verb.text(),
-        resource: &api::kind::GroupResource::new(target.group.as_str(), target.resource.as_str()),
-        subresource: &target.subresource,
-        namespace: &target.namespace,
-        name: &target.name,
-    };
-    Err(Status::denied(&caller.name, attempt, ""))
+    let (store, authorizer) = (inner.store.as_ref(), &inner.authorizer);
+    let of_node =
+        authorizer.nodes.decide(store, caller, attributes).await.map_err(|error| store_failed(&error))?;
+    if of_node.is_allowed {
+        return Ok(of_node);
+    }
+    let mut decision =
+        authorizer.rbac.decide(store, caller, attributes).await.map_err(|error| store_failed(&error))?;
+    if !decision.is_allowed && !of_node.reason.is_empty() {
+        let reasons = [of_node.reason.as_str(), &decision.reason];
+        decision.reason = reasons.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n");
+    }
+    Ok(decision)
 }
 
-pub(crate) fn path(caller: &Caller, method: &str, path: &str) -> Result<(), Status> {
-    if is_master(caller) || PUBLIC.contains(&path) {
-        return Ok(());
-    }
-    let verb = method.to_lowercase();
-    Err(Status::denied(&caller.name, Attempt::Path { verb: &verb, path }, ""))
-}
-
-fn is_master(caller: &Caller) -> bool {
+pub(crate) fn is_master(caller: &Caller) -> bool {
     caller.groups.iter().any(|group| group == MASTERS)
 }

@@ -1,6 +1,6 @@
 //! The objects of a new cluster: made once, on a store that has none of them.
 
-use crate::{Inner, stored::at_rest};
+use crate::{Inner, convert, stored::at_rest};
 use api::{object, time::Time};
 use bytes::Bytes;
 use serde_json::Value;
@@ -48,13 +48,12 @@ fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, Bytes)> {
         _ => return None,
     };
     let served = inner.registry.find(group, version, resource)?;
-    kinds::defaults::default(group, version, served.resource.kind, &mut value);
+    served.default(&mut value);
     let now = Time::from(inner.world.wall());
     object::set_uid(&mut value, &inner.world.uid());
     object::set_creation_timestamp(&mut value, Some(now));
     let with = kinds::strategy::Circumstances { now, user: &Value::Null };
-    kinds::strategy::strategy(group, resource).prepare_create(&mut value, &with);
+    served.strategy().prepare_create(&mut value, &with);
     let key = served.key(object::namespace(&value), object::name(&value));
-    let of = served.stored.map_or(served.of, |stored| stored.of);
-    Some((key, at_rest(inner.registry.types, of, &served.as_stored(value))))
+    Some((key, at_rest(served, convert::built_in_as_stored(served, value))))
 }

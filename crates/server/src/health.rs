@@ -11,7 +11,11 @@ use http::{Method, Response, StatusCode, request::Parts};
 /// The parts whose health is told one by one.
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
 
-pub(crate) fn answer(
+/// What there is beside groups and their versions.
+const PATHS: [&str; 9] =
+    ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"];
+
+pub(crate) async fn answer(
     inner: &Inner,
     path: &str,
     head: &Parts,
@@ -27,7 +31,10 @@ pub(crate) fn answer(
         _ => match check_of(path) {
             Some(check) if CHECKS.contains(&check) => Ok(text(StatusCode::OK, "ok")),
             Some(_) => Ok(nothing_here()),
-            None => Ok(crate::documents::answer(inner, path, head).unwrap_or_else(nothing_here)),
+            None => {
+                let found = crate::documents::answer(inner, path, head).await?;
+                Ok(found.unwrap_or_else(nothing_here))
+            }
         },
     }
 }
@@ -47,7 +54,7 @@ fn health(path: &str, options: &Options) -> Response<Body> {
 }
 
 /// Kubernetes: paths outside of every resource get no Status.
-fn nothing_here() -> Response<Body> {
+pub(crate) fn nothing_here() -> Response<Body> {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
@@ -68,7 +75,7 @@ fn root(inner: &Inner) -> Response<Body> {
             group => format!("/apis/{group}/{version}"),
         })
         .collect();
-    paths.extend(["/api", "/apis", "/healthz", "/livez", "/readyz", "/version"].map(str::to_owned));
+    paths.extend(PATHS.map(str::to_owned));
     paths.sort();
     paths.dedup();
     let value = serde_json::json!({ "paths": paths });

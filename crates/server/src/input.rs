@@ -1,13 +1,20 @@
 //! Body bytes in, an object of the wanted kind out.
 
-use crate::registry::Served;
-use api::status::Status;
+pub(crate) mod patch;
+
+use crate::{
+    custom::Custom,
+    served::{Kind, Served, join},
+};
+use api::{object, status::Status};
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kinds::resources::Resource;
 use schema::{
     decode::{self, Decoded, FieldValidation},
     proto::{self, Envelope},
+    structural,
     types::{TypeId, Types},
     yaml,
 };
@@ -16,8 +23,9 @@ use schema::{
 const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 
 /// The forms in which objects are sent and answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Encoding {
+    #[default]
     Json,
     Yaml,
     Protobuf,
@@ -66,11 +74,53 @@ pub(crate) struct Wanted<'a> {
     pub(crate) kind: &'a str,
 }
 
-impl<'a> Wanted<'a> {
-    pub(crate) fn object(types: &'a Types, served: &'a Served) -> Wanted<'a> {
-        let resource = served.resource;
-        Wanted { types, of: served.of, group: resource.group, version: resource.version, kind: resource.kind }
+/// Reads an object of a resource.
+pub(crate) fn object(
+    served: &Served,
+    body: &[u8],
+    encoding: Encoding,
+    validation: FieldValidation,
+) -> Result<Decoded, Status> {
+    let Resource { group, version, kind, .. } = &served.resource;
+    match &served.kind {
+        Kind::BuiltIn { types, of } => {
+            Wanted { types, of: *of, group, version, kind }.decode(body, encoding, validation)
+        }
+        Kind::Custom(custom) => custom_object(served, custom, body, encoding, validation),
     }
+}
+
+fn custom_object(
+    served: &Served,
+    custom: &Custom,
+    body: &[u8],
+    encoding: Encoding,
+    validation: FieldValidation,
+) -> Result<Decoded, Status> {
+    let encoding = match encoding {
+        Encoding::Json => structural::Encoding::Json,
+        Encoding::Yaml => structural::Encoding::Yaml,
+        Encoding::Protobuf => return Err(Status::unsupported_media_type(&MEDIA_TYPES[..2])),
+    };
+    let Resource { version, kind, .. } = &served.resource;
+    let decoded = custom.compiled().schema.decode(body, encoding, validation);
+    let decoded = decoded.map_err(|error| Status::bad_request(error.refusal(Some((kind, version)), kind, body)))?;
+    let (given, expected) = (object::api_version(&decoded.value), served.api_version());
+    if given != expected {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({given}) does not match the expected API version ({expected})"
+        )));
+    }
+    let given = object::kind(&decoded.value);
+    if given != kind {
+        return Err(Status::bad_request(format!(
+            "{given} in version {version:?} cannot be handled as a {kind}: the kind in the data does not match"
+        )));
+    }
+    Ok(decoded)
+}
+
+impl<'a> Wanted<'a> {
 
     /// Reads an object; one that does not say what it is, is what belongs here.
     pub(crate) fn decode(
@@ -107,7 +157,7 @@ impl<'a> Wanted<'a> {
         };
         let Decoded { mut value, warnings } = decoded;
         if let Some(object) = value.as_object_mut() {
-            object.insert("apiVersion".to_owned(), crate::registry::join(self.group, self.version).into());
+            object.insert("apiVersion".to_owned(), join(self.group, self.version).into());
             object.insert("kind".to_owned(), self.kind.into());
         }
         Ok(Decoded { value, warnings })
@@ -130,7 +180,7 @@ impl<'a> Wanted<'a> {
 
     /// Kubernetes: the version must be that of the URL; the kind is looked at afterwards.
     fn check(&self, (api_version, kind): &(String, String)) -> Result<(), Status> {
-        let expected = crate::registry::join(self.group, self.version);
+        let expected = join(self.group, self.version);
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         let named = if kind.is_empty() { self.kind } else { kind };
         if !api_version.is_empty() && self.types.kind(group, version, named).is_none() {

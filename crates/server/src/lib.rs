@@ -5,34 +5,46 @@
 //! `write/`; `answer` gives the result the form that the caller wants. `accept` puts it all behind TLS.
 
 pub mod accept;
+mod admission;
 mod answer;
 mod authenticate;
 mod authorize;
 mod bootstrap;
+mod convert;
+mod custom;
+mod definitions;
 mod discovery;
 mod documents;
 mod health;
 mod input;
+mod kubernetes_service;
+mod live;
+mod lookup;
+mod metrics;
 mod negotiate;
 mod openapi;
 mod registry;
 mod request;
 mod selection;
+mod served;
 mod stored;
 mod verbs;
+mod webhook;
 mod write;
 
 pub use answer::Body;
-pub use authenticate::{Caller, Token, TokenFile, TokenFileError};
+pub use authenticate::{Caller, SigningKey, SigningKeyError, Token, TokenFile, TokenFileError};
+pub use webhook::{Answer, Exchange, Outbound, Sockets};
 pub use write::{BadRange, ServiceRange};
 
 use api::status::Status;
 use authenticate::Authenticator;
+use authorize::Authorizer;
 use http::{Request, Response};
 use negotiate::Form;
 use registry::Registry;
 use request::{Options, Place, Verb};
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 use store::Store;
 use world::World;
 
@@ -45,18 +57,44 @@ pub(crate) struct Inner {
     pub(crate) world: World,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) registry: Registry,
-    authenticator: Authenticator,
+    pub(crate) authenticator: Authenticator,
+    pub(crate) authorizer: Authorizer,
     pub(crate) service_range: ServiceRange,
+    pub(crate) outbound: Arc<dyn Outbound>,
+    pub(crate) advertised: Option<SocketAddr>,
+    pub(crate) metrics: metrics::Metrics,
+    pub(crate) documents: documents::Documents,
     /// Closed when the server drains: watches end.
     pub(crate) draining: tokio::sync::watch::Sender<bool>,
 }
 
 /// What a server is started with.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Config {
     pub tokens: Vec<Token>,
+    /// Signs service account tokens; a new one where none is given.
+    pub signing_key: Option<SigningKey>,
+    /// Under which name they are signed; `https://kubernetes.default.svc` where none is given.
+    pub issuer: Option<String>,
     /// Where services get their addresses from.
     pub service_range: ServiceRange,
+    /// Where the cluster reaches this server: the endpoint of the service `kubernetes`.
+    pub advertised: Option<SocketAddr>,
+    /// How webhooks are reached.
+    pub outbound: Arc<dyn Outbound>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            tokens: Vec::new(),
+            signing_key: None,
+            issuer: None,
+            service_range: ServiceRange::default(),
+            advertised: None,
+            outbound: Arc::new(Sockets::default()),
+        }
+    }
 }
 
 impl Server {
@@ -66,12 +104,23 @@ impl Server {
             world: world.clone(),
             store,
             registry: Registry::built_in(),
-            authenticator: Authenticator::new(config.tokens),
+            authenticator: Authenticator::new(config.tokens, config.signing_key, config.issuer),
+            authorizer: Authorizer::default(),
             service_range: config.service_range,
+            outbound: config.outbound,
+            advertised: config.advertised,
+            metrics: metrics::Metrics::default(),
+            documents: documents::Documents::default(),
             draining: tokio::sync::watch::Sender::new(false),
         };
         bootstrap::bootstrap(&inner).await?;
-        Ok(Server(Arc::new(inner)))
+        let inner = Arc::new(inner);
+        if let Err(status) = definitions::settle_all(&inner).await {
+            tracing::warn!(problem = status.message, "definitions wait");
+        }
+        let server = Server(inner);
+        kubernetes_service::ensure(&server).await;
+        Ok(server)
     }
 
     /// Answers one request. A [`Caller`] among its extensions was authenticated by the transport.
@@ -82,10 +131,14 @@ impl Server {
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         let form = Form::for_errors(request.headers());
-        match self.0.answer(request).await {
+        let gzip = answer::Gzip::asked_for(request.headers());
+        let begun = metrics::Begun::new(&self.0, &request);
+        let response = match self.0.answer(request).await {
             Ok(response) => response,
             Err(status) => answer::status(&status, form),
-        }
+        };
+        let response = gzip.apply(&self.0.world, response).await;
+        begun.end(&self.0, response).await
     }
 
     /// Ends watches, so that connections can close.
@@ -101,24 +154,33 @@ impl Inner {
         B::Data: Send,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
         let path = head.uri.path();
         let place = request::parse(path).ok_or_else(|| Status::bad_request("the URL is not well-formed"))?;
         let options = Options::parse(head.uri.query().unwrap_or_default())?;
-        let caller = self.authenticator.authenticate(&head)?;
+        let caller = self.authenticator.authenticate(self, &mut head).await?;
         let target = match place {
             Place::Other(path) => {
-                authorize::path(&caller, head.method.as_str(), &path)?;
-                return health::answer(self, &path, &head, &options);
+                authorize::path(self, &caller, &mut head, &path).await?;
+                if path == "/metrics" {
+                    return Ok(metrics::answer(self).await);
+                }
+                return health::answer(self, &path, &head, &options).await;
             }
             Place::Resource(target) => target,
         };
         let verb = target.verb(&head.method, options.watch);
         let verb = verb.ok_or_else(verbs::method_not_allowed)?;
-        let permit = authorize::resource(&caller, verb, &target)?;
-        let call = verbs::Call::new(self, permit, verb, target, options, head)?;
-        let resource = call.served.resource;
-        let deprecation = kinds::validate::deprecation(resource.group, resource.version, resource.kind);
+        let permit = authorize::resource(self, &caller, &mut head.headers, verb, &target, &options).await?;
+        let request::Target { group, version, resource, .. } = &target;
+        let served = match self.registry.served(&*self.store, group, version, resource).await? {
+            Some(served) if served.is_at(&target, verb) => served,
+            // Kubernetes: a group that is built in tells what it has not got, others are just not there.
+            _ if self.registry.has(group, version) => return Err(verbs::not_served()),
+            _ => return Ok(health::nothing_here()),
+        };
+        let call = verbs::Call::new(self, permit, verb, served, target, options, head)?;
+        let deprecation = call.served.deprecation().map(|text| text.into_owned());
         let response = match verb {
             Verb::Get => verbs::read::get(&call).await,
             Verb::List => verbs::read::list(&call).await,
@@ -129,7 +191,12 @@ impl Inner {
             Verb::Delete => verbs::delete::delete(&call, input::read(body).await?).await,
             Verb::DeleteCollection => verbs::delete::delete_collection(&call, input::read(body).await?).await,
         };
-        response.map(|response| answer::with_warnings(response, deprecation))
+        if verb.is_write() && call.options.dry_run.is_none() && response.is_ok() {
+            definitions::after(&call).await;
+        }
+        let warnings = call.warnings();
+        let warnings = deprecation.iter().chain(&warnings).map(String::as_str);
+        response.map(|response| answer::with_warnings(response, warnings))
     }
 }
 

@@ -6,15 +6,16 @@ use api::status::Status;
 use http::{HeaderMap, header};
 
 /// In which form an answer goes out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) encoding: Encoding,
     pub(crate) shape: Shape,
 }
 
 /// What becomes of objects on the way out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Shape {
+    #[default]
     AsIs,
     /// Rows and columns, in this version of `meta.k8s.io`.
     Table(&'static str),

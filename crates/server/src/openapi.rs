@@ -6,12 +6,12 @@
 //! | `/openapi/v3/api/v1`, `/openapi/v3/apis/GROUP/VERSION` | [`document`] |
 //! | `/openapi/v2` | [`swagger`]: everything in one document of the older form |
 //!
-//! kubectl explains, validates and patches by them. They are made when asked for: the index names a document by a
+//! kubectl explains, validates and patches by them. The index names a document by a
 //! fingerprint of what it is made from, not of its text. What is left out on purpose: descriptions and enums of
 //! fields, which the table of types does not hold, and the old paths under `/watch/`.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "custom resources are described here once they are served"))]
 pub(crate) mod custom;
+mod gnostic;
 mod leaves;
 mod operation;
 mod parameters;
@@ -28,30 +28,37 @@ use serde_json::{Map, Value, json};
 
 use crate::discovery::{self, Listed};
 use custom::custom_name;
-use swagger::swagger;
+pub(crate) use custom::{Form, schemas_of};
+pub(crate) use gnostic::gnostic;
+pub(crate) use swagger::swagger;
 
 /// OpenAPI schemas of custom resources, as [`custom::custom_schemas`] gives them.
 pub(crate) type CustomSchemas = BTreeMap<String, Value>;
 
-/// The document at a path below `/openapi`, by the segments of the path.
-pub(crate) fn at(all: &[Listed<'_>], types: &Types, custom: &CustomSchemas, path: &[&str]) -> Option<String> {
-    match *path {
-        ["v2"] => Some(swagger(all, types, custom)),
-        ["v3"] => Some(index(all, custom)),
-        ["v3", "api", version] => document(all, types, custom, "", version),
-        ["v3", "apis", group, version] => document(all, types, custom, group, version),
-        _ => None,
-    }
+/// Where the document of a version lies.
+pub(crate) fn path(group: &str, version: &str) -> String {
+    format!("/openapi/v3{}", paths::prefix(group, version))
+}
+
+/// What changes when the document of a version does, if it is served.
+pub(crate) fn fingerprint(
+    all: &[Listed<'_>],
+    custom: &CustomSchemas,
+    group: &str,
+    version: &str,
+) -> Option<String> {
+    let of = all.iter().find(|it| (it.group, it.version) == (group, version))?;
+    Some(discovery::fingerprint(made_from(all, custom, of).as_bytes()))
 }
 
 /// `/openapi/v3`.
-fn index(all: &[Listed<'_>], custom: &CustomSchemas) -> String {
+pub(crate) fn index(all: &[Listed<'_>], custom: &CustomSchemas) -> String {
     let mut paths = Map::new();
     for it in all {
         let path = paths::prefix(it.group, it.version);
         let key = path.trim_start_matches('/');
         if !paths.contains_key(key) {
-            let hash = discovery::fingerprint(made_from(all, custom, it).as_bytes());
+            let hash = fingerprint(all, custom, it.group, it.version).unwrap_or_default();
             let url = format!("/openapi/v3{path}?hash={hash}");
             paths.insert(key.to_owned(), json!({ "serverRelativeURL": url }));
         }
@@ -60,7 +67,7 @@ fn index(all: &[Listed<'_>], custom: &CustomSchemas) -> String {
 }
 
 /// The document of one version, if it is served.
-fn document(
+pub(crate) fn document(
     all: &[Listed<'_>],
     types: &Types,
     custom: &CustomSchemas,

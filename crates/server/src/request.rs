@@ -4,7 +4,7 @@ mod options;
 mod path;
 
 pub(crate) use options::{Match, Options};
-pub(crate) use path::{Place, Target, parse};
+pub(crate) use path::{Place, Target, decode, parse};
 
 /// What a request wants to do with what it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,10 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
+    pub(crate) fn is_write(self) -> bool {
+        !matches!(self, Verb::Get | Verb::List | Verb::Watch)
+    }
+
     pub(crate) fn text(self) -> &'static str {
         match self {
             Verb::Get => "get",

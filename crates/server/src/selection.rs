@@ -1,32 +1,34 @@
 //! Which objects a list or a watch is about.
 
-use crate::{request::Options, stored::Stored, verbs::Call};
+use crate::{request::Options, served::Served, stored::Stored, verbs::Call};
 use api::{field_selector, label_selector, status::Status};
-use serde_json::Value;
-use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Fields that are found without parsing the object: those that nodes and single-object watches ask for.
+const PLAIN: [&str; 4] = ["metadata.name", "metadata.namespace", "spec.nodeName", "status.phase"];
 
 /// Selectors, checked against what the resource can be selected by.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     labels: label_selector::Selector,
     fields: field_selector::Selector,
-    group: &'static str,
-    resource: &'static str,
+    /// All fields are texts that stand in the object where their names say.
+    is_plain: bool,
+    served: Arc<Served>,
 }
 
 impl Selection {
-    pub(crate) fn new(call: &Call<'_>) -> Result<Selection, Status> {
+    pub(crate) fn new(call: &Call) -> Result<Selection, Status> {
         let Options { labels, fields, .. } = &call.options;
-        let resource = call.served.resource;
         for term in fields.terms() {
-            kinds::selectable::field(resource.group, resource.name, &term.field)
-                .map_err(|problem| Status::bad_request(problem.to_string()))?;
+            call.served.check_selectable(&term.field).map_err(Status::bad_request)?;
         }
         let mut fields = fields.clone();
         if !call.target.name.is_empty() {
             fields = field_selector::Selector::equals("metadata.name", call.target.name.clone());
         }
-        Ok(Selection { labels: labels.clone(), fields, group: resource.group, resource: resource.name })
+        let is_plain = fields.terms().iter().all(|term| PLAIN.contains(&term.field.as_str()));
+        Ok(Selection { labels: labels.clone(), fields, is_plain, served: Arc::clone(&call.served) })
     }
 
     pub(crate) fn is_everything(&self) -> bool {
@@ -36,20 +38,17 @@ impl Selection {
     /// Whether an object at rest belongs to it, parsing no more than needed.
     pub(crate) fn matches(&self, stored: &Stored) -> bool {
         if !self.labels.is_everything() {
-            let metadata = stored.metadata();
-            if !self.labels.matches(&labels(&metadata)) {
+            if !self.labels.matches(&stored.labels()) {
                 return false;
             }
         }
         if self.fields.is_everything() {
             return true;
         }
+        if self.is_plain {
+            return self.fields.matches(|label| stored.text_at(&label.split('.').collect::<Vec<_>>()));
+        }
         let object = stored.value();
-        self.fields.matches(|label| kinds::selectable::value(self.group, self.resource, label, &object))
+        self.fields.matches(|label| self.served.selectable_value(label, &object))
     }
-}
-
-fn labels(metadata: &Value) -> BTreeMap<String, String> {
-    let labels = metadata.get("labels").and_then(Value::as_object).into_iter().flatten();
-    labels.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
 }

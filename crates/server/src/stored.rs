@@ -5,8 +5,13 @@
 //! bytes with a few digits between, nothing parsed or copied. The place is easy to find, because the
 //! encoder writes kind, apiVersion and metadata first, and in metadata the names and the uid.
 
+mod scan;
+
+use crate::served::{Kind, Served, StoredAs};
 use bytes::Bytes;
+use scan::string_end;
 use serde_json::Value;
+use std::{borrow::Cow, collections::BTreeMap};
 use store::Revision;
 
 #[derive(Clone, Debug)]
@@ -16,7 +21,7 @@ pub(crate) struct Stored {
 }
 
 /// Members of metadata that are written before the resourceVersion.
-const BEFORE: [&str; 5] = ["name", "generateName", "namespace", "selfLink", "uid"];
+const BEFORE: [&[u8]; 5] = [b"name", b"generateName", b"namespace", b"selfLink", b"uid"];
 
 impl Stored {
     pub(crate) fn new(json: Bytes, revision: Revision) -> Stored {
@@ -24,22 +29,19 @@ impl Stored {
     }
 
     /// The object as it goes out, in up to three pieces.
-    pub(crate) fn pieces(&self) -> [Bytes; 3] {
-        if self.revision == Revision(0) {
+    pub(crate) fn pieces(&self) -> [Cow<'_, [u8]>; 3] {
+        let revision = self.revision;
+        if revision == Revision(0) {
             // A dry run: it never got one.
-            return [self.json.clone(), Bytes::new(), Bytes::new()];
+            return [Cow::Borrowed(&self.json), Cow::default(), Cow::default()];
         }
-        let at = place(&self.json);
-        let text = format!("\"resourceVersion\":\"{}\"", self.revision);
-        let before = self.json.slice(..at);
-        let needs_comma_before = !before.ends_with(b"{");
-        let needs_comma_after = self.json.get(at) == Some(&b'"');
-        let text = match (needs_comma_before, needs_comma_after) {
-            (false, true) => format!("{text},"),
-            (true, _) => format!(",{text}"),
-            (false, false) => text,
+        let (before, after) = self.json.split_at(place(&self.json));
+        let text = match (before.ends_with(b"{"), after.starts_with(b"\"")) {
+            (true, true) => format!("\"resourceVersion\":\"{revision}\","),
+            (true, false) => format!("\"resourceVersion\":\"{revision}\""),
+            (false, _) => format!(",\"resourceVersion\":\"{revision}\""),
         };
-        [before, Bytes::from(text), self.json.slice(at..)]
+        [before.into(), text.into_bytes().into(), after.into()]
     }
 
     /// The object, parsed.
@@ -56,21 +58,40 @@ impl Stored {
         metadata_start(&self.json).map(|start| start - "\"metadata\":".len())
     }
 
-    /// The metadata alone, parsed: enough for label selectors.
-    pub(crate) fn metadata(&self) -> Value {
-        let Some(start) = metadata_start(&self.json) else { return Value::Null };
-        let mut reader = serde_json::Deserializer::from_slice(&self.json[start..]).into_iter::<Value>();
-        reader.next().and_then(Result::ok).unwrap_or_default()
+    /// Its labels, with nothing else parsed.
+    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
+        let raw = scan::find(&self.json, &["metadata", "labels"]);
+        raw.and_then(|raw| serde_json::from_slice(raw).ok()).unwrap_or_default()
+    }
+
+    /// The text at a path, with nothing else parsed; empty where there is none.
+    pub(crate) fn text_at(&self, path: &[&str]) -> Cow<'_, str> {
+        scan::text(&self.json, path)
     }
 }
 
+/// Kubernetes: everything else that is built in lies in etcd as protobuf, which knows no empty lists.
+const KEPT_AS_JSON: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
+
 /// What is kept of an object: everything but its resourceVersion.
-pub(crate) fn at_rest(types: &schema::types::Types, of: schema::types::TypeId, object: &Value) -> Bytes {
-    let mut object = object.clone();
+pub(crate) fn at_rest(served: &Served, mut object: Value) -> Bytes {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");
     }
-    schema::encode::encode(types, of, &object).into()
+    if let (Kind::BuiltIn { types, of }, Some(StoredAs { group, of: stored, .. })) =
+        (&served.kind, &served.stored)
+        && !KEPT_AS_JSON.contains(&&**group)
+    {
+        schema::proto::forget_empty(types, stored.unwrap_or(*of), &mut object);
+    }
+    let json = match (&served.kind, &served.stored) {
+        (Kind::BuiltIn { types, .. }, Some(StoredAs { of: Some(of), .. })) => {
+            schema::encode::encode(types, *of, &object)
+        }
+        _ => served.encode(&object),
+    };
+    // Kept for long: without the room that the encoder left.
+    json.into_boxed_slice().into()
 }
 
 /// Where in the bytes the resourceVersion belongs.
@@ -97,7 +118,7 @@ fn metadata_start(json: &[u8]) -> Option<usize> {
             at += 1;
         }
         let (name, value_start) = member(json, at)?;
-        if name == "metadata" {
+        if name == b"metadata" {
             return Some(value_start);
         }
         at = string_end(json, value_start)?;
@@ -105,25 +126,10 @@ fn metadata_start(json: &[u8]) -> Option<usize> {
 }
 
 /// The name of the member that begins here, and where its value does.
-fn member(json: &[u8], at: usize) -> Option<(&str, usize)> {
+fn member(json: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let end = string_end(json, at)?;
-    let name = str::from_utf8(json.get(at + 1..end - 1)?).ok()?;
+    let name = json.get(at + 1..end - 1)?;
     (json.get(end) == Some(&b':')).then_some((name, end + 1))
-}
-
-/// The end of the string that begins here.
-fn string_end(json: &[u8], at: usize) -> Option<usize> {
-    if json.get(at) != Some(&b'"') {
-        return None;
-    }
-    let mut end = at + 1;
-    loop {
-        match json.get(end)? {
-            b'\\' => end += 2,
-            b'"' => return Some(end + 1),
-            _ => end += 1,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,14 +4,18 @@ mod apply;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod read;
+mod review;
+mod token;
 pub(crate) mod update;
 pub(crate) mod watch;
+
+pub(crate) use apply::applied;
 
 use crate::{
     Inner,
     authorize::Permit,
     negotiate::Form,
-    registry::Served,
+    served::Served,
     request::{Options, Target, Verb},
 };
 use api::{
@@ -21,32 +25,36 @@ use api::{
 };
 use http::{HeaderMap, header, request::Parts};
 use schema::{managed_fields::validate_manager, types::Types};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Warnings of one answer; each is a header.
+const MAX_WARNINGS: usize = 64;
 
 /// A request that may be carried out.
 #[derive(Debug)]
-pub(crate) struct Call<'a> {
-    pub(crate) inner: &'a Arc<Inner>,
+pub(crate) struct Call {
+    pub(crate) inner: Arc<Inner>,
     pub(crate) permit: Permit,
     pub(crate) target: Target,
-    pub(crate) served: &'a Served,
+    pub(crate) served: Arc<Served>,
     pub(crate) options: Options,
     pub(crate) headers: HeaderMap,
     pub(crate) form: Form,
+    /// What the caller should hear beside the answer, from wherever it comes up.
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
-impl<'a> Call<'a> {
-    /// Finds what is served, and whether it knows the verb.
+impl Call {
+    /// Finds out whether what is served knows the verb.
     pub(crate) fn new(
-        inner: &'a Arc<Inner>,
+        inner: &Arc<Inner>,
         permit: Permit,
         verb: Verb,
+        served: Arc<Served>,
         target: Target,
         options: Options,
         head: Parts,
-    ) -> Result<Call<'a>, Status> {
-        let served = inner.registry.find(&target.group, &target.version, &target.resource);
-        let served = served.ok_or_else(not_served)?;
+    ) -> Result<Call, Status> {
         if !target.subresource.is_empty() && served.subresource(&target.subresource).is_none() {
             return Err(not_served());
         }
@@ -64,27 +72,52 @@ impl<'a> Call<'a> {
         let wrong_place = verb == Verb::Create
             && target.subresource.is_empty()
             && (!target.name.is_empty() || (served.is_namespaced() && target.namespace.is_empty()));
-        if !verbs.contains(&verb.text()) || wrong_place {
+        // Kubernetes: discovery leaves out what a definition that is going refuses later, in other words.
+        let is_known = served.custom().is_some() && target.subresource.is_empty()
+            || verbs.iter().any(|known| known == verb.text());
+        if !is_known || wrong_place {
             return Err(method_not_allowed());
         }
         check_options(verb, &options)?;
         let form = Form::choose(&head.headers)?;
-        Ok(Call { inner, permit, target, served, options, headers: head.headers, form })
+        Ok(Call { inner: Arc::clone(inner), permit, target, served, options, headers: head.headers, form, warnings: Arc::default() })
     }
 
-    /// The same request once more, for a part that changes some of it.
-    pub(crate) fn again(&self) -> Call<'a> {
+    /// What the server does of its own accord.
+    pub(crate) fn by_server(
+        inner: &Arc<Inner>,
+        permit: Permit,
+        served: &Arc<Served>,
+        target: Target,
+        options: Options,
+    ) -> Call {
         Call {
-            inner: self.inner,
-            permit: self.permit.again(),
-            target: self.target.clone(),
-            served: self.served,
-            options: self.options.clone(),
-            headers: self.headers.clone(),
-            form: self.form,
+            inner: Arc::clone(inner),
+            permit,
+            target,
+            served: Arc::clone(served),
+            options,
+            headers: HeaderMap::new(),
+            form: Form::default(),
+            warnings: Arc::default(),
         }
     }
 
+    /// The same request once more, for a part that changes some of it.
+    pub(crate) fn again(&self) -> Call {
+        Call {
+            inner: Arc::clone(&self.inner),
+            permit: self.permit.again(),
+            target: self.target.clone(),
+            served: Arc::clone(&self.served),
+            options: self.options.clone(),
+            headers: self.headers.clone(),
+            form: self.form,
+            warnings: Arc::clone(&self.warnings),
+        }
+    }
+
+    /// The table of the built-in types.
     pub(crate) fn types(&self) -> &'static Types {
         self.inner.registry.types
     }
@@ -101,6 +134,18 @@ impl<'a> Call<'a> {
     pub(crate) fn manager(&self) -> String {
         let agent = self.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
         schema::managed_fields::manager_of(&self.options.field_manager, agent.unwrap_or_default())
+    }
+
+    /// Tells the caller something beside the answer. Of too many, the first are told.
+    pub(crate) fn warn(&self, text: impl Into<String>) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.len() < MAX_WARNINGS {
+            warnings.push(text.into());
+        }
+    }
+
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Status {
@@ -120,6 +165,10 @@ fn check_options(verb: Verb, options: &Options) -> Result<(), Status> {
     let mut errors = validate_manager(&options.field_manager, &Path::new("fieldManager"));
     if let Some(asked) = options.dry_run.as_deref().filter(|asked| *asked != "All") {
         errors.push(Error::not_supported(&Path::new("dryRun"), &serde_json::json!([asked]), ["All"]));
+    }
+    if let Some(asked) = options.bad_validation.as_deref().filter(|_| kind != "DeleteOptions") {
+        let choices = ["", "Ignore", "Strict", "Warn"];
+        errors.push(Error::not_supported(&Path::new("fieldValidation"), asked, choices));
     }
     bad_options(kind, errors)
 }

@@ -8,12 +8,16 @@ pub(crate) mod scale;
 mod validate;
 
 pub use claims::{BadRange, ServiceRange};
-pub(crate) use commit::{Outcome, create, remove, replace};
+pub(crate) use commit::{Outcome, create, encode, remove, replace};
 pub(crate) use metadata::{check_target, take_name};
 pub(crate) use owners::with_target;
 pub(crate) use validate::Checked;
 
-use crate::verbs::Call;
+use crate::{
+    admission::{self, Review},
+    authorize::escalation,
+    verbs::Call,
+};
 use api::{object, status::Status, time::Time};
 use kinds::strategy::Circumstances;
 use owners::Previous;
@@ -26,37 +30,52 @@ pub(crate) enum Record {
     AlreadyDone,
 }
 
-/// Makes a new object of what a client sent: defaulted, named, owned, checked.
-pub(crate) fn prepare_new(call: &Call<'_>, mut draft: Value, record: Record) -> Result<Checked, Status> {
-    let resource = call.served.resource;
-    kinds::defaults::default(resource.group, resource.version, resource.kind, &mut draft);
-    metadata::begin(call, &mut draft);
-    schema::encode::normalize(call.types(), call.served.of, &mut draft);
+/// Makes of what a client sent what everybody who has a say lets through: defaulted, owned, changed.
+pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> Result<Value, Status> {
+    let served = &call.served;
+    served.default(&mut draft);
+    metadata::wipe(&mut draft);
+    served.normalize(&mut draft);
     // Before the server adds what is its own: nobody owns that.
     if record == Record::Now {
-        owners::record(call, Previous::Nothing, &mut draft);
+        owners::record(call, Previous::Nothing, &mut draft).await?;
     }
-    let strategy = kinds::strategy::strategy(resource.group, resource.name);
-    strategy.prepare_create(&mut draft, &circumstances(call, &user(call)));
-    schema::encode::normalize(call.types(), call.served.of, &mut draft);
-    validate::new_object(call, draft)
+    let mut review = Review::create(call, draft);
+    admission::mutate(&mut review).await?;
+    let mut draft = review.object;
+    served.default(&mut draft);
+    Ok(draft)
+}
+
+/// Makes a new object of what was let through and has its name: begun, checked.
+pub(crate) async fn prepare_new(call: &Call, mut draft: Value) -> Result<Checked, Status> {
+    let served = &call.served;
+    metadata::begin(call, &mut draft);
+    served.strategy().prepare_create(&mut draft, &circumstances(call, &user(call)));
+    served.normalize(&mut draft);
+    escalation::check(call, &draft, None).await?;
+    validate::new_object(call, draft).await
 }
 
 /// Makes the next state of an object of what a client wants it to be. `None` where nothing changes.
-pub(crate) fn prepare_next(
-    call: &Call<'_>,
+pub(crate) async fn prepare_next(
+    call: &Call,
     current: &Value,
     mut draft: Value,
     record: Record,
 ) -> Result<Option<Checked>, Status> {
-    let resource = call.served.resource;
-    kinds::defaults::default(resource.group, resource.version, resource.kind, &mut draft);
+    let served = &call.served;
+    served.default(&mut draft);
     metadata::carry_over(current, &mut draft);
-    schema::encode::normalize(call.types(), call.served.of, &mut draft);
+    served.normalize(&mut draft);
     if record == Record::Now {
-        owners::record(call, Previous::Object(current), &mut draft);
+        owners::record(call, Previous::Object(current), &mut draft).await?;
     }
-    let strategy = kinds::strategy::strategy(resource.group, resource.name);
+    let mut review = Review::update(call, draft, current);
+    admission::mutate(&mut review).await?;
+    let mut draft = review.object;
+    served.default(&mut draft);
+    let strategy = served.strategy();
     let user = user(call);
     let with = circumstances(call, &user);
     match call.target.subresource.as_str() {
@@ -64,42 +83,43 @@ pub(crate) fn prepare_next(
         "" | "scale" => strategy.prepare_update(&mut draft, current, &with),
         subresource => strategy.prepare_subresource(subresource, &mut draft, current, &with),
     }
-    schema::encode::normalize(call.types(), call.served.of, &mut draft);
+    served.normalize(&mut draft);
     owners::keep_times(current, &mut draft);
     if draft == *current {
         return Ok(None);
     }
-    validate::next_object(call, draft, current).map(Some)
+    escalation::check(call, &draft, Some(current)).await?;
+    validate::next_object(call, draft, current).await.map(Some)
 }
 
-fn circumstances<'a>(call: &Call<'_>, user: &'a Value) -> Circumstances<'a> {
+fn circumstances<'a>(call: &Call, user: &'a Value) -> Circumstances<'a> {
     Circumstances { now: now(call), user }
 }
 
 /// Who writes, as objects that record it carry it.
-fn user(call: &Call<'_>) -> Value {
+fn user(call: &Call) -> Value {
     let caller = call.permit.caller();
-    serde_json::json!({"username": caller.name, "uid": caller.uid, "groups": caller.groups})
+    serde_json::json!({"username": caller.name, "uid": caller.uid, "groups": caller.groups, "extra": caller.extra})
 }
 
 /// The time, as objects carry it.
-pub(crate) fn now(call: &Call<'_>) -> Time {
+pub(crate) fn now(call: &Call) -> Time {
     Time::from(call.inner.world.wall())
 }
 
 /// Whether an object goes away with this write: it is being deleted, and nothing holds it any more.
-pub(crate) fn is_released(call: &Call<'_>, object: &Value) -> bool {
+pub(crate) fn is_released(call: &Call, object: &Value) -> bool {
     object::is_deleting(object)
         && !is_held_by_spec(call, object)
         && object::finalizers(object).next().is_none()
         && object::deletion_grace_period_seconds(object).unwrap_or(0) == 0
 }
 
-pub(crate) fn is_namespaces(call: &Call<'_>) -> bool {
-    (call.served.resource.group, call.served.resource.name) == ("", "namespaces")
+pub(crate) fn is_namespaces(call: &Call) -> bool {
+    call.served.is("", "namespaces")
 }
 
 /// Namespaces have finalizers of their own beside those that every object can have.
-pub(crate) fn is_held_by_spec(call: &Call<'_>, object: &Value) -> bool {
+pub(crate) fn is_held_by_spec(call: &Call, object: &Value) -> bool {
     is_namespaces(call) && object["spec"]["finalizers"].as_array().is_some_and(|held| !held.is_empty())
 }

@@ -9,7 +9,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{Request, header};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Map, Value, json};
-use server::{Caller, Config, Server};
+use server::{Config, Server, TokenFile};
 use std::{collections::BTreeMap, fmt::Write, path::Path, sync::Arc, time::Duration};
 use world::World;
 
@@ -45,15 +45,27 @@ fn answers_are_those_of_the_real_server() {
     assert!(report.is_empty(), "{same} steps are the same, {} differ as listed\n{report}", differing.len());
 }
 
+/// Who the recorded callers are: one who may do everything, one in a group, one in none.
+const CALLERS: &str = "\
+admin-token,admin,u-admin,system:masters
+alice-token,alice,u-alice,devs
+bob-token,bob,u-bob
+";
+
 /// The differences of each step.
 async fn replay(world: World, scenario: &Value) -> Vec<Vec<String>> {
     let store = Arc::new(store::Memory::new());
-    let server = Server::start(&world, store, Config::default()).await.unwrap();
+    let config = Config { tokens: TokenFile::parse(CALLERS).unwrap(), ..Config::default() };
+    let server = Server::start(&world, store, config).await.unwrap();
     let namespace = "g-abcdefgh";
     let mut run =
         Run { world, server, normaliser: Normaliser::new(namespace, "qwerty"), saved: BTreeMap::new() };
     let body = json!({"metadata": {"name": namespace}});
     let made = run.send(&json!({"do": "POST /api/v1/namespaces", "body": body})).await;
+    assert_eq!(made.status, 201);
+    // A controller has done that in every namespace before a recording begins.
+    let path = format!("POST /api/v1/namespaces/{namespace}/serviceaccounts");
+    let made = run.send(&json!({"do": path, "body": {"metadata": {"name": "default"}}})).await;
     assert_eq!(made.status, 201);
     let mut all = Vec::new();
     for step in scenario["steps"].as_array().unwrap() {
@@ -153,18 +165,15 @@ impl Run {
         if !body.is_empty() || filled.get("raw").is_some() {
             headers.insert(header::CONTENT_TYPE, content_type(&filled).parse().unwrap());
         }
+        let caller = filled["as"].as_str().unwrap_or("admin");
+        if caller != "nobody" {
+            headers.insert(header::AUTHORIZATION, format!("Bearer {caller}-token").parse().unwrap());
+        }
         for (name, value) in filled["headers"].as_object().into_iter().flatten() {
             let name: http::HeaderName = name.parse().unwrap();
             headers.insert(name, value.as_str().unwrap().parse().unwrap());
         }
-        let mut request = request.body(Full::<bytes::Bytes>::from(body)).unwrap();
-        if filled["as"] != "nobody" {
-            request.extensions_mut().insert(Caller::known(
-                "admin",
-                "admin",
-                vec!["system:masters".to_owned()],
-            ));
-        }
+        let request = request.body(Full::<bytes::Bytes>::from(body)).unwrap();
         let response = self.server.handle(request).await;
         let status = response.status().as_u16();
         let text = |value: &http::HeaderValue| value.to_str().unwrap().to_owned();

@@ -47,7 +47,10 @@ impl Normaliser {
     }
 
     pub(crate) fn text(&self, text: &str) -> String {
+        let (first, rest) = self.word.split_at(1);
+        let capital = first.to_uppercase() + rest;
         let mut text = text.replace(&self.namespace, "$(ns)").replace(&self.word, "$(x)");
+        text = text.replace(&capital, "$(X)");
         for (pattern, with) in &self.rules {
             text = pattern.replace_all(&text, *with).into_owned();
         }

@@ -2,11 +2,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod abuse;
+mod access;
+mod attacks;
 mod bad_input;
 mod client;
+mod custom;
+mod documents;
 mod golden;
 mod kube_client;
+mod kubernetes_service;
+mod metrics;
 mod noise;
 mod normalise;
 mod service_claims;
+mod socket;
+mod status_of_every_kind;
+mod subresources;
 mod watch_window;

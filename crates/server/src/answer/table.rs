@@ -1,7 +1,12 @@
 //! Objects in, the rows and columns that `kubectl get` prints out.
 
 use super::{ListMeta, list_meta_value};
-use crate::verbs::Call;
+use crate::{
+    served::{Kind, Served},
+    verbs::Call,
+};
+use api::time::Time;
+use kinds::resources::Resource;
 use serde_json::{Value, json};
 
 pub(super) fn table(
@@ -11,18 +16,16 @@ pub(super) fn table(
     objects: &[Value],
     with_columns: bool,
 ) -> Value {
-    let resource = call.served.resource;
+    let served = &call.served;
     let now = call.inner.world.wall();
-    let columns: Vec<_> = resource.columns.iter().map(column).collect();
+    let columns = match &served.kind {
+        Kind::BuiltIn { .. } => served.resource.columns.iter().map(column).collect(),
+        Kind::Custom(custom) => custom.compiled().columns.definitions(),
+    };
     let rows: Vec<_> = objects
         .iter()
         .map(|object| {
-            let cells = kinds::cells::cells(resource.group, resource.name, object, now);
-            let mut row = json!({ "cells": cells });
-            let conditions = kinds::cells::conditions(resource.group, resource.name, object);
-            if !conditions.is_empty() {
-                row["conditions"] = Value::Array(conditions);
-            }
+            let mut row = row(served, object, now);
             row["object"] = shown(call, version, object);
             row
         })
@@ -32,6 +35,24 @@ pub(super) fn table(
         "columnDefinitions": if with_columns { Value::from(columns) } else { Value::Null },
         "rows": rows,
     })
+}
+
+fn row(served: &Served, object: &Value, now: world::Timestamp) -> Value {
+    let Resource { group, name, .. } = &served.resource;
+    match &served.kind {
+        Kind::BuiltIn { .. } => {
+            let mut row = json!({ "cells": kinds::cells::cells(group, name, object, now) });
+            let conditions = kinds::cells::conditions(group, name, object);
+            if !conditions.is_empty() {
+                row["conditions"] = Value::Array(conditions);
+            }
+            row
+        }
+        Kind::Custom(custom) => {
+            let age = |moment: Time| kinds::cells::age(moment.timestamp(), now);
+            json!({ "cells": custom.compiled().columns.cells(object, &age) })
+        }
+    }
 }
 
 fn column(column: &kinds::resources::Column) -> Value {
@@ -46,7 +67,7 @@ fn shown(call: &Call, version: &str, object: &Value) -> Value {
     match call.options.rest.get("includeObject").map(String::as_str) {
         Some("None") => Value::Null,
         Some("Object") => {
-            let json = schema::encode::encode(call.types(), call.served.of, object);
+            let json = call.served.encode(object);
             serde_json::from_slice(&json).unwrap_or_default()
         }
         _ => super::partial_value(version, object),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// JSON is YAML; this is the form that people expect.
-pub(super) fn to_yaml(value: &Value) -> String {
+pub(crate) fn to_yaml(value: &Value) -> String {
     let mut out = String::new();
     yaml_into(value, 0, &mut out);
     out

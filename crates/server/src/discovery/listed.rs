@@ -4,7 +4,9 @@ use api::kind::compare_versions;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use crate::served::Served;
 use kinds::resources::{Resource, Scope};
+use schema::types::Name;
 
 /// What a caller learns of a resource.
 #[derive(Clone, Debug)]
@@ -38,29 +40,48 @@ pub(crate) struct ListedSubresource<'a> {
 
 impl<'a> From<&'a Resource> for Listed<'a> {
     fn from(it: &'a Resource) -> Self {
-        let hash = it.storage.map(|at| storage_version_hash(at.group, at.version, it.kind));
+        let hash = it.storage.as_ref().map(|at| storage_version_hash(&at.group, &at.version, &it.kind));
         let subresources = it.subresources.iter().map(|sub| ListedSubresource {
-            name: sub.name,
-            foreign: Some((sub.group, sub.version)).filter(|at| *at != (it.group, it.version)),
-            kind: sub.kind,
-            verbs: sub.verbs.clone(),
+            name: &sub.name,
+            foreign: Some((&*sub.group, &*sub.version)).filter(|at| *at != (&*it.group, &*it.version)),
+            kind: &sub.kind,
+            verbs: texts(&sub.verbs),
         });
         Listed {
-            group: it.group,
-            version: it.version,
-            name: it.name,
-            singular: it.singular,
-            kind: it.kind,
+            group: &it.group,
+            version: &it.version,
+            name: &it.name,
+            singular: &it.singular,
+            kind: &it.kind,
             list_kind: format!("{}List", it.kind),
             is_namespaced: it.scope == Scope::Namespaced,
-            verbs: it.verbs.clone(),
-            short_names: it.short_names.clone(),
-            categories: it.categories.clone(),
+            verbs: texts(&it.verbs),
+            short_names: texts(&it.short_names),
+            categories: texts(&it.categories),
             storage_version_hash: hash.unwrap_or_default(),
             subresources: subresources.collect(),
             is_custom: false,
         }
     }
+}
+
+impl<'a> Listed<'a> {
+    /// A custom resource.
+    pub(crate) fn custom(served: &'a Served) -> Self {
+        let resource = &served.resource;
+        let stored = served.stored.as_ref();
+        let hash = stored.map(|at| storage_version_hash(&at.group, &at.version, &resource.kind));
+        Listed {
+            list_kind: served.list_kind().into_owned(),
+            storage_version_hash: hash.unwrap_or_default(),
+            is_custom: true,
+            ..Listed::from(resource)
+        }
+    }
+}
+
+fn texts(names: &[Name]) -> Vec<&str> {
+    names.iter().map(|name| &**name).collect()
 }
 
 /// Tells clients when objects may have to be written again.

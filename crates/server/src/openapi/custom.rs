@@ -1,5 +1,9 @@
 //! The schema of a custom resource as its definition has it in, the one that clients see out, with that of its list.
 
+mod older;
+mod unfold;
+
+use kinds::definition::{Definition, Version};
 use serde_json::{Value, json};
 
 use super::schema_of::SCHEMAS;
@@ -7,6 +11,16 @@ use super::schema_of::SCHEMAS;
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const CONVENTIONS: &str =
     "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
+
+/// Which OpenAPI it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Version 2, as kubectl of old reads it: what it does not understand is left out. References are those of
+    /// version 3 still.
+    Older,
+    /// Version 3.
+    Newer,
+}
 
 /// One version of a custom resource.
 #[derive(Clone, Copy, Debug)]
@@ -19,15 +33,33 @@ pub(crate) struct CustomKind<'a> {
     /// `openAPIV3Schema` of the version.
     pub(crate) schema: Option<&'a Value>,
     /// `jsonPath` of its selectable fields.
-    pub(crate) selectable: &'a [&'a str],
+    pub(crate) selectable: &'a [String],
+    /// All of its objects' fields are kept, whatever its schema says.
+    pub(crate) preserves: bool,
+}
+
+/// The schemas of a version of a definition.
+pub(crate) fn schemas_of(definition: &Definition, version: &Version, form: Form) -> [(String, Value); 2] {
+    let schema = version.schema();
+    let kind = CustomKind {
+        group: &definition.group,
+        version: &version.name,
+        kind: &definition.names.kind,
+        list_kind: &definition.names.list_kind,
+        plural: &definition.names.plural,
+        schema: schema.as_ref(),
+        selectable: &version.selectable,
+        preserves: definition.preserve_unknown_fields,
+    };
+    custom_schemas(&kind, form)
 }
 
 /// The schemas of the kind and of its list, by name.
-pub(crate) fn custom_schemas(of: &CustomKind<'_>) -> [(String, Value); 2] {
+pub(crate) fn custom_schemas(of: &CustomKind<'_>, form: Form) -> [(String, Value); 2] {
     let name = custom_name(of.group, of.version, of.kind);
     let list_name = custom_name(of.group, of.version, of.list_kind);
     let list = list_schema(of, &name);
-    [(name, object_schema(of)), (list_name, list)]
+    [(name, object_schema(of, form)), (list_name, list)]
 }
 
 /// The schema's name of a custom resource: `com.example.v1.Widget`.
@@ -36,19 +68,30 @@ pub(crate) fn custom_name(group: &str, version: &str, kind: &str) -> String {
     format!("{}.{version}.{kind}", reversed.join("."))
 }
 
-fn object_schema(of: &CustomKind<'_>) -> Value {
-    // Kubernetes: without a schema nothing is said of any field, or kubectl would refuse all others.
-    let mut schema = json!({ "type": "object" });
-    if let Some(given) = of.schema {
-        schema = given.clone();
-        unfold(&mut schema);
+fn object_schema(of: &CustomKind<'_>, form: Form) -> Value {
+    let mut schema = of.schema.filter(|_| !says_nothing(of, form)).cloned();
+    if let Some(schema) = &mut schema {
+        unfold::numbers_or_texts(schema);
+        if form == Form::Older {
+            older::simplify(schema);
+        }
+        unfold::embedded(schema, form);
         let properties = &mut schema["properties"];
         properties["apiVersion"] = type_meta("apiVersion");
         properties["kind"] = type_meta("kind");
         properties["metadata"] = object_meta();
     }
+    let mut schema = schema.unwrap_or_else(|| json!({ "type": "object" }));
     mark(&mut schema, of, of.kind);
     schema
+}
+
+/// Kubernetes: kubectl of old refuses every field that a schema does not name, so where unknown ones are welcome it is
+/// told of none.
+fn says_nothing(of: &CustomKind<'_>, form: Form) -> bool {
+    let preserves =
+        of.schema.is_some_and(|it| it.get("x-kubernetes-preserve-unknown-fields") == Some(&true.into()));
+    form == Form::Older && (preserves || of.preserves)
 }
 
 fn list_schema(of: &CustomKind<'_>, name: &str) -> Value {
@@ -78,76 +121,12 @@ fn mark(schema: &mut Value, of: &CustomKind<'_>, kind: &str) {
     schema["x-kubernetes-group-version-kind"] =
         json!([{ "group": of.group, "kind": kind, "version": of.version }]);
     if !of.selectable.is_empty() {
-        let fields = of.selectable.iter().map(|path| json!({ "fieldPath": path.trim_start_matches('.') }));
+        let fields = of.selectable.iter().map(|path| {
+            let path = path.strip_prefix('.').unwrap_or(path);
+            json!({ "fieldPath": path })
+        });
         schema["x-kubernetes-selectable-fields"] = fields.collect();
     }
-}
-
-/// Says in plain OpenAPI what extensions mean: a number or a text, and whole objects inside of others.
-fn unfold(schema: &mut Value) {
-    if !schema.is_object() {
-        return;
-    }
-    for field in schema["properties"].as_object_mut().into_iter().flatten() {
-        unfold(field.1);
-    }
-    for inner in ["items", "additionalProperties"] {
-        if let Some(inner) = schema.get_mut(inner) {
-            unfold(inner);
-        }
-    }
-    if schema["properties"].is_null()
-        && let Some(members) = schema.as_object_mut()
-    {
-        members.remove("properties");
-    }
-    if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
-        unfold_int_or_string(schema);
-    }
-    if schema.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true)) {
-        unfold_embedded(schema);
-    }
-}
-
-fn unfold_int_or_string(schema: &mut Value) {
-    let either = json!([{ "type": "integer" }, { "type": "string" }]);
-    let is_said = schema.get("anyOf") == Some(&either)
-        || schema.pointer("/allOf/0/anyOf").is_some_and(|any_of| *any_of == either);
-    if is_said {
-        return;
-    }
-    if schema.get("anyOf").is_none() {
-        schema["anyOf"] = either;
-        return;
-    }
-    let first = json!({ "anyOf": either });
-    match schema.get_mut("allOf").and_then(Value::as_array_mut) {
-        Some(all_of) => all_of.insert(0, first),
-        None => schema["allOf"] = json!([first]),
-    }
-}
-
-fn unfold_embedded(schema: &mut Value) {
-    schema["properties"]["apiVersion"] = json!({
-        "type": "string",
-        "description": format!(
-            "apiVersion defines the versioned schema of this representation of an object. More info: {CONVENTIONS}#resources"
-        ),
-    });
-    schema["properties"]["kind"] = json!({
-        "type": "string",
-        "description": format!(
-            "kind is a string value representing the type of this object. In CamelCase. More info: {CONVENTIONS}#types-kinds"
-        ),
-    });
-    schema["properties"]["metadata"] = object_meta();
-    let mut required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-    for name in ["kind", "apiVersion"] {
-        if !required.iter().any(|it| it == name) {
-            required.push(Value::from(name));
-        }
-    }
-    schema["required"] = Value::from(required);
 }
 
 fn object_meta() -> Value {

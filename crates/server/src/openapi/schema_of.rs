@@ -99,6 +99,7 @@ fn property(types: &Types, field: &Field) -> Value {
     }
     let strategy = match field.patch {
         PatchStrategy::Replace => None,
+        PatchStrategy::ReplaceWhole => Some("replace"),
         PatchStrategy::Merge => Some("merge"),
         PatchStrategy::RetainKeys => Some("retainKeys"),
         PatchStrategy::MergeRetainKeys => Some("merge,retainKeys"),

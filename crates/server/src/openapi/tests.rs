@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::custom::{CustomKind, custom_schemas};
+use super::custom::{CustomKind, Form, custom_schemas};
 use super::*;
 use crate::discovery::ListedSubresource;
 
@@ -165,9 +165,10 @@ fn custom_resources_are_described_in_the_words_of_the_real_server() {
         list_kind: "DocList",
         plural: "docs",
         schema: Some(&given),
-        selectable: &[".size"],
+        selectable: &[".size".to_owned()],
+        preserves: false,
     };
-    let schemas = CustomSchemas::from(custom_schemas(&kind));
+    let schemas = CustomSchemas::from(custom_schemas(&kind, Form::Newer));
     let all = [built_in(), vec![custom()]].concat();
     let document = parsed(&document(&all, kinds::types(), &schemas, "x.example.com", "v1").unwrap());
     let schema = json!({ "schema": { "$ref": "#/components/schemas/com.example.x.v1.DocList" } });
@@ -214,6 +215,55 @@ fn custom_resources_are_described_in_the_words_of_the_real_server() {
 }
 
 #[test]
+fn custom_resources_lose_in_the_older_form_what_it_cannot_say() {
+    let given = json!({ "type": "object", "required": ["maybe", "size"], "properties": {
+        "size": { "x-kubernetes-int-or-string": true, "description": "how large" },
+        "maybe": { "type": "object", "nullable": true, "properties": { "a": { "type": "string" } } },
+        "any": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+        "list": { "type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": { "type": "string" } },
+        "inner": { "type": "object", "x-kubernetes-embedded-resource": true,
+            "x-kubernetes-preserve-unknown-fields": true, "required": ["spec"] },
+        "choice": { "type": "string", "default": "a", "oneOf": [{ "minLength": 1 }], "not": { "pattern": "b" } },
+    } });
+    let kind = CustomKind {
+        group: "x.example.com",
+        version: "v1",
+        kind: "Doc",
+        list_kind: "DocList",
+        plural: "docs",
+        schema: Some(&given),
+        selectable: &[],
+        preserves: false,
+    };
+    let schemas = CustomSchemas::from(custom_schemas(&kind, Form::Older));
+    let all = [built_in(), vec![custom()]].concat();
+    let document = parsed(&swagger(&all, kinds::types(), &schemas));
+    let doc = &document["definitions"]["com.example.x.v1.Doc"];
+    assert_eq!(doc["required"], json!(["size"]));
+    for (field, expected) in [
+        ("size", json!({ "x-kubernetes-int-or-string": true, "description": "how large" })),
+        ("maybe", json!({})),
+        ("any", json!({ "x-kubernetes-preserve-unknown-fields": true })),
+        ("list", json!({ "x-kubernetes-preserve-unknown-fields": true })),
+        (
+            "inner",
+            json!({ "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true,
+                "required": ["spec"] }),
+        ),
+        ("choice", json!({ "type": "string" })),
+    ] {
+        assert_eq!(doc["properties"][field], expected, "{field}");
+    }
+    assert_eq!(
+        doc["properties"]["metadata"]["$ref"],
+        "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+    );
+    let open = CustomKind { preserves: true, ..kind };
+    let [(_, schema), _] = custom_schemas(&open, Form::Older);
+    assert_eq!(schema["properties"], Value::Null);
+}
+
+#[test]
 fn the_index_names_each_document_by_what_is_in_it() {
     let all = [built_in(), vec![custom()]].concat();
     let name = custom_name("x.example.com", "v1", "Doc");
@@ -248,22 +298,4 @@ fn the_older_form_says_the_same() {
     );
     assert_eq!(create["parameters"][1]["type"], "string");
     assert_eq!(create["responses"]["201"]["schema"]["$ref"], "#/definitions/io.k8s.api.core.v1.ConfigMap");
-}
-
-#[test]
-fn paths_lead_to_documents() {
-    let all = built_in();
-    for (path, expected) in [
-        (&["v3"][..], true),
-        (&["v2"], true),
-        (&["v3", "api", "v1"], true),
-        (&["v3", "apis", "apps", "v1"], true),
-        (&["v3", "apis", "apps", "v2"], false),
-        (&["v3", "apis", "apps"], false),
-        (&["v4"], false),
-        (&[], false),
-    ] {
-        let found = at(&all, kinds::types(), &CustomSchemas::new(), path).is_some();
-        assert_eq!(found, expected, "{path:?}");
-    }
 }

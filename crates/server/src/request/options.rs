@@ -28,6 +28,8 @@ pub(crate) struct Options {
     pub(crate) dry_run: Option<String>,
     pub(crate) field_manager: String,
     pub(crate) validation: FieldValidation,
+    /// A `fieldValidation` that is none.
+    pub(crate) bad_validation: Option<String>,
     pub(crate) force: bool,
     pub(crate) pretty: bool,
     /// What only some verbs look at.
@@ -78,7 +80,10 @@ impl Options {
             "timeoutSeconds" => self.timeout = value.parse().ok().filter(|s| *s > 0).map(Duration::from_secs),
             "dryRun" => self.dry_run = Some(value).filter(|value| !value.is_empty()),
             "fieldManager" => self.field_manager = value,
-            "fieldValidation" => self.validation = validation(&value)?,
+            "fieldValidation" => match validation(&value) {
+                Some(validation) => self.validation = validation,
+                None => self.bad_validation = Some(value),
+            },
             "force" => self.force = flag(&value),
             "pretty" => self.pretty = flag(&value),
             _ => drop(self.rest.insert(key.to_owned(), value)),
@@ -109,13 +114,11 @@ fn version_match(value: &str) -> Result<Option<Match>, Status> {
     }
 }
 
-fn validation(value: &str) -> Result<FieldValidation, Status> {
+fn validation(value: &str) -> Option<FieldValidation> {
     match value {
-        "" | "Warn" => Ok(FieldValidation::Warn),
-        "Strict" => Ok(FieldValidation::Strict),
-        "Ignore" => Ok(FieldValidation::Ignore),
-        other => Err(Status::bad_request(format!(
-            "fieldValidation: Unsupported value: {other:?}: supported values: \"Ignore\", \"Strict\", \"Warn\""
-        ))),
+        "" | "Warn" => Some(FieldValidation::Warn),
+        "Strict" => Some(FieldValidation::Strict),
+        "Ignore" => Some(FieldValidation::Ignore),
+        _ => None,
     }
 }

@@ -29,13 +29,14 @@ pub(crate) struct Target {
 
 /// Takes a path apart. `None` where a part is not well-formed.
 pub(crate) fn parse(path: &str) -> Option<Place> {
-    let parts: Vec<String> =
-        path.split('/').filter(|part| !part.is_empty()).map(decode).collect::<Option<_>>()?;
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    // Kubernetes: an escaped slash is a slash.
+    let path = decode(path)?;
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, version, rest) = match parts[..] {
+        _ if parts.contains(&"") => return Some(Place::Other(path)),
         ["api", version, ref rest @ ..] if !rest.is_empty() => ("", version, rest),
         ["apis", group, version, ref rest @ ..] if !rest.is_empty() => (group, version, rest),
-        _ => return Some(Place::Other(path.to_owned())),
+        _ => return Some(Place::Other(path)),
     };
     let (old_watch, rest) = match rest {
         ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
@@ -113,7 +114,9 @@ mod tests {
             ("/api/v1/namespaces/a/pods", Some("//v1/pods/a///")),
             ("/api/v1/namespaces/a/pods/b/status", Some("//v1/pods/a/b/status/")),
             ("/apis/apps/v1/deployments", Some("/apps/v1/deployments////")),
-            ("/apis/apps/v1/namespaces/a/deployments/b%2Fc", Some("/apps/v1/deployments/a/b/c//")),
+            ("/apis/apps/v1/namespaces/a/deployments/b%2Fscale", Some("/apps/v1/deployments/a/b/scale/")),
+            ("/api/v1/%70ods/", Some("//v1/pods////")),
+            ("/api//v1/pods", None),
             ("/api/v1/watch/pods", Some("//v1/pods////watch")),
             ("/api/v1", None),
             ("/apis/apps/v1", None),
@@ -135,5 +138,6 @@ mod tests {
             assert_eq!(found.as_deref(), expected, "{path}");
         }
         assert_eq!(parse("/api/v1/pods/%zz"), None);
+        assert_eq!(parse("/%6Fpenapi/v3"), Some(Place::Other("/openapi/v3".to_owned())));
     }
 }

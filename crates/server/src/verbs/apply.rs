@@ -2,14 +2,14 @@
 
 use super::{
     Call, bad_options,
-    create::{check_namespace, normal},
+    create::in_version,
     store_failed,
 };
 use crate::{
     answer::{self, Body},
-    input::{self, Wanted},
+    input,
     stored::Stored,
-    write::{self, Outcome, Record},
+    write::{self, Outcome, Record, scale},
 };
 use api::{
     field::{Error, ErrorList, Path},
@@ -18,55 +18,68 @@ use api::{
 };
 use http::{Response, StatusCode};
 use schema::{
-    decode::FieldValidation,
+    decode::{Decoded, FieldValidation},
     managed_fields::{self, Applied, ApplyError},
-    yaml,
+    yaml::{self, FromYaml},
 };
 use serde_json::Value;
 
 const ATTEMPTS: usize = 5;
 
-pub(super) async fn apply(call: &Call<'_>, body: &[u8]) -> Result<Response<Body>, Status> {
-    if call.options.field_manager.is_empty() {
-        let mut errors = ErrorList::new();
-        errors.push(Error::required(&Path::new("fieldManager"), "is required for apply patch"));
-        bad_options("PatchOptions", errors)?;
+pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Status> {
+    let Decoded { value: config, warnings } = read(call, body)?;
+    if call.target.subresource == "scale" {
+        let response = scale::update(call, scale::Change::Apply(&config)).await?;
+        return Ok(answer::with_warnings(response, warnings.iter().map(String::as_str)));
     }
-    let bad = |problem: String| Status::bad_request(format!("error decoding YAML: {problem}"));
-    let json = yaml::to_json(body).map_err(|error| bad(error.to_string()))?.json;
-    let config: Value = serde_json::from_slice(&json).map_err(|error| bad(error.to_string()))?;
-    // What does not fit the type is told in the words of every other write.
-    let wanted = Wanted::object(call.types(), call.served);
-    let warnings = wanted.decode(&json, input::Encoding::Json, call.options.validation)?.warnings;
     write::check_target(call, &mut config.clone())?;
     for _ in 0..ATTEMPTS {
         let (code, outcome, notes) = attempt(call, &config).await?;
         if let Outcome::Done(stored) = outcome {
-            let response = answer::object(call, code, &stored);
+            let response = answer::object(call, code, &stored).await?;
             return Ok(answer::with_warnings(response, warnings.iter().chain(&notes).map(String::as_str)));
         }
     }
     Err(Status::modified(&call.resource(), &call.target.name))
 }
 
-async fn attempt(call: &Call<'_>, config: &Value) -> Result<(StatusCode, Outcome, Vec<String>), Status> {
+/// What a client applies. Whether it fits the type, merging it tells.
+fn read(call: &Call, body: &[u8]) -> Result<Decoded, Status> {
+    if call.options.field_manager.is_empty() {
+        let mut errors = ErrorList::new();
+        errors.push(Error::required(&Path::new("fieldManager"), "is required for apply patch"));
+        bad_options("PatchOptions", errors)?;
+    }
+    let bad = |problem: String| Status::bad_request(format!("error decoding YAML: {problem}"));
+    let FromYaml { json, duplicates } = yaml::to_json(body).map_err(|error| bad(error.to_string()))?;
+    let value = serde_json::from_slice(&json).map_err(|error| bad(error.to_string()))?;
+    match (duplicates, call.options.validation) {
+        (Some(told), FieldValidation::Strict) => {
+            Err(Status::bad_request(format!("error strict decoding YAML: {told}")))
+        }
+        (Some(told), FieldValidation::Warn) => Ok(Decoded { value, warnings: yaml::lines(&told) }),
+        _ => Ok(Decoded { value, warnings: Vec::new() }),
+    }
+}
+
+async fn attempt(call: &Call, config: &Value) -> Result<(StatusCode, Outcome, Vec<String>), Status> {
     let read = call.inner.store.get(call.key(&call.target.name), None).await;
     let entry = read.map_err(|error| store_failed(&error))?.entry;
     let Some(entry) = entry else {
         if !object::resource_version(config).is_empty() || !object::uid(config).is_empty() {
             return Err(call.not_found(&call.target.name));
         }
-        check_namespace(call, config).await?;
-        let draft = decode(call, &merge(call, None, config)?)?;
-        let checked = write::prepare_new(call, draft, Record::AlreadyDone)?;
+        let draft = decode(call, &merge(call, None, config).await?)?;
+        let draft = write::admit_new(call, draft, Record::AlreadyDone).await?;
+        let checked = write::prepare_new(call, draft).await?;
         let notes = super::create::warnings(call, checked.object(), None);
         return Ok((StatusCode::CREATED, write::create(call, checked).await?, notes));
     };
     let stored = Stored::new(entry.value, entry.revision);
-    let live = normal(call, call.served.in_version(stored.value()));
+    let live = in_version(call, &stored).await?;
     super::update::check_conditions(call, &live, config)?;
-    let draft = decode(call, &merge(call, Some(&live), config)?)?;
-    match write::prepare_next(call, &live, draft, Record::AlreadyDone)? {
+    let draft = decode(call, &merge(call, Some(&live), config).await?)?;
+    match write::prepare_next(call, &live, draft, Record::AlreadyDone).await? {
         None => Ok((StatusCode::OK, Outcome::Done(stored), Vec::new())),
         Some(checked) => {
             let notes = super::create::warnings(call, checked.object(), Some(&live));
@@ -75,11 +88,16 @@ async fn attempt(call: &Call<'_>, config: &Value) -> Result<(StatusCode, Outcome
     }
 }
 
-fn merge(call: &Call<'_>, live: Option<&Value>, config: &Value) -> Result<Value, Status> {
+async fn merge(call: &Call, live: Option<&Value>, config: &Value) -> Result<Value, Status> {
     let (manager, now) = (call.manager(), write::now(call).to_string());
     let merged = write::with_target(call, |target| {
         managed_fields::apply(target, live, config, &manager, call.options.force, &now)
     });
+    applied(merged.await?)
+}
+
+/// What came of merging, in words for callers.
+pub(crate) fn applied(merged: Result<Applied, ApplyError>) -> Result<Value, Status> {
     match merged {
         Ok(Applied::Changed(value) | Applied::Unchanged(value)) => Ok(value),
         Err(ApplyError::BadRequest(text)) => Err(Status::bad_request(text)),
@@ -96,10 +114,9 @@ fn merge(call: &Call<'_>, live: Option<&Value>, config: &Value) -> Result<Value,
 }
 
 /// What was merged, as an object of its type.
-fn decode(call: &Call<'_>, merged: &Value) -> Result<Value, Status> {
+fn decode(call: &Call, merged: &Value) -> Result<Value, Status> {
     let json = serde_json::to_vec(merged).map_err(Status::internal_error)?;
-    let wanted = Wanted::object(call.types(), call.served);
-    let mut decoded = wanted.decode(&json, input::Encoding::Json, FieldValidation::Ignore)?;
+    let mut decoded = input::object(&call.served, &json, input::Encoding::Json, FieldValidation::Ignore)?;
     write::check_target(call, &mut decoded.value)?;
     Ok(decoded.value)
 }

@@ -2,7 +2,9 @@
 
 use super::{Call, bad_options, create::current, read};
 use crate::{
+    admission,
     answer::{self, Body},
+    definitions::CLEANUP,
     input::{self, Wanted},
     selection::Selection,
     stored::Stored,
@@ -17,14 +19,13 @@ use api::{
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;
+use kinds::definition::condition::{self, Condition};
 use std::time::Duration;
 
 const ATTEMPTS: usize = 5;
 // Kubernetes: what the garbage collector acts on.
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
-// Kubernetes: a cluster cannot do without these.
-const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// What a client says about how to delete.
 #[derive(Debug, Default)]
@@ -38,7 +39,7 @@ struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    fn read(call: &mut Call<'_>, body: &[u8]) -> Result<DeleteOptions, Status> {
+    fn read(call: &mut Call, body: &[u8]) -> Result<DeleteOptions, Status> {
         let mut value = Value::Null;
         if !body.is_empty() {
             let types = call.types();
@@ -108,7 +109,7 @@ impl DeleteOptions {
     }
 }
 
-pub(crate) async fn delete(call: &Call<'_>, body: Bytes) -> Result<Response<Body>, Status> {
+pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let mut call = call.again();
     let options = DeleteOptions::read(&mut call, &body)?;
     let (code, outcome) = delete_one(&call, &options).await?;
@@ -119,8 +120,13 @@ pub(crate) async fn delete(call: &Call<'_>, body: Bytes) -> Result<Response<Body
             *response.status_mut() = code;
             response
         }
-        Deleted::Marked(stored) => answer::object(&call, code, &stored),
+        Deleted::Marked(stored) => answer::object(&call, code, &stored).await?,
     })
+}
+
+/// A delete that nobody but the server asked for.
+pub(crate) async fn by_server(call: &Call) -> Result<(), Status> {
+    delete_one(call, &DeleteOptions::default()).await.map(drop)
 }
 
 enum Deleted {
@@ -129,14 +135,12 @@ enum Deleted {
     Marked(Stored),
 }
 
-async fn delete_one(call: &Call<'_>, options: &DeleteOptions) -> Result<(StatusCode, Deleted), Status> {
+async fn delete_one(call: &Call, options: &DeleteOptions) -> Result<(StatusCode, Deleted), Status> {
     let name = call.target.name.as_str();
-    if write::is_namespaces(call) && IMMORTAL.contains(&name) {
-        return Err(Status::forbidden(&call.resource(), name, "this namespace may not be deleted"));
-    }
     for _ in 0..ATTEMPTS {
         let (stored, live) = current(call).await?;
         check_preconditions(call, options, &live)?;
+        admission::delete(call, &live).await?;
         let mut marked = live.clone();
         mark(call, options, &mut marked);
         let gone = write::is_released(call, &marked);
@@ -158,7 +162,7 @@ async fn delete_one(call: &Call<'_>, options: &DeleteOptions) -> Result<(StatusC
     Err(Status::modified(&call.resource(), name))
 }
 
-fn check_preconditions(call: &Call<'_>, options: &DeleteOptions, live: &Value) -> Result<(), Status> {
+fn check_preconditions(call: &Call, options: &DeleteOptions, live: &Value) -> Result<(), Status> {
     let (kind, name) = (call.served.group_kind(), call.target.name.as_str());
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != object::uid(live)) {
         return Err(Status::uid_mismatch(&kind, name, wanted, object::uid(live)));
@@ -171,7 +175,7 @@ fn check_preconditions(call: &Call<'_>, options: &DeleteOptions, live: &Value) -
 }
 
 /// Says in the object that it is to go: when, and what must happen before.
-fn mark(call: &Call<'_>, options: &DeleteOptions, draft: &mut Value) {
+fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
     let mut finalizers: Vec<String> = object::finalizers(draft).map(str::to_owned).collect();
     let mut set = |finalizer: &str, wanted: bool| {
         finalizers.retain(|other| other != finalizer);
@@ -183,13 +187,15 @@ fn mark(call: &Call<'_>, options: &DeleteOptions, draft: &mut Value) {
         set(ORPHAN, policy == "Orphan");
         set(FOREGROUND, policy == "Foreground");
     }
+    if call.served.is("apiextensions.k8s.io", "customresourcedefinitions") && !object::is_deleting(draft) {
+        set(CLEANUP, true);
+        condition::set(&mut draft["status"], &Condition::deletion_pending(), write::now(call));
+    }
     object::set_finalizers(draft, finalizers.iter().map(String::as_str));
     if write::is_held_by_spec(call, draft) {
         return mark_namespace(call, draft);
     }
-    let resource = call.served.resource;
-    let strategy = kinds::strategy::strategy(resource.group, resource.name);
-    let grace = strategy.grace_period(draft, options.grace_seconds).unwrap_or(0).max(0);
+    let grace = call.served.strategy().grace_period(draft, options.grace_seconds).unwrap_or(0).max(0);
     let moment = call.inner.world.wall() + Duration::from_secs(grace.unsigned_abs());
     let shortened = object::deletion_grace_period_seconds(draft).is_none_or(|before| grace < before);
     if !object::is_deleting(draft) || shortened {
@@ -199,7 +205,7 @@ fn mark(call: &Call<'_>, options: &DeleteOptions, draft: &mut Value) {
 }
 
 /// A namespace waits for its contents, whoever clears them away; it knows no grace.
-fn mark_namespace(call: &Call<'_>, draft: &mut Value) {
+fn mark_namespace(call: &Call, draft: &mut Value) {
     if !object::is_deleting(draft) {
         object::set_deletion_timestamp(draft, Some(write::now(call)));
     }
@@ -213,7 +219,7 @@ fn bump_generation(live: &Value, marked: &mut Value) {
     }
 }
 
-pub(crate) async fn delete_collection(call: &Call<'_>, body: Bytes) -> Result<Response<Body>, Status> {
+pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let mut call = call.again();
     let options = DeleteOptions::read(&mut call, &body)?;
     read::check_options(&call)?;
@@ -230,11 +236,11 @@ pub(crate) async fn delete_collection(call: &Call<'_>, body: Bytes) -> Result<Re
             Err(status) => return Err(status),
         }
     }
-    Ok(answer::list(&call, &meta, &objects))
+    answer::list(&call, &meta, &objects).await
 }
 
 /// `pods/eviction`: a delete that disruption budgets have a say in, once somebody keeps them.
-pub(super) async fn evict(call: &Call<'_>, body: Bytes) -> Result<Response<Body>, Status> {
+pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let types = call.types();
     let (of, _) = types.kind("policy", "v1", "Eviction").ok_or_else(super::not_served)?;
     let wanted = Wanted { types, of, group: "policy", version: "v1", kind: "Eviction" };

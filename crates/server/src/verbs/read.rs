@@ -19,27 +19,27 @@ use store::{Range, Revision};
 /// Objects looked at under one read of the store while a selector leaves out some.
 const CHUNK: usize = 500;
 
-pub(crate) async fn get(call: &Call<'_>) -> Result<Response<Body>, Status> {
+pub(crate) async fn get(call: &Call) -> Result<Response<Body>, Status> {
     if let Some(future) = not_yet(call).await? {
         return Err(future);
     }
     let stored = find(call, &call.target.name).await?;
     if call.target.subresource == "scale" {
-        let scale = crate::write::scale::of(call, &stored)?;
+        let scale = crate::write::scale::of(call, &stored).await?;
         return Ok(answer::document(StatusCode::OK, call.form, "autoscaling", "v1", "Scale", &scale));
     }
-    Ok(answer::object(call, StatusCode::OK, &stored))
+    answer::object(call, StatusCode::OK, &stored).await
 }
 
 /// The latest state of an object.
-pub(crate) async fn find(call: &Call<'_>, name: &str) -> Result<Stored, Status> {
+pub(crate) async fn find(call: &Call, name: &str) -> Result<Stored, Status> {
     let read = call.inner.store.get(call.key(name), None).await.map_err(|error| store_failed(&error))?;
     let entry = read.entry.ok_or_else(|| call.not_found(name))?;
     Ok(Stored::new(entry.value, entry.revision))
 }
 
 /// Refuses a resourceVersion that has not happened yet.
-async fn not_yet(call: &Call<'_>) -> Result<Option<Status>, Status> {
+async fn not_yet(call: &Call) -> Result<Option<Status>, Status> {
     let Some(asked) =
         revision(&call.options.resource_version).map_err(|problem| match call.target.name.as_str() {
             "" => Status::bad_request(format!("invalid resource version: {problem}")),
@@ -64,15 +64,15 @@ fn revision(text: &str) -> Result<Option<Revision>, String> {
     }
 }
 
-pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, Status> {
+pub(crate) async fn list(call: &Call) -> Result<Response<Body>, Status> {
     check_options(call)?;
     let selection = Selection::new(call)?;
     let (meta, objects) = collect(call, &selection).await?;
-    Ok(answer::list(call, &meta, &objects))
+    answer::list(call, &meta, &objects).await
 }
 
 /// Options that do not go together.
-pub(crate) fn check_options(call: &Call<'_>) -> Result<(), Status> {
+pub(crate) fn check_options(call: &Call) -> Result<(), Status> {
     let options = &call.options;
     let mut errors = ErrorList::new();
     let match_path = Path::new("resourceVersionMatch");
@@ -152,7 +152,7 @@ fn quote_rune(rune: char) -> String {
 
 /// Reads what a list asks for.
 pub(crate) async fn collect(
-    call: &Call<'_>,
+    call: &Call,
     selection: &Selection,
 ) -> Result<(ListMeta, Vec<Stored>), Status> {
     let options = &call.options;

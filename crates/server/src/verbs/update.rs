@@ -1,96 +1,94 @@
 //! Update and patch: a function of the current object, tried again when somebody else was faster.
 
 use super::{
-    Call, bad_options, bare,
+    Call, bad_options,
     create::{current, warnings},
 };
 use crate::{
     answer::{self, Body},
-    input::{self, Wanted},
+    input::{
+        self, Encoding, Wanted,
+        patch::{self, Patch, Patched},
+    },
     write::{self, Outcome, Record, scale},
 };
 use api::{
     field::{Error, ErrorList, Path},
-    kind::GroupKind,
     object,
     status::Status,
 };
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use schema::{
-    decode::{self, FieldValidation},
-    patch::{
-        PatchError,
-        json::{JsonPatch, Reading},
-        merge, strategic,
-    },
-    yaml,
-};
+use schema::decode::Decoded;
 use serde_json::{Value, json};
 
 /// How often a write that names no version is tried again.
 const ATTEMPTS: usize = 5;
 
-pub(crate) async fn update(call: &Call<'_>, body: Bytes) -> Result<Response<Body>, Status> {
+pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let encoding = input::encoding(input::media_type(&call.headers))?;
+    let validation = call.options.validation;
     if call.target.subresource == "scale" {
-        let decoded = scale::wanted(call).decode(&body, encoding, call.options.validation)?;
-        return scale::update(call, |_| Ok(decoded.value.clone())).await;
+        let decoded = scale::wanted().decode(&body, encoding, validation)?;
+        return scale::update(call, scale::Change::Replace(&decoded)).await;
     }
-    let wanted = Wanted::object(call.types(), call.served);
-    let decoded = wanted.decode(&body, encoding, call.options.validation)?;
-    let mut draft = decoded.value;
-    write::check_target(call, &mut draft)?;
-    let response = change(call, |_| Ok(draft.clone())).await?;
-    Ok(answer::with_warnings(response, decoded.warnings.iter().map(String::as_str)))
+    let mut decoded = input::object(&call.served, &body, encoding, validation)?;
+    write::check_target(call, &mut decoded.value)?;
+    change(call, |_| Ok(decoded.clone())).await
 }
 
-pub(crate) async fn patch(call: &Call<'_>, body: Bytes) -> Result<Response<Body>, Status> {
-    if input::media_type(&call.headers) == APPLY && call.target.subresource != "scale" {
+pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+    let media_type = input::media_type(&call.headers);
+    if media_type == patch::APPLY {
         return super::apply::apply(call, &body).await;
     }
-    let patch = Patch::read(call, &body)?;
-    if call.target.subresource == "scale" {
-        let wanted = scale::wanted(call);
-        return scale::update(call, |scale| patch.apply(call, wanted.of, scale)).await;
+    if call.served.custom().is_some() && media_type == patch::STRATEGIC {
+        return Err(Status::unsupported_media_type(&patch::CUSTOM_PATCH_TYPES));
     }
-    let mut response = change(call, |current| {
-        let patched = patch.apply(call, call.served.of, current)?;
-        let json = serde_json::to_vec(&patched).map_err(Status::internal_error)?;
-        let wanted = Wanted::object(call.types(), call.served);
-        let decoded = wanted.decode(&json, input::Encoding::Json, call.options.validation);
-        let mut decoded = decoded.map_err(|error| unreadable(&json, &error))?;
+    let patch = Patch::read(media_type, &body, call.options.validation)?;
+    if call.options.force {
+        let mut errors = ErrorList::new();
+        errors.push(Error::forbidden(&Path::new("force"), "may not be specified for non-apply patch"));
+        bad_options("PatchOptions", errors)?;
+    }
+    if call.target.subresource == "scale" {
+        return scale::update(call, scale::Change::Patch(&patch)).await;
+    }
+    let of = call.served.custom().is_none().then(|| (call.served.types(), call.served.of()));
+    change(call, |current| {
+        let json = call.served.encode(current);
+        let decode = |json: &[u8], validation| input::object(&call.served, json, Encoding::Json, validation);
+        let mut decoded = patch.apply(&Patched { json: &json, of, decode })?;
         write::check_target(call, &mut decoded.value)?;
-        Ok(decoded.value)
+        Ok(decoded)
     })
-    .await?;
-    response = answer::with_warnings(response, patch.warnings().iter().map(String::as_str));
-    Ok(response)
+    .await
 }
 
 /// Changes the object that the URL names to what `produce` makes of it.
 async fn change(
-    call: &Call<'_>,
-    produce: impl Fn(&Value) -> Result<Value, Status>,
+    call: &Call,
+    produce: impl Fn(&Value) -> Result<Decoded, Status>,
 ) -> Result<Response<Body>, Status> {
     for _ in 0..ATTEMPTS {
         let (stored, live) = current(call).await?;
-        let draft = produce(&live)?;
+        let Decoded { value: draft, warnings: doubts } = produce(&live)?;
         check_conditions(call, &live, &draft)?;
         let unconditional = object::resource_version(&draft).is_empty()
             || call.headers.get("content-type").is_some_and(|kind| kind.as_bytes().ends_with(b"patch+json"));
-        let Some(checked) = write::prepare_next(call, &live, draft, Record::Now)? else {
-            return Ok(answer::object(call, StatusCode::OK, &stored));
+        let Some(checked) = write::prepare_next(call, &live, draft, Record::Now).await? else {
+            let response = answer::object(call, StatusCode::OK, &stored).await?;
+            return Ok(answer::with_warnings(response, doubts.iter().map(String::as_str)));
         };
         let warnings = warnings(call, checked.object(), Some(&live));
         let released = write::is_released(call, checked.object());
         let outcome = if released {
             let name = object::name(checked.object()).to_owned();
             match write::remove(call, &name, &stored).await? {
-                Outcome::Done(gone) => Outcome::Done(crate::stored::Stored::new(
-                    crate::stored::at_rest(call.types(), call.served.of, checked.object()),
-                    gone.revision,
-                )),
+                Outcome::Done(gone) => {
+                    let last = write::encode(call, checked.into_object()).await?;
+                    Outcome::Done(crate::stored::Stored::new(last, gone.revision))
+                }
                 lost => lost,
             }
         } else {
@@ -98,8 +96,8 @@ async fn change(
         };
         match outcome {
             Outcome::Done(stored) => {
-                let response = answer::object(call, StatusCode::OK, &stored);
-                return Ok(answer::with_warnings(response, warnings.iter().map(String::as_str)));
+                let response = answer::object(call, StatusCode::OK, &stored).await?;
+                return Ok(answer::with_warnings(response, doubts.iter().chain(&warnings).map(String::as_str)));
             }
             Outcome::Lost if unconditional => {}
             Outcome::Lost => break,
@@ -108,16 +106,8 @@ async fn change(
     Err(Status::modified(&call.resource(), &call.target.name))
 }
 
-/// What a patch has made is no object of the kind any more.
-fn unreadable(patched: &[u8], error: &Status) -> Status {
-    let mut errors = ErrorList::new();
-    let detail = error.message.split_once(": ").map_or(error.message.as_str(), |(_, detail)| detail);
-    errors.push(Error::invalid(&Path::new("patch"), &*String::from_utf8_lossy(patched), detail));
-    Status::invalid(&GroupKind::new("", ""), "", &errors)
-}
-
 /// What a client says it saw must be what stands there.
-pub(super) fn check_conditions(call: &Call<'_>, live: &Value, draft: &Value) -> Result<(), Status> {
+pub(super) fn check_conditions(call: &Call, live: &Value, draft: &Value) -> Result<(), Status> {
     let (name, wanted, found) = (call.target.name.as_str(), object::uid(draft), object::uid(live));
     if !wanted.is_empty() && wanted != found {
         let key = call.served.key(&call.target.namespace, name);
@@ -139,96 +129,8 @@ pub(super) fn check_conditions(call: &Call<'_>, live: &Value, draft: &Value) -> 
     Ok(())
 }
 
-/// A patch, by its sort.
-enum Patch {
-    Json(Value),
-    Merge(Value),
-    Strategic(Value),
-}
-
-// Kubernetes: the sorts, in the order in which the real server lists them.
-const APPLY: &str = "application/apply-patch+yaml";
-const PATCH_TYPES: [&str; 4] = [
-    APPLY,
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-];
-
-impl Patch {
-    fn read(call: &Call<'_>, body: &[u8]) -> Result<Patch, Status> {
-        let media_type = input::media_type(&call.headers);
-        if !PATCH_TYPES.contains(&media_type) {
-            return Err(bare(415, "415: Unsupported Media Type"));
-        }
-        if call.options.force && media_type != APPLY {
-            let mut errors = ErrorList::new();
-            errors.push(Error::forbidden(&Path::new("force"), "may not be specified for non-apply patch"));
-            bad_options("PatchOptions", errors)?;
-        }
-        let bad = |error: decode::DecodeError| Status::bad_request(format!("error decoding patch: {error}"));
-        let json = if body.first().is_some_and(|byte| matches!(byte, b'{' | b'[')) {
-            body.to_vec()
-        } else {
-            yaml::to_json(body).map_err(bad)?.json
-        };
-        let value: Value = match media_type {
-            "application/json-patch+json" => serde_json::from_slice(&json)
-                .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?,
-            _ => decode::decode_any(&json, FieldValidation::Ignore).map_err(bad)?.value,
-        };
-        match media_type {
-            "application/json-patch+json" => Ok(Patch::Json(value)),
-            "application/merge-patch+json" => Ok(Patch::Merge(value)),
-            "application/strategic-merge-patch+json" => Ok(Patch::Strategic(value)),
-            _ => Err(Status::unsupported_media_type(&PATCH_TYPES[1..])),
-        }
-    }
-
-    fn apply(&self, call: &Call<'_>, of: schema::types::TypeId, current: &Value) -> Result<Value, Status> {
-        // Kubernetes: what is patched is the JSON that a GET would give.
-        let json = schema::encode::encode(call.types(), of, current);
-        let document: Value = serde_json::from_slice(&json).map_err(Status::internal_error)?;
-        let patched = match self {
-            Patch::Json(patch) => {
-                let lenient = call.options.validation == FieldValidation::Ignore;
-                let reading = if lenient { Reading::Lenient } else { Reading::Checked };
-                JsonPatch::decode(patch, reading).and_then(|patch| patch.apply(document))
-            }
-            Patch::Merge(patch) => merge::apply(document, patch.clone()),
-            Patch::Strategic(patch) => strategic::apply(call.types(), of, document, patch.clone()),
-        };
-        patched.map_err(|error| refuse(&error))
-    }
-
-    /// What a careful reader has to say of the patch itself.
-    fn warnings(&self) -> Vec<String> {
-        match self {
-            Patch::Json(patch) => JsonPatch::unknown_members(patch),
-            _ => Vec::new(),
-        }
-    }
-}
-
-fn refuse(error: &PatchError) -> Status {
-    match error {
-        PatchError::Malformed(text) => Status::bad_request(text.clone()),
-        // Kubernetes: the text stays with the server.
-        PatchError::Unfit(_) => {
-            let message = "the server rejected our request due to an error in our request";
-            bare(422, message)
-        }
-        PatchError::TooManyOperations { .. } => {
-            let mut status = Status::request_entity_too_large("");
-            status.message = error.to_string();
-            status
-        }
-        PatchError::Unexpected(text) => Status::unclassified(text.clone()),
-    }
-}
-
 /// `pods/binding`: names the node of a pod that has none.
-pub(super) async fn bind(call: &Call<'_>, body: Bytes) -> Result<Response<Body>, Status> {
+pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let types = call.types();
     let (of, _) = types.kind("", "v1", "Binding").ok_or_else(super::not_served)?;
     let wanted = Wanted { types, of, group: "", version: "v1", kind: "Binding" };

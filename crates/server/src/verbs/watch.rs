@@ -28,7 +28,7 @@ use world::Moment;
 /// Kubernetes: bookmarks come about once a minute.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-pub(crate) async fn watch(call: &Call<'_>) -> Result<Response<Body>, Status> {
+pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
     check_options(call)?;
     let selection = Selection::new(call)?;
     let prefix = call.served.prefix(&call.target.namespace);
@@ -51,7 +51,7 @@ pub(crate) async fn watch(call: &Call<'_>) -> Result<Response<Body>, Status> {
         // Kubernetes: the watch is answered, and its first event says that it is too late.
         Err(store::Error::Compacted { asked, floor }) => {
             pending.push_back(Told::Error(Status::too_old_resource_version(asked.0, floor.0)));
-            let over = stream::iter(pending).map(writer(call)).map(|bytes| Ok(Frame::data(bytes)));
+            let over = write_all(call, stream::iter(pending));
             return Ok(response(call.form, over));
         }
         Err(store::Error::Future { asked, current }) => {
@@ -68,16 +68,15 @@ pub(crate) async fn watch(call: &Call<'_>) -> Result<Response<Body>, Status> {
         selection,
         ends: now + timeout,
         next_bookmark: call.options.bookmarks.then(|| now + BOOKMARK_INTERVAL),
-        inner: Arc::clone(call.inner),
+        inner: Arc::clone(&call.inner),
         draining: call.inner.draining.subscribe(),
         over: false,
     };
     let events = stream::unfold(follow, |mut follow| async move { Some((follow.next().await?, follow)) });
-    let frames = events.map(writer(call)).map(|bytes| Ok(Frame::data(bytes)));
-    Ok(response(call.form, frames))
+    Ok(response(call.form, write_all(call, events)))
 }
 
-fn check_options(call: &Call<'_>) -> Result<(), Status> {
+fn check_options(call: &Call) -> Result<(), Status> {
     let options = &call.options;
     let mut errors = ErrorList::new();
     let match_path = Path::new("resourceVersionMatch");
@@ -106,7 +105,7 @@ fn check_options(call: &Call<'_>) -> Result<(), Status> {
 }
 
 /// The same request without the version that the watch starts from.
-fn clone_for_list<'a>(call: &Call<'a>) -> Call<'a> {
+fn clone_for_list(call: &Call) -> Call {
     let mut list = call.again();
     list.options.limit = 0;
     list.options.continue_token = String::new();
@@ -209,39 +208,27 @@ impl Follow {
 }
 
 /// Writes events in the form that the caller wants.
-fn writer(call: &Call<'_>) -> impl FnMut(Told) -> Bytes + Send + use<> {
-    let (inner, form) = (Arc::clone(call.inner), call.form);
-    let (target, options, headers) = (call.target.clone(), call.options.clone(), call.headers.clone());
-    let permit = call.permit.again();
-    let mut permit = Some(permit);
-    let mut first = true;
-    move |told| {
-        let served = inner.registry.find(&target.group, &target.version, &target.resource);
-        let (Some(served), Some(own)) = (served, permit.take()) else { return Bytes::new() };
-        let call = Call {
-            inner: &inner,
-            permit: own,
-            target: target.clone(),
-            served,
-            options: options.clone(),
-            headers: headers.clone(),
-            form,
-        };
-        let bytes = write(&call, told, std::mem::take(&mut first));
-        permit = Some(call.permit);
-        bytes
-    }
+fn write_all<S: Stream<Item = Told> + Send + 'static>(
+    call: &Call,
+    events: S,
+) -> impl Stream<Item = Result<Frame<Bytes>, std::convert::Infallible>> + Send + use<S> {
+    let events = Box::pin(events);
+    let start = (call.again(), events, true);
+    stream::unfold(start, |(call, mut events, is_first)| async move {
+        let told = events.next().await?;
+        let bytes = write(&call, told, is_first).await;
+        Some((Ok(Frame::data(bytes)), (call, events, false)))
+    })
 }
 
-fn write(call: &Call<'_>, told: Told, with_columns: bool) -> Bytes {
+async fn write(call: &Call, told: Told, with_columns: bool) -> Bytes {
     let (kind, object) = match told {
-        Told::Object(kind, stored) => (kind, answer::object_bytes(call, &stored, with_columns)),
+        Told::Object(kind, stored) => match answer::object_bytes(call, &stored, with_columns).await {
+            Ok(object) => (kind, object),
+            Err(status) => ("ERROR", failure(call, &status)),
+        },
         Told::Bookmark { revision, ends_initial } => ("BOOKMARK", bookmark(call, revision, ends_initial)),
-        Told::Error(status) => {
-            let form = Form { shape: Shape::AsIs, ..call.form };
-            let value = serde_json::to_value(&status).unwrap_or_default();
-            ("ERROR", answer::document_bytes(form, "", "v1", "Status", &value))
-        }
+        Told::Error(status) => ("ERROR", failure(call, &status)),
     };
     match call.form.encoding {
         Encoding::Protobuf => proto::watch_frame(kind, &object).into(),
@@ -255,8 +242,14 @@ fn write(call: &Call<'_>, told: Told, with_columns: bool) -> Bytes {
     }
 }
 
+fn failure(call: &Call, status: &Status) -> Bytes {
+    let form = Form { shape: Shape::AsIs, ..call.form };
+    let value = serde_json::to_value(status).unwrap_or_default();
+    answer::document_bytes(form, "", "v1", "Status", &value)
+}
+
 /// An object that says nothing but how far the watch is.
-fn bookmark(call: &Call<'_>, revision: Revision, ends_initial: bool) -> Bytes {
+fn bookmark(call: &Call, revision: Revision, ends_initial: bool) -> Bytes {
     let mut object = json!({
         "kind": call.served.resource.kind, "apiVersion": call.served.api_version(),
         "metadata": {"resourceVersion": revision.to_string()},

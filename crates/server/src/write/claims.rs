@@ -55,6 +55,11 @@ impl ServiceRange {
         (1_u64 << (32 - self.prefix)) - 2
     }
 
+    /// The address of the service `kubernetes`.
+    pub fn first(self) -> Ipv4Addr {
+        self.nth(0)
+    }
+
     fn nth(self, number: u64) -> Ipv4Addr {
         Ipv4Addr::from(self.network + 1 + (number % self.size()) as u32)
     }
@@ -73,8 +78,8 @@ pub(super) struct Filled {
     pub(super) chosen: BTreeSet<String>,
 }
 
-pub(super) fn concern(call: &Call<'_>) -> bool {
-    (call.served.resource.group, call.served.resource.name) == ("", "services")
+pub(super) fn concern(call: &Call) -> bool {
+    call.served.is("", "services")
 }
 
 /// The keys that say what a service has.
@@ -92,7 +97,7 @@ pub(super) fn of(service: &Value) -> BTreeSet<String> {
 /// Chooses addresses and ports at random where a service asks for some. `round` counts the attempts:
 /// after a few unlucky ones the choice goes through all of them in order.
 pub(super) fn fill(
-    call: &Call<'_>,
+    call: &Call,
     mut service: Value,
     old: Option<&Value>,
     round: u64,
@@ -139,7 +144,7 @@ fn choose_port(world: &world::World, chosen: &mut BTreeSet<String>) -> i64 {
 }
 
 /// Refuses what no allocation can give.
-fn check(call: &Call<'_>, service: &Value, had: &BTreeSet<String>) -> Result<(), Status> {
+fn check(call: &Call, service: &Value, had: &BTreeSet<String>) -> Result<(), Status> {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");
     let addresses = &service["spec"]["clusterIPs"];
@@ -163,7 +168,7 @@ fn check(call: &Call<'_>, service: &Value, had: &BTreeSet<String>) -> Result<(),
 }
 
 /// Somebody else has what the client named.
-pub(super) fn taken(call: &Call<'_>, service: &Value, key: &str) -> Status {
+pub(super) fn taken(call: &Call, service: &Value, key: &str) -> Status {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");
     if let Some(address) = key.strip_prefix(ADDRESSES) {
@@ -179,7 +184,7 @@ pub(super) fn taken(call: &Call<'_>, service: &Value, key: &str) -> Status {
     refuse(call, service, errors).err().unwrap_or_else(|| Status::internal_error("the range is full"))
 }
 
-fn refuse(call: &Call<'_>, service: &Value, errors: ErrorList) -> Result<(), Status> {
+fn refuse(call: &Call, service: &Value, errors: ErrorList) -> Result<(), Status> {
     let name = object::name(service);
     errors.into_result().map_err(|errors| Status::invalid(&call.served.group_kind(), name, &errors))
 }

@@ -5,6 +5,7 @@ use super::{
     claims::{self, Filled},
 };
 use crate::{
+    convert,
     stored::{Stored, at_rest},
     verbs::{Call, store_failed},
 };
@@ -26,7 +27,7 @@ pub(crate) enum Outcome {
 }
 
 /// Stores a new object. A dry run ends before that.
-pub(crate) async fn create(call: &Call<'_>, checked: Checked) -> Result<Outcome, Status> {
+pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Status> {
     let name = object::name(checked.object()).to_owned();
     let key = call.key(&name);
     if call.options.dry_run.is_some() {
@@ -39,14 +40,14 @@ pub(crate) async fn create(call: &Call<'_>, checked: Checked) -> Result<Outcome,
 }
 
 /// Replaces an object that is still as it was read.
-pub(crate) async fn replace(call: &Call<'_>, checked: Checked, current: &Stored) -> Result<Outcome, Status> {
+pub(crate) async fn replace(call: &Call, checked: Checked, current: &Stored) -> Result<Outcome, Status> {
     let key = call.key(object::name(checked.object()));
     let revision = current.revision;
     put(call, checked, Some(current), |batch, json| batch.replace(key.clone(), json, revision)).await
 }
 
 /// Removes an object that is still as it was read.
-pub(crate) async fn remove(call: &Call<'_>, name: &str, current: &Stored) -> Result<Outcome, Status> {
+pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<Outcome, Status> {
     if call.options.dry_run.is_some() {
         return Ok(Outcome::Done(current.clone()));
     }
@@ -62,7 +63,7 @@ pub(crate) async fn remove(call: &Call<'_>, name: &str, current: &Stored) -> Res
 }
 
 async fn put(
-    call: &Call<'_>,
+    call: &Call,
     checked: Checked,
     current: Option<&Stored>,
     write: impl Fn(Batch, Bytes) -> Batch,
@@ -74,7 +75,7 @@ async fn put(
             true => claims::fill(call, object.clone(), old.as_ref(), round)?,
             false => Filled { service: object.clone(), chosen: BTreeSet::new() },
         };
-        let json = encode(call, object.clone());
+        let json = encode(call, object.clone()).await?;
         if call.options.dry_run.is_some() {
             return Ok(Outcome::Done(Stored::new(
                 json,
@@ -107,8 +108,8 @@ fn claim(batch: Batch, service: &Value, old: Option<&Value>) -> Batch {
     had.difference(&has).fold(batch, |batch, claim| batch.delete(claim.clone()))
 }
 
-fn encode(call: &Call<'_>, object: Value) -> Bytes {
-    let object = call.served.as_stored(object);
-    let of = call.served.stored.map_or(call.served.of, |stored| stored.of);
-    at_rest(call.types(), of, &object)
+/// An object as it is kept.
+pub(crate) async fn encode(call: &Call, object: Value) -> Result<Bytes, Status> {
+    let object = convert::as_stored(&call.inner, &call.served, object).await?;
+    Ok(at_rest(&call.served, object))
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 const MAX_GENERATED_PREFIX: usize = 58;
 
 /// What a client sent must be about what the URL names.
-pub(crate) fn check_target(call: &Call<'_>, draft: &mut Value) -> Result<(), Status> {
+pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status> {
     let namespace = call.target.namespace.as_str();
     let said = object::namespace(draft);
     if call.served.is_namespaced() {
@@ -36,7 +36,7 @@ pub(crate) fn check_target(call: &Call<'_>, draft: &mut Value) -> Result<(), Sta
 }
 
 /// Gives an object that asks for it a generated name; answers whether it did.
-pub(crate) fn take_name(call: &Call<'_>, draft: &mut Value) -> bool {
+pub(crate) fn take_name(call: &Call, draft: &mut Value) -> bool {
     let prefix = object::generate_name(draft).to_owned();
     if prefix.is_empty() || !object::name(draft).is_empty() {
         return false;
@@ -46,14 +46,25 @@ pub(crate) fn take_name(call: &Call<'_>, draft: &mut Value) -> bool {
     true
 }
 
-/// What only the server says about a new object.
-pub(super) fn begin(call: &Call<'_>, draft: &mut Value) {
+/// Forgets what a client says of a new object and only the server can.
+pub(super) fn wipe(draft: &mut Value) {
     let metadata = object::metadata_mut(draft);
-    for field in
-        ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"]
-    {
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "resourceVersion",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "generation",
+    ] {
         metadata.remove(field);
     }
+}
+
+/// What only the server says about a new object.
+pub(super) fn begin(call: &Call, draft: &mut Value) {
+    wipe(draft);
     let now = super::now(call);
     object::set_uid(draft, &call.inner.world.uid());
     object::set_creation_timestamp(draft, Some(now));

@@ -1,9 +1,17 @@
 //! Who owns which field after a write.
 
-use crate::verbs::Call;
+use crate::{convert, served::Kind, verbs::Call};
+use api::{object, status::Status};
 pub(super) use schema::managed_fields::keep_times;
-use schema::managed_fields::{self, Target, Unconvertible};
+use schema::{
+    managed_fields::{self, Target, Unconvertible},
+    types::{TypeId, Types},
+};
 use serde_json::Value;
+use std::cell::RefCell;
+
+/// Versions that one object's owners can have written it in, at most; more are taken for versions that are gone.
+const MAX_CONVERSIONS: usize = 32;
 
 /// What the write replaces.
 pub(crate) enum Previous<'a> {
@@ -12,35 +20,103 @@ pub(crate) enum Previous<'a> {
 }
 
 /// Sets the managedFields of `draft`.
-pub(super) fn record(call: &Call<'_>, previous: Previous<'_>, draft: &mut Value) {
-    with_target(call, |target| {
+pub(super) async fn record(call: &Call, previous: Previous<'_>, draft: &mut Value) -> Result<(), Status> {
+    let recorded = with_target(call, |target| {
+        let mut draft = draft.clone();
         let (manager, now) = (call.manager(), super::now(call).to_string());
         match previous {
-            Previous::Nothing => managed_fields::create(target, draft, &manager, &now),
-            Previous::Object(live) => managed_fields::update(target, live, draft, &manager, &now),
+            Previous::Nothing => managed_fields::create(target, &mut draft, &manager, &now),
+            Previous::Object(live) => managed_fields::update(target, live, &mut draft, &manager, &now),
         }
+        draft
     });
+    *draft = recorded.await?;
+    Ok(())
 }
 
 /// Hands on what the record of owners needs to know about the resource.
-pub(crate) fn with_target<T>(call: &Call<'_>, act: impl FnOnce(&Target<'_>) -> T) -> T {
-    let served = call.served;
-    let resource = served.resource;
-    let api_version = served.api_version();
-    let convert = |object: &Value, to: &str| {
-        let (group, version) = to.rsplit_once('/').unwrap_or(("", to));
-        let (of, _) = call.types().kind(group, version, resource.kind).ok_or(Unconvertible::NoSuchVersion)?;
-        let from = (resource.group, resource.version);
-        Ok((crate::registry::convert(object.clone(), from, (group, version), resource.kind), of))
-    };
-    let filters =
-        kinds::strategy::strategy(resource.group, resource.name).reset_fields(&call.target.subresource);
-    act(&Target {
-        types: call.types(),
-        of: served.of,
+///
+/// `act` is pure and may ask for objects in other versions, which can take a webhook: what it asked for in vain is
+/// made ready, and it is asked again.
+pub(crate) async fn with_target<T>(call: &Call, act: impl Fn(&Target<'_>) -> T) -> Result<T, Status> {
+    let mut ready: Vec<Conversion> = Vec::new();
+    loop {
+        match attempt(call, &act, &ready) {
+            (_, Some((from, to))) if ready.len() < MAX_CONVERSIONS => {
+                ready.push(prepare(call, from, to).await?);
+            }
+            (done, _) => return Ok(done),
+        }
+    }
+}
+
+/// Runs `act` on what is ready; answers with what else it wanted, too.
+fn attempt<T>(
+    call: &Call,
+    act: &impl Fn(&Target<'_>) -> T,
+    ready: &[Conversion],
+) -> (T, Option<(Value, String)>) {
+    let served = &call.served;
+    let (api_version, subresource) = (served.api_version(), call.target.subresource.as_str());
+    let missing = RefCell::new(None);
+    let done = act(&Target {
+        types: served.types(),
+        of: served.of(),
         version: &api_version,
-        subresource: &call.target.subresource,
-        filters: &[(api_version.as_str(), filters)],
-        convert: &convert,
-    })
+        subresource,
+        filters: &[(api_version.as_str(), served.strategy().reset_fields(subresource))],
+        convert: &|object, to| in_version(call, ready, &missing, object, to),
+    });
+    (done, missing.into_inner())
+}
+
+/// An object in another version, made ready.
+struct Conversion {
+    from: Value,
+    to: String,
+    made: Value,
+}
+
+/// An object that is wanted, in the version that it is wanted in.
+type Missing = RefCell<Option<(Value, String)>>;
+
+fn in_version<'a>(
+    call: &'a Call,
+    ready: &[Conversion],
+    missing: &Missing,
+    object: &Value,
+    to: &str,
+) -> Result<(Value, &'a Types, TypeId), Unconvertible> {
+    let (group, version) = to.rsplit_once('/').unwrap_or(("", to));
+    let resource = &call.served.resource;
+    match &call.served.kind {
+        Kind::BuiltIn { types, .. } => {
+            let (of, _) = types.kind(group, version, &resource.kind).ok_or(Unconvertible::NoSuchVersion)?;
+            let from = (&*resource.group, &*resource.version);
+            let made = kinds::convert::convert(object.clone(), from, (group, version), &resource.kind);
+            Ok((made, types, of))
+        }
+        Kind::Custom(custom) => {
+            let compiled = custom.compiled_as(version).filter(|_| group == resource.group);
+            let compiled = compiled.ok_or(Unconvertible::NoSuchVersion)?;
+            let (types, of) = (&compiled.types, compiled.of);
+            match ready.iter().find(|it| it.to == version && it.from == *object) {
+                Some(found) => Ok((found.made.clone(), types, of)),
+                None => {
+                    missing.borrow_mut().get_or_insert_with(|| (object.clone(), version.to_owned()));
+                    Ok((object.clone(), types, of))
+                }
+            }
+        }
+    }
+}
+
+async fn prepare(call: &Call, from: Value, to: String) -> Result<Conversion, Status> {
+    let Some(custom) = call.served.custom() else { return Ok(Conversion { made: from.clone(), from, to }) };
+    let mut object = from.clone();
+    if object::api_version(&object).is_empty() {
+        object::set_api_version(&mut object, &call.served.api_version());
+    }
+    let made = convert::convert_custom(&call.inner, custom, vec![object], &to).await?;
+    Ok(Conversion { from, to, made: made.into_iter().next().unwrap_or_default() })
 }

@@ -1,100 +1,179 @@
 //! `scale`: the number of replicas of whatever has one, in the same form for all.
 
-use super::{Outcome, Record, prepare_next, replace};
+mod view;
+
+use super::{Outcome, Record, check_target, now, prepare_next, replace};
 use crate::{
     answer::{self, Body},
-    input::Wanted,
+    input::{
+        Encoding, Wanted,
+        patch::{Patch, Patched},
+    },
     stored::Stored,
-    verbs::{Call, not_served},
+    verbs::{Call, applied, create::in_version, not_served},
 };
-use api::{kind::GroupKind, object, status::Status};
+use api::{
+    kind::{GroupKind, GroupResource},
+    object,
+    status::Status,
+};
 use http::{Response, StatusCode};
-use serde_json::{Value, json};
+use schema::{
+    decode::{Decoded, FieldValidation},
+    encode,
+    field_set::Path,
+    managed_fields::{self, Owners, Target, Unconvertible, scale},
+};
+use serde_json::Value;
+use view::Places;
 
 const ATTEMPTS: usize = 5;
+const VERSION: &str = "autoscaling/v1";
 
-pub(crate) fn wanted<'a>(call: &Call<'a>) -> Wanted<'a> {
-    let types = call.types();
-    let of = types.kind("autoscaling", "v1", "Scale").map_or(call.served.of, |(of, _)| of);
+/// Kubernetes: stands for replicas that the object does not say, which a write must say then.
+const NOT_SAID: i64 = i32::MIN as i64;
+
+/// What a client wants to be so.
+pub(crate) enum Change<'a> {
+    Replace(&'a Decoded),
+    Patch(&'a Patch),
+    Apply(&'a Value),
+}
+
+pub(crate) fn wanted() -> Wanted<'static> {
+    let types = kinds::types();
+    let (of, _) = types.kind("autoscaling", "v1", "Scale").expect("a Scale is a built-in kind");
     Wanted { types, of, group: "autoscaling", version: "v1", kind: "Scale" }
 }
 
 /// The scale of an object at rest.
-pub(crate) fn of(call: &Call<'_>, stored: &Stored) -> Result<Value, Status> {
-    let object = call.served.in_version(stored.value());
-    if object.get("spec").is_none() {
-        return Err(not_served());
+pub(crate) async fn of(call: &Call, stored: &Stored) -> Result<Value, Status> {
+    let object = in_version(call, stored).await?;
+    let places = Places::of(&call.served).ok_or_else(not_served)?;
+    if places.replicas(&object).is_none() && call.served.custom().is_some() {
+        let path = api::go::quote(&dotted(&places));
+        return Err(Status::internal_error(format!("the spec replicas field {path} does not exist")));
     }
-    Ok(view(&object))
+    Ok(places.scale(&object))
 }
 
-fn view(object: &Value) -> Value {
-    let mut metadata = serde_json::Map::new();
-    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
-        if let Some(value) = object["metadata"].get(field) {
-            metadata.insert(field.to_owned(), value.clone());
-        }
-    }
-    let selector = object["spec"].get("selector").cloned().unwrap_or_default();
-    let labels = match selector.get("matchLabels").or_else(|| selector.get("matchExpressions")) {
-        Some(_) => serde_json::from_value::<api::label_selector::LabelSelector>(selector.clone())
-            .ok()
-            .and_then(|selector| selector.to_selector().ok())
-            .map(|selector| selector.to_string())
-            .unwrap_or_default(),
-        None => plain_labels(&selector),
-    };
-    json!({
-        "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
-        "spec": {"replicas": object["spec"].get("replicas").cloned().unwrap_or(json!(0))},
-        "status": {
-            "replicas": object["status"].get("replicas").cloned().unwrap_or(json!(0)),
-            "selector": labels,
-        },
-    })
-}
-
-/// A replication controller selects by labels alone.
-fn plain_labels(selector: &Value) -> String {
-    let labels = selector.as_object().into_iter().flatten();
-    let labels = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
-    labels.collect::<Vec<_>>().join(",")
-}
-
-/// Writes the number of replicas that `produce` makes of the current scale.
-pub(crate) async fn update(
-    call: &Call<'_>,
-    produce: impl Fn(&Value) -> Result<Value, Status>,
-) -> Result<Response<Body>, Status> {
+/// Writes the number of replicas that the change makes of the current scale.
+pub(crate) async fn update(call: &Call, change: Change<'_>) -> Result<Response<Body>, Status> {
     let name = call.target.name.as_str();
     for _ in 0..ATTEMPTS {
         let stored = crate::verbs::read::find(call, name).await?;
-        let mut live = call.served.in_version(stored.value());
-        schema::encode::normalize(call.types(), call.served.of, &mut live);
-        let scale = produce(&view(&live))?;
-        let version = object::resource_version(&scale);
-        if !version.is_empty() && version != object::resource_version(&live) {
-            return Err(Status::modified(&call.resource(), name));
-        }
-        let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-        let errors = kinds::validate::create("autoscaling", "v1", "Scale", &scale);
-        let kind = GroupKind::new("autoscaling", "Scale");
-        errors.into_result().map_err(|errors| Status::invalid(&kind, name, &errors))?;
-        let mut draft = live.clone();
-        draft["spec"]["replicas"] = replicas.into();
-        let Some(checked) = prepare_next(call, &live, draft, Record::Now)? else {
-            return Ok(answer(call, &stored));
+        let live = in_version(call, &stored).await?;
+        let (draft, asked, warnings) = next(call, &live, &change)?;
+        let answered = |response| answer::with_warnings(response, warnings.iter().map(String::as_str));
+        let Some(checked) = prepare_next(call, &live, draft, Record::AlreadyDone).await? else {
+            return answer(call, &stored).await.map(answered);
         };
         match replace(call, checked, &stored).await? {
-            Outcome::Done(stored) => return Ok(answer(call, &stored)),
-            Outcome::Lost if version.is_empty() => {}
+            Outcome::Done(stored) => return answer(call, &stored).await.map(answered),
+            Outcome::Lost if asked.is_empty() || !matches!(change, Change::Replace(_)) => {}
             Outcome::Lost => break,
         }
     }
     Err(Status::modified(&call.resource(), name))
 }
 
-fn answer(call: &Call<'_>, stored: &Stored) -> Response<Body> {
-    let scale = view(&call.served.in_version(stored.value()));
-    answer::document(StatusCode::OK, call.form, "autoscaling", "v1", "Scale", &scale)
+/// The next state of the object, the version that the client has seen, and what it should hear.
+fn next(call: &Call, live: &Value, change: &Change<'_>) -> Result<(Value, String, Vec<String>), Status> {
+    let name = call.target.name.as_str();
+    let places = Places::of(&call.served).ok_or_else(not_served)?;
+    let wanted = wanted();
+    let version = call.served.api_version();
+    let replicas = [(version.as_str(), Some(Path::of_fields(places.replicas_path())))];
+    let owners = Owners::decode(live["metadata"].get("managedFields")).unwrap_or_default();
+
+    let mut before = places.scale(live);
+    if places.replicas(live).is_none() {
+        before["spec"]["replicas"] = NOT_SAID.into();
+    }
+    set_owners(&mut before, &scale::to_scale(&owners, &replicas));
+    encode::normalize(wanted.types, wanted.of, &mut before);
+    let Decoded { value: after, warnings } = changed(call, &before, change)?;
+
+    check(call, live, &places, &after)?;
+    let asked = object::resource_version(&after).to_owned();
+    if !asked.is_empty() && asked != object::resource_version(live) {
+        return Err(Status::modified(&call.resource(), name));
+    }
+    let scalers = Owners::decode(after["metadata"].get("managedFields")).unwrap_or_default();
+    let mut draft = live.clone();
+    places.set_replicas(&mut draft, after["spec"]["replicas"].as_i64().unwrap_or(0));
+    set_owners(&mut draft, &scale::to_object(&owners, &scalers, &replicas, &version));
+    Ok((draft, asked, warnings))
+}
+
+/// The scale after the change, with its owners.
+fn changed(call: &Call, before: &Value, change: &Change<'_>) -> Result<Decoded, Status> {
+    let wanted = wanted();
+    let target = Target {
+        types: wanted.types,
+        of: wanted.of,
+        version: VERSION,
+        subresource: "scale",
+        filters: &[],
+        convert: &|_, _| Err(Unconvertible::NoSuchVersion),
+    };
+    let (manager, now) = (call.manager(), now(call).to_string());
+    let decode = |json: &[u8], validation| wanted.decode(json, Encoding::Json, validation);
+    let mut after = match change {
+        Change::Replace(decoded) => (*decoded).clone(),
+        Change::Patch(patch) => {
+            let json = encode::encode(wanted.types, wanted.of, before);
+            patch.apply(&Patched { json: &json, of: Some((wanted.types, wanted.of)), decode })?
+        }
+        Change::Apply(config) => {
+            let force = call.options.force;
+            let merged =
+                applied(managed_fields::apply(&target, Some(before), config, &manager, force, &now))?;
+            decode(&encode::encode_any(&merged), FieldValidation::Ignore)?
+        }
+    };
+    check_target(call, &mut after.value)?;
+    if !matches!(change, Change::Apply(_)) {
+        encode::normalize(wanted.types, wanted.of, &mut after.value);
+        managed_fields::update(&target, before, &mut after.value, &manager, &now);
+    }
+    Ok(after)
+}
+
+fn check(call: &Call, live: &Value, places: &Places, scale: &Value) -> Result<(), Status> {
+    let name = call.target.name.as_str();
+    if scale["spec"]["replicas"].as_i64() == Some(NOT_SAID) {
+        let path = api::go::quote(&dotted(places));
+        return Err(Status::bad_request(format!("the spec replicas field {path} cannot be empty")));
+    }
+    let errors = kinds::validate::create("autoscaling", "v1", "Scale", scale);
+    let kind = GroupKind::new("autoscaling", "Scale");
+    errors.into_result().map_err(|errors| Status::invalid(&kind, name, &errors))?;
+    let (wanted, found) = (object::uid(scale), object::uid(live));
+    if !wanted.is_empty() && wanted != found {
+        let resource = &call.served.resource;
+        let resource = GroupResource::new(&*resource.group, &*format!("{}/scale", resource.name));
+        let cause =
+            format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+        return Err(Status::conflict(&resource, name, cause));
+    }
+    Ok(())
+}
+
+/// Kubernetes: a path of a definition is shown with its first dot.
+fn dotted(places: &Places) -> String {
+    places.replicas_path().map(|name| format!(".{name}")).collect()
+}
+
+fn set_owners(object: &mut Value, owners: &Owners) {
+    let metadata = object::metadata_mut(object);
+    match owners.encode() {
+        Some(entries) => drop(metadata.insert("managedFields".to_owned(), entries)),
+        None => drop(metadata.remove("managedFields")),
+    }
+}
+
+async fn answer(call: &Call, stored: &Stored) -> Result<Response<Body>, Status> {
+    let scale = of(call, stored).await?;
+    Ok(answer::document(StatusCode::OK, call.form, "autoscaling", "v1", "Scale", &scale))
 }

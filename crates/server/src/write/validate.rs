@@ -1,6 +1,9 @@
 //! The last look before the store: the only place where a [`Checked`] is made.
 
-use crate::verbs::Call;
+use crate::{
+    admission::{self, Review},
+    verbs::Call,
+};
 use api::{object, status::Status};
 use serde_json::Value;
 
@@ -23,27 +26,21 @@ impl Checked {
     }
 }
 
-pub(super) fn new_object(call: &Call<'_>, draft: Value) -> Result<Checked, Status> {
-    let resource = call.served.resource;
-    let errors = kinds::validate::create(resource.group, resource.version, resource.kind, &draft);
-    refuse(call, &draft, errors)?;
-    Ok(Checked(draft))
+pub(super) async fn new_object(call: &Call, draft: Value) -> Result<Checked, Status> {
+    refuse(call, &draft, call.served.check_new(&draft))?;
+    let review = Review::create(call, draft);
+    admission::validate(&review).await?;
+    Ok(Checked(review.object))
 }
 
-pub(super) fn next_object(call: &Call<'_>, draft: Value, current: &Value) -> Result<Checked, Status> {
-    let resource = call.served.resource;
-    let (group, version, kind) = (resource.group, resource.version, resource.kind);
-    let errors = match call.target.subresource.as_str() {
-        "" => kinds::validate::update(group, version, kind, &draft, current),
-        subresource => {
-            kinds::validate::subresource_update(group, version, kind, subresource, &draft, current)
-        }
-    };
-    refuse(call, &draft, errors)?;
-    Ok(Checked(draft))
+pub(super) async fn next_object(call: &Call, draft: Value, current: &Value) -> Result<Checked, Status> {
+    refuse(call, &draft, call.served.check_next(&call.target.subresource, &draft, current))?;
+    let review = Review::update(call, draft, current);
+    admission::validate(&review).await?;
+    Ok(Checked(review.object))
 }
 
-fn refuse(call: &Call<'_>, draft: &Value, errors: api::field::ErrorList) -> Result<(), Status> {
+fn refuse(call: &Call, draft: &Value, errors: api::field::ErrorList) -> Result<(), Status> {
     let name = object::name(draft);
     errors.into_result().map_err(|errors| Status::invalid(&call.served.group_kind(), name, &errors))
 }

@@ -1,0 +1,66 @@
+//! DefaultStorageClass and DefaultIngressClass: what names no class gets the one that is marked as default.
+
+use super::{Operation, Review};
+use crate::lookup;
+use api::{object, status::Status};
+use serde_json::Value;
+use std::cmp::Reverse;
+
+/// A kind of object that has a class.
+struct Classed {
+    group: &'static str,
+    resource: &'static str,
+    /// Where in `spec` the class is named.
+    field: &'static str,
+    /// The older way to name it.
+    annotation: &'static str,
+    classes: (&'static str, &'static str, &'static str),
+    /// What marks a class as the default.
+    marks: &'static [&'static str],
+}
+
+const CLASSED: [Classed; 2] = [
+    Classed {
+        group: "",
+        resource: "persistentvolumeclaims",
+        field: "storageClassName",
+        annotation: "volume.beta.kubernetes.io/storage-class",
+        classes: ("storage.k8s.io", "v1", "storageclasses"),
+        marks: &[
+            "storageclass.kubernetes.io/is-default-class",
+            "storageclass.beta.kubernetes.io/is-default-class",
+        ],
+    },
+    Classed {
+        group: "networking.k8s.io",
+        resource: "ingresses",
+        field: "ingressClassName",
+        annotation: "kubernetes.io/ingress.class",
+        classes: ("networking.k8s.io", "v1", "ingressclasses"),
+        marks: &["ingressclass.kubernetes.io/is-default-class"],
+    },
+];
+
+pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
+    if review.operation != Operation::Create {
+        return Ok(());
+    }
+    let Some(it) = CLASSED.iter().find(|it| review.is_on(it.group, it.resource)) else { return Ok(()) };
+    let is_named = !review.object["spec"][it.field].is_null()
+        || review.object["metadata"]["annotations"].get(it.annotation).is_some();
+    if is_named {
+        return Ok(());
+    }
+    let classes = lookup::objects(&review.call.inner, it.classes, "").await?;
+    let is_default =
+        |class: &&Value| it.marks.iter().any(|mark| class["metadata"]["annotations"][mark] == "true");
+    // The newest, by name where they are of the same age.
+    let chosen = classes
+        .iter()
+        .filter(is_default)
+        .min_by_key(|class| (Reverse(object::creation_timestamp(class)), object::name(class).to_owned()));
+    if let Some(class) = chosen {
+        review.object["spec"][it.field] = object::name(class).into();
+    }
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! NamespaceLifecycle: nothing is created in a namespace that is not there or is going away, and three stay for ever.
+
+use super::{Operation, Review};
+use crate::lookup;
+use api::{
+    kind::GroupResource,
+    object,
+    status::{Cause, Status},
+};
+
+// Kubernetes: a cluster cannot do without these.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+    match review.operation {
+        Operation::Delete if review.is_on("", "namespaces") && IMMORTAL.contains(&review.name()) => {
+            Err(review.forbidden("this namespace may not be deleted"))
+        }
+        Operation::Create => {
+            check_definition(review)?;
+            check_namespace(review).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Kubernetes: so it is with a definition that is going away.
+fn check_definition(review: &Review<'_>) -> Result<(), Status> {
+    match review.call.served.custom() {
+        Some(custom) if custom.definition.state.terminating => {
+            Err(review.forbidden("create not allowed while custom resource definition is terminating"))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn check_namespace(review: &Review<'_>) -> Result<(), Status> {
+    let (inner, name) = (&review.call.inner, review.namespace());
+    if name.is_empty() {
+        return Ok(());
+    }
+    let namespace = lookup::object(inner, ("", "v1", "namespaces"), "", name).await?;
+    let missing = || Status::not_found(&GroupResource::new("", "namespaces"), name);
+    let namespace = namespace.ok_or_else(missing)?;
+    if !object::is_deleting(&namespace) {
+        return Ok(());
+    }
+    let cause = format!("unable to create new content in namespace {name} because it is being terminated");
+    let mut status = review.forbidden(cause);
+    status.details.get_or_insert_default().causes.push(Cause {
+        reason: "NamespaceTerminating".into(),
+        message: format!("namespace {name} is being terminated"),
+        field: "metadata.namespace".to_owned(),
+    });
+    Err(status)
+}

@@ -1,0 +1,88 @@
+//! Priority: the class of a pod says how important it is, and there is one default class at most.
+
+use super::{Operation, Review};
+use crate::lookup;
+use api::{object, status::Status};
+use serde_json::{Value, json};
+
+const CLASSES: (&str, &str, &str) = ("scheduling.k8s.io", "v1", "priorityclasses");
+
+pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
+    if !review.is_on("", "pods") {
+        return Ok(());
+    }
+    match (review.operation, review.old) {
+        (Operation::Create, _) => establish(review).await,
+        (Operation::Update, Some(old)) => {
+            for field in ["priority", "preemptionPolicy"] {
+                if let (Some(before), true) = (old["spec"].get(field), review.object["spec"][field].is_null()) {
+                    review.object["spec"][field] = before.clone();
+                }
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn establish(review: &mut Review<'_>) -> Result<(), Status> {
+    let inner = &review.call.inner;
+    let class = match review.object["spec"]["priorityClassName"].as_str() {
+        None | Some("") => match default(review).await? {
+            Some(class) => class,
+            None => json!({"value": 0, "preemptionPolicy": "PreemptLowerPriority"}),
+        },
+        Some(name) => {
+            let class = lookup::object(inner, CLASSES, "", name).await?;
+            class.ok_or_else(|| review.forbidden(format!("no PriorityClass with name {name} was found")))?
+        }
+    };
+    let (spec, value) = (&review.object["spec"], class["value"].as_i64().unwrap_or(0));
+    if let Some(said) = spec["priority"].as_i64().filter(|said| *said != value) {
+        return Err(review.forbidden(format!(
+            "the integer value of priority ({said}) must not be provided in pod spec; priority admission controller \
+             computed {value} from the given PriorityClass name"
+        )));
+    }
+    let policy = class["preemptionPolicy"].as_str();
+    if let (Some(said), Some(policy)) = (spec["preemptionPolicy"].as_str(), policy)
+        && said != policy
+    {
+        return Err(review.forbidden(format!(
+            "the string value of PreemptionPolicy ({said}) must not be provided in pod spec; priority admission \
+             controller computed {policy} from the given PriorityClass name"
+        )));
+    }
+    let spec = &mut review.object["spec"];
+    spec["priority"] = value.into();
+    if let Some(policy) = policy {
+        spec["preemptionPolicy"] = policy.into();
+    }
+    if !object::name(&class).is_empty() {
+        spec["priorityClassName"] = object::name(&class).into();
+    }
+    Ok(())
+}
+
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+    let is_default = review.object["globalDefault"] == true;
+    if review.operation == Operation::Delete || !review.is_on(CLASSES.0, CLASSES.2) || !is_default {
+        return Ok(());
+    }
+    match default(review).await? {
+        Some(other) if review.operation == Operation::Create || object::name(&other) != review.name() => {
+            Err(review.forbidden(format!(
+                "PriorityClass {} is already marked as default. Only one default can exist",
+                object::name(&other)
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The default class; should there be several, the least important one.
+async fn default(review: &Review<'_>) -> Result<Option<Value>, Status> {
+    let classes = lookup::objects(&review.call.inner, CLASSES, "").await?;
+    let defaults = classes.into_iter().filter(|class| class["globalDefault"] == true);
+    Ok(defaults.min_by_key(|class| class["value"].as_i64()))
+}

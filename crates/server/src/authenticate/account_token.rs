@@ -1,0 +1,160 @@
+//! Service account tokens: signed, for certain audiences, and only as good as what they are bound to still is.
+
+use super::{
+    Authenticated, Caller,
+    jwt::{self, BadToken, Bound, Claims, LEEWAY_SECONDS},
+    keys::SigningKey,
+};
+use crate::stored::Stored;
+use api::{go, object};
+use aws_lc_rs::digest::{SHA256, digest};
+use serde_json::Value;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+use store::Store;
+
+// Kubernetes: what is known of a caller beside the name.
+pub(crate) const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
+const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
+pub(crate) const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
+const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
+
+/// Who signs tokens, under which name, and for whom if nobody else is named.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    pub(crate) key: SigningKey,
+    pub(crate) issuer: String,
+    /// The audiences that this server is part of.
+    pub(crate) audiences: Vec<String>,
+    /// Tokens whose signature was checked, by their digest. Everything else about them is checked each time.
+    verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
+}
+
+/// So many tokens are in use at once, say one for each pod of a few hundred nodes; more are checked again.
+const MAX_VERIFIED: usize = 4096;
+
+impl Accounts {
+    pub(super) fn new(key: SigningKey, issuer: String) -> Accounts {
+        let audiences = vec![issuer.clone()];
+        Accounts { key, issuer, audiences, verified: Mutex::default() }
+    }
+
+    /// The claims of a token that was signed here.
+    fn claims(&self, token: &str) -> Result<Arc<Claims>, BadToken> {
+        let lock = || self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        let digest: [u8; 32] =
+            digest(&SHA256, token.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes");
+        if let Some(known) = lock().get(&digest) {
+            return Ok(Arc::clone(known));
+        }
+        let claims = Arc::new(jwt::verify(&self.key, &self.issuer, token)?);
+        let mut verified = lock();
+        if verified.len() >= MAX_VERIFIED {
+            verified.clear();
+        }
+        verified.insert(digest, Arc::clone(&claims));
+        Ok(claims)
+    }
+
+    /// Whom a token stands for, if it is meant for one of `audiences`.
+    pub(super) async fn authenticate(
+        &self,
+        store: &dyn Store,
+        token: &str,
+        audiences: &[String],
+        now: i64,
+    ) -> Result<Authenticated, BadToken> {
+        let claims = self.claims(token)?;
+        claims.check_times(now)?;
+        let said = if claims.aud.is_empty() { &self.audiences } else { &claims.aud };
+        let common: Vec<String> =
+            said.iter().filter(|audience| audiences.contains(audience)).cloned().collect();
+        if common.is_empty() {
+            let (said, wanted) = (crate::authorize::quoted(said), crate::authorize::quoted(audiences));
+            return Err(BadToken::Invalidated(format!(
+                "token audiences {said} is invalid for the target audiences {wanted}"
+            )));
+        }
+        check_bound(store, &claims, now).await?;
+        Ok(Authenticated { caller: caller(&claims), audiences: common })
+    }
+}
+
+/// Whether the account, and what else the token is bound to, is still there and still the same.
+async fn check_bound(store: &dyn Store, claims: &Claims, now: i64) -> Result<(), BadToken> {
+    let said = &claims.kubernetes;
+    let namespace = said.namespace.as_str();
+    let gone = || BadToken::Invalidated("service account token has been invalidated".to_owned());
+    let account = &said.serviceaccount;
+    let key = format!("/registry/serviceaccounts/{namespace}/{}", account.name);
+    let found = read(store, key).await?.ok_or_else(|| {
+        BadToken::Invalidated(format!("serviceaccounts {} not found", go::quote(&account.name)))
+    })?;
+    if object::uid(&found) != account.uid {
+        let (found, said) = (object::uid(&found), &account.uid);
+        return Err(BadToken::Invalidated(format!(
+            "service account UID ({found}) does not match claim ({said})"
+        )));
+    }
+    if is_long_gone(&found, now) {
+        let name = &account.name;
+        return Err(BadToken::Invalidated(format!("service account {namespace}/{name} has been deleted")));
+    }
+    // A pod's node is only told, not checked: the pod is bound to it anyway.
+    let node = said.node.as_ref().filter(|_| said.pod.is_none());
+    let objects: [(&str, String, &Option<Bound>); 2] = [
+        ("secret", format!("/registry/secrets/{namespace}/"), &said.secret),
+        ("pod", format!("/registry/pods/{namespace}/"), &said.pod),
+    ];
+    let objects =
+        objects.into_iter().filter_map(|(sort, prefix, bound)| Some((sort, prefix, bound.as_ref()?)));
+    let objects = objects.chain(node.map(|node| ("node", "/registry/minions/".to_owned(), node)));
+    for (sort, prefix, bound) in objects {
+        let found = read(store, format!("{prefix}{}", bound.name)).await?.ok_or_else(gone)?;
+        if object::uid(&found) != bound.uid {
+            let (found, said) = (object::uid(&found), &bound.uid);
+            return Err(BadToken::Invalidated(format!(
+                "{sort} UID ({found}) does not match service account {sort} ref claim ({said})"
+            )));
+        }
+        if is_long_gone(&found, now) {
+            return Err(gone());
+        }
+    }
+    Ok(())
+}
+
+async fn read(store: &dyn Store, key: String) -> Result<Option<Value>, BadToken> {
+    let read = store.get(key.into(), None).await.map_err(|error| BadToken::Invalidated(error.to_string()))?;
+    Ok(read.entry.map(|entry| Stored::new(entry.value, entry.revision).value()))
+}
+
+fn is_long_gone(object: &Value, now: i64) -> bool {
+    let deleted = object::deletion_timestamp(object);
+    deleted.is_some_and(|moment| moment.timestamp().as_second() < now - LEEWAY_SECONDS)
+}
+
+fn caller(claims: &Claims) -> Caller {
+    let said = &claims.kubernetes;
+    let mut caller = Caller::account(&said.namespace, &said.serviceaccount.name, &said.serviceaccount.uid);
+    let mut extra = |key: &str, value: &str| {
+        if !value.is_empty() {
+            caller.extra.insert(key.to_owned(), vec![value.to_owned()]);
+        }
+    };
+    if let Some(pod) = &said.pod {
+        extra(POD_NAME, &pod.name);
+        extra(POD_UID, &pod.uid);
+    }
+    if let Some(node) = &said.node {
+        extra(NODE_NAME, &node.name);
+        extra(NODE_UID, &node.uid);
+    }
+    if !claims.jti.is_empty() {
+        extra(CREDENTIAL_ID, &format!("JTI={}", claims.jti));
+    }
+    caller
+}

@@ -1,0 +1,32 @@
+//! How others check tokens from here: the two documents of OpenID discovery.
+
+use super::Accounts;
+use crate::answer::{self, Body};
+use http::{HeaderValue, Response, StatusCode, header};
+use serde_json::json;
+
+const KEYS: &str = "/openid/v1/jwks";
+
+/// The document at a path, for clients that know this server as `host`.
+pub(crate) fn documents(accounts: &Accounts, path: &[&str], host: &str) -> Option<Response<Body>> {
+    let (content_type, document) = match path {
+        [".well-known", "openid-configuration"] => {
+            let (issuer, algorithm) = (json!(accounts.issuer), accounts.key.algorithm());
+            let keys = json!(format!("https://{host}{KEYS}"));
+            let text = format!(
+                "{{\"issuer\":{issuer},\"jwks_uri\":{keys},\"response_types_supported\":[\"id_token\"],\
+                 \"subject_types_supported\":[\"public\"],\
+                 \"id_token_signing_alg_values_supported\":[\"{algorithm}\"]}}"
+            );
+            ("application/json", text)
+        }
+        ["openid", "v1", "jwks"] => {
+            ("application/jwk-set+json", json!({"keys": [accounts.key.jwk()]}).to_string())
+        }
+        _ => return None,
+    };
+    let mut response = answer::full(StatusCode::OK, content_type, document);
+    let cached = HeaderValue::from_static("public, max-age=3600");
+    response.headers_mut().insert(header::CACHE_CONTROL, cached);
+    Some(response)
+}

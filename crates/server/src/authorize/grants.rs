@@ -1,0 +1,341 @@
+//! Roles and bindings of one scope, indexed by whom they are for: a look costs what the caller has, not what exists.
+
+use super::rule::{Rule, rules_of};
+use crate::{authenticate::Caller, live::Fold, stored::Stored};
+use api::{go, label_selector, object};
+use serde::Deserialize;
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, OnceLock},
+};
+
+/// What keys in the store begin with: both sorts of a scope, and nothing else that matters.
+pub(super) const CLUSTER: &str = "/registry/clusterrole";
+pub(super) const NAMESPACED: &str = "/registry/role";
+
+/// The roles and bindings of the cluster, or of all namespaces.
+#[derive(Debug, Default)]
+pub(crate) struct Grants {
+    /// By namespace (empty for the cluster's own) and name.
+    roles: HashMap<String, BTreeMap<String, Role>>,
+    bindings: HashMap<String, Scope>,
+    /// What aggregated roles gather; worked out when it is first asked for after a change.
+    gathered: OnceLock<BTreeMap<String, Vec<Rule>>>,
+}
+
+#[derive(Debug)]
+struct Role {
+    rules: Vec<Rule>,
+    labels: BTreeMap<String, String>,
+    gathers: Vec<label_selector::Selector>,
+}
+
+/// The bindings of one namespace, by name and by subject.
+#[derive(Debug, Default)]
+struct Scope {
+    named: HashMap<String, Arc<Binding>>,
+    users: HashMap<String, Bound>,
+    groups: HashMap<String, Bound>,
+}
+
+type Bound = BTreeMap<String, Arc<Binding>>;
+
+/// A role given to subjects.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Binding {
+    metadata: Metadata,
+    pub(crate) role_ref: RoleRef,
+    #[serde(default)]
+    subjects: Option<Vec<Subject>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    name: String,
+    #[serde(default)]
+    namespace: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RoleRef {
+    #[serde(default)]
+    pub(crate) api_group: String,
+    #[serde(default)]
+    pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Subject {
+    kind: String,
+    name: String,
+    #[serde(default)]
+    namespace: String,
+}
+
+impl RoleRef {
+    pub(crate) fn is_of_cluster(&self) -> bool {
+        self.kind == "ClusterRole"
+    }
+
+    /// The words for a role that is not there.
+    // Kubernetes: those who decide say so in the singular, those who write in the plural.
+    pub(crate) fn missing(&self) -> String {
+        let resource = self.kind.to_lowercase();
+        format!("{resource}.rbac.authorization.k8s.io {} not found", go::quote(&self.name))
+    }
+
+    pub(crate) fn not_found(&self) -> String {
+        let resource = self.kind.to_lowercase();
+        format!("{resource}s.rbac.authorization.k8s.io {} not found", go::quote(&self.name))
+    }
+
+    /// Several that are not there, in one text that tells each once.
+    // Kubernetes: as Go's aggregates do.
+    pub(crate) fn in_one(roles: &[RoleRef], words: fn(&RoleRef) -> String) -> String {
+        let mut told: Vec<String> = Vec::new();
+        for role in roles.iter().map(words) {
+            if !told.contains(&role) {
+                told.push(role);
+            }
+        }
+        match &told[..] {
+            [only] => only.clone(),
+            _ => format!("[{}]", told.join(", ")),
+        }
+    }
+}
+
+impl Subject {
+    /// The user that it stands for; service accounts are users.
+    fn user(&self, binding_namespace: &str) -> Option<String> {
+        match self.kind.as_str() {
+            "User" => Some(self.name.clone()),
+            "ServiceAccount" => {
+                let namespace = if self.namespace.is_empty() { binding_namespace } else { &self.namespace };
+                (!namespace.is_empty()).then(|| Caller::account_name(namespace, &self.name))
+            }
+            _ => None,
+        }
+    }
+
+    fn group(&self) -> Option<&str> {
+        (self.kind == "Group").then_some(self.name.as_str())
+    }
+}
+
+impl Binding {
+    /// Which binding gives what to whom, for the reason of an answer.
+    // Kubernetes: name before namespace.
+    pub(crate) fn describe(&self, caller: &Caller) -> String {
+        let Metadata { name, namespace } = &self.metadata;
+        let (kind, called) = match namespace.as_str() {
+            "" => ("ClusterRoleBinding", name.clone()),
+            namespace => ("RoleBinding", format!("{name}/{namespace}")),
+        };
+        let role = format!("{} {}", self.role_ref.kind, go::quote(&self.role_ref.name));
+        format!("{kind} {} of {role} to {}", go::quote(&called), self.first_subject(caller))
+    }
+
+    fn first_subject(&self, caller: &Caller) -> String {
+        let namespace = self.metadata.namespace.as_str();
+        let mut subjects = self.subjects.iter().flatten();
+        let first = subjects.find(|subject| match subject.group() {
+            Some(group) => caller.groups.iter().any(|it| it == group),
+            None => subject.user(namespace).is_some_and(|user| user == caller.name),
+        });
+        let Some(subject) = first else { return String::new() };
+        let called = match (subject.kind.as_str(), subject.namespace.as_str()) {
+            ("ServiceAccount", "") => format!("{}/{namespace}", subject.name),
+            ("ServiceAccount", of) => format!("{}/{of}", subject.name),
+            _ => subject.name.clone(),
+        };
+        format!("{} {}", subject.kind, go::quote(&called))
+    }
+}
+
+impl Grants {
+    /// The bindings of a namespace, or the cluster's own, that speak of the caller. One may come twice.
+    pub(super) fn bindings<'a>(
+        &'a self,
+        namespace: &str,
+        caller: &'a Caller,
+    ) -> impl Iterator<Item = &'a Arc<Binding>> {
+        let scope = self.bindings.get(namespace);
+        let user = scope.and_then(|scope| scope.users.get(&caller.name));
+        let groups = caller.groups.iter().filter_map(move |group| scope?.groups.get(group));
+        user.into_iter().chain(groups).flat_map(BTreeMap::values)
+    }
+
+    /// The rules of a role, if it is there: its own, and what it gathers.
+    pub(super) fn rules(&self, namespace: &str, name: &str) -> Option<impl Iterator<Item = &Rule>> {
+        let role = self.roles.get(namespace)?.get(name)?;
+        let gathered = match role.gathers.is_empty() {
+            true => None,
+            false => self.gathered.get_or_init(|| self.gather()).get(name),
+        };
+        Some(role.rules.iter().chain(gathered.into_iter().flatten()))
+    }
+
+    /// Aggregation: each role that selects others, and the rules of those that it does not hold itself.
+    fn gather(&self) -> BTreeMap<String, Vec<Rule>> {
+        let Some(roles) = self.roles.get("") else { return BTreeMap::new() };
+        let gathering = roles.iter().filter(|(_, role)| !role.gathers.is_empty());
+        gathering.map(|(name, role)| (name.clone(), gathered(name, role, roles))).collect()
+    }
+}
+
+/// What a role gathers, also through roles that gather themselves.
+fn gathered(name: &str, role: &Role, all: &BTreeMap<String, Role>) -> Vec<Rule> {
+    let mut rules: Vec<Rule> = Vec::new();
+    let mut seen = BTreeSet::from([name]);
+    let mut open = vec![role];
+    while let Some(gathering) = open.pop() {
+        let is_selected = |it: &Role| gathering.gathers.iter().any(|selector| selector.matches(&it.labels));
+        for (other, selected) in all.iter().filter(|(_, it)| is_selected(it)) {
+            if !seen.insert(other) {
+                continue;
+            }
+            open.push(selected);
+            for rule in &selected.rules {
+                if !role.rules.contains(rule) && !rules.contains(rule) {
+                    rules.push(rule.clone());
+                }
+            }
+        }
+    }
+    rules
+}
+
+impl Fold for Grants {
+    fn clear(&mut self) {
+        *self = Grants::default();
+    }
+
+    fn put(&mut self, key: &str, object: Stored) {
+        let Some(place) = Place::of(key) else { return };
+        self.remove(key);
+        match place.sort {
+            Sort::Role => {
+                let role = Role::read(&object.value());
+                self.roles.entry(place.namespace.to_owned()).or_default().insert(place.name.to_owned(), role);
+            }
+            Sort::Binding => {
+                let Ok(binding) = serde_json::from_slice::<Binding>(&object.json) else { return };
+                let scope = self.bindings.entry(place.namespace.to_owned()).or_default();
+                scope.insert(place.name, Arc::new(binding));
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &str) {
+        let Some(place) = Place::of(key) else { return };
+        match place.sort {
+            Sort::Role => {
+                self.gathered = OnceLock::new();
+                forget(&mut self.roles, place.namespace, |roles| {
+                    roles.remove(place.name);
+                    roles.is_empty()
+                });
+            }
+            Sort::Binding => forget(&mut self.bindings, place.namespace, |scope| {
+                scope.remove(place.name);
+                scope.named.is_empty()
+            }),
+        }
+    }
+}
+
+impl Role {
+    fn read(role: &Value) -> Role {
+        let labels = object::labels(role).into_iter().flatten();
+        let labels = labels.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()));
+        let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array().into_iter().flatten();
+        Role {
+            rules: rules_of(role),
+            labels: labels.collect(),
+            gathers: selectors.filter_map(selector).collect(),
+        }
+    }
+}
+
+/// A selector that can be read. One that selects everything would do so on purpose.
+fn selector(json: &Value) -> Option<label_selector::Selector> {
+    let selector = label_selector::LabelSelector::deserialize(json).ok()?;
+    selector.to_selector().ok()
+}
+
+impl Scope {
+    fn insert(&mut self, name: &str, binding: Arc<Binding>) {
+        for (is_group, subject) in subjects_of(&binding) {
+            let of = if is_group { &mut self.groups } else { &mut self.users };
+            of.entry(subject).or_default().insert(name.to_owned(), Arc::clone(&binding));
+        }
+        self.named.insert(name.to_owned(), binding);
+    }
+
+    fn remove(&mut self, name: &str) {
+        let Some(binding) = self.named.remove(name) else { return };
+        for (is_group, subject) in subjects_of(&binding) {
+            let of = if is_group { &mut self.groups } else { &mut self.users };
+            forget(of, &subject, |bound| {
+                bound.remove(name);
+                bound.is_empty()
+            });
+        }
+    }
+}
+
+/// Whether each subject is a group, and its name.
+fn subjects_of(binding: &Binding) -> Vec<(bool, String)> {
+    let namespace = binding.metadata.namespace.as_str();
+    let subjects = binding.subjects.iter().flatten();
+    subjects
+        .filter_map(|subject| match subject.group() {
+            Some(group) => Some((true, group.to_owned())),
+            None => subject.user(namespace).map(|user| (false, user)),
+        })
+        .collect()
+}
+
+/// Changes what is under a key, which goes away when nothing is left there.
+fn forget<T>(map: &mut HashMap<String, T>, key: &str, change: impl FnOnce(&mut T) -> bool) {
+    if map.get_mut(key).is_some_and(change) {
+        map.remove(key);
+    }
+}
+
+/// What a key of the store names.
+struct Place<'a> {
+    sort: Sort,
+    namespace: &'a str,
+    name: &'a str,
+}
+
+enum Sort {
+    Role,
+    Binding,
+}
+
+impl Place<'_> {
+    fn of(key: &str) -> Option<Place<'_>> {
+        let mut parts = key.strip_prefix("/registry/")?.split('/');
+        let (resource, first, second) = (parts.next()?, parts.next()?, parts.next());
+        let (sort, is_namespaced) = match resource {
+            "roles" => (Sort::Role, true),
+            "rolebindings" => (Sort::Binding, true),
+            "clusterroles" => (Sort::Role, false),
+            "clusterrolebindings" => (Sort::Binding, false),
+            _ => return None,
+        };
+        match (is_namespaced, second) {
+            (true, Some(name)) => Some(Place { sort, namespace: first, name }),
+            (false, None) => Some(Place { sort, namespace: "", name: first }),
+            _ => None,
+        }
+    }
+}

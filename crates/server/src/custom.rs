@@ -1,0 +1,200 @@
+//! The kind of a custom resource: what its definition says, compiled when it is first needed.
+
+use crate::served::{Kind, Served, StoredAs};
+use api::{
+    field::{ErrorList, Path},
+    meta::{self, ObjectMeta},
+    name::NameRule,
+    object,
+};
+use kinds::definition::{Definition, Version};
+use schema::{
+    structural::{Change, ScalePaths, Structural, Through, cells::Columns, json_path::JsonPath},
+    types::{TypeId, Types},
+};
+use serde_json::Value;
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
+use store::Revision;
+
+/// One version of a custom resource.
+#[derive(Debug)]
+pub(crate) struct Custom {
+    pub(crate) definition: Arc<Definition>,
+    /// When what objects look like last changed.
+    pub(crate) since: Revision,
+    /// Its place among the definition's versions.
+    at: usize,
+    compiled: Arc<[OnceLock<Compiled>]>,
+}
+
+/// What a version's schema says, ready for use.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) schema: Structural,
+    pub(crate) types: Types,
+    pub(crate) of: TypeId,
+    pub(crate) columns: Columns,
+    /// Fields that select, by their label: `spec.size`.
+    selectable: Vec<(String, JsonPath)>,
+    pub(crate) scale: Option<ScalePaths>,
+}
+
+impl Custom {
+    /// The served versions of a definition that was written at `revision`, taking over what an earlier state of it
+    /// has compiled if objects look the same.
+    pub(crate) fn versions(
+        definition: &Arc<Definition>,
+        revision: Revision,
+        before: Option<&Custom>,
+    ) -> Vec<Served> {
+        let same = before.filter(|before| {
+            let (old, new) = (&before.definition, definition);
+            (&old.uid, old.generation, &old.names) == (&new.uid, new.generation, &new.names)
+        });
+        let (since, compiled) = match same {
+            Some(before) => (before.since, Arc::clone(&before.compiled)),
+            None => (revision, definition.versions.iter().map(|_| OnceLock::new()).collect()),
+        };
+        let storage = definition.storage_version().map(|version| version.name.clone());
+        let served = definition.versions.iter().enumerate().filter(|(_, version)| version.served);
+        served
+            .map(|(at, version)| {
+                let stored = storage.clone().map(|storage| StoredAs {
+                    group: definition.group.clone().into(),
+                    version: storage.into(),
+                    of: None,
+                    prefix: format!("{}/{}", definition.group, definition.names.plural).into(),
+                });
+                let compiled = Arc::clone(&compiled);
+                let custom = Custom { definition: Arc::clone(definition), since, at, compiled };
+                Served { resource: definition.resource(version), stored, kind: Kind::Custom(custom) }
+            })
+            .collect()
+    }
+
+    pub(crate) fn version(&self) -> &Version {
+        &self.definition.versions[self.at]
+    }
+
+    pub(crate) fn compiled(&self) -> &Compiled {
+        self.compile(self.at)
+    }
+
+    /// The same of another version, if there is one.
+    pub(crate) fn compiled_as(&self, version: &str) -> Option<&Compiled> {
+        let at = self.definition.versions.iter().position(|other| other.name == version)?;
+        Some(self.compile(at))
+    }
+
+    fn compile(&self, at: usize) -> &Compiled {
+        self.compiled[at].get_or_init(|| Compiled::new(&self.definition, &self.definition.versions[at]))
+    }
+
+    pub(crate) fn check_new(&self, new: &Value) -> ErrorList {
+        let scope = match self.definition.is_namespaced() {
+            true => meta::Scope::Namespaced,
+            false => meta::Scope::Cluster,
+        };
+        let metadata = metadata(new);
+        let mut errors = meta::check_create(&Path::new("metadata"), &metadata, scope, NameRule::DnsSubdomain);
+        self.check(Change { new, old: None, through: Through::Object, scale: None }, &mut errors);
+        errors
+    }
+
+    pub(crate) fn check_next(&self, subresource: &str, new: &Value, old: &Value) -> ErrorList {
+        let mut errors = meta::check_update(&Path::new("metadata"), &metadata(new), &metadata(old));
+        let through = if subresource == "status" { Through::Status } else { Through::Object };
+        self.check(Change { new, old: Some(old), through, scale: None }, &mut errors);
+        errors
+    }
+
+    fn check(&self, change: Change<'_>, errors: &mut ErrorList) {
+        let compiled = self.compiled();
+        compiled.schema.check(&Change { scale: compiled.scale.as_ref(), ..change }, errors);
+    }
+
+    pub(crate) fn check_selectable(&self, field: &str) -> Result<(), String> {
+        let known = field == "metadata.name"
+            || (field == "metadata.namespace" && self.definition.is_namespaced())
+            || self.compiled().selectable.iter().any(|(label, _)| label == field);
+        if known { Ok(()) } else { Err(format!("field label not supported: {field}")) }
+    }
+
+    pub(crate) fn selectable_value<'a>(&self, field: &str, object: &'a Value) -> Cow<'a, str> {
+        match field {
+            "metadata.name" => object::name(object).into(),
+            "metadata.namespace" => object::namespace(object).into(),
+            _ => {
+                let path = self.compiled().selectable.iter().find(|(label, _)| label == field);
+                let found = path.and_then(|(_, path)| path.find(object).ok()?.first().copied());
+                match found {
+                    Some(Value::String(text)) => text.as_str().into(),
+                    None | Some(Value::Null) => "".into(),
+                    Some(other) => other.to_string().into(),
+                }
+            }
+        }
+    }
+}
+
+impl Compiled {
+    fn new(definition: &Definition, version: &Version) -> Compiled {
+        // Kubernetes: definitions of old that have no schema keep everything.
+        let schema = version.schema().unwrap_or_else(
+            || serde_json::json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        );
+        let schema = Structural::compile(&schema);
+        let (types, of) = schema.types(&definition.group, &version.name, &definition.names.kind);
+        let selectable = version.selectable.iter().filter_map(|path| {
+            Some((path.trim_start_matches('.').to_owned(), JsonPath::parse(path).ok()?))
+        });
+        let scale = version.scale.as_ref().map(|scale| ScalePaths {
+            spec_replicas: scale.spec_replicas.clone(),
+            status_replicas: scale.status_replicas.clone(),
+            label_selector: scale.label_selector.clone(),
+        });
+        let columns = version.columns.iter().map(|column| {
+            serde_json::json!({
+                "name": column.name, "type": column.type_name, "format": column.format,
+                "description": column.description, "priority": column.priority, "jsonPath": column.json_path,
+            })
+        });
+        let columns = Columns::compile(&columns.collect::<Vec<_>>());
+        Compiled { selectable: selectable.collect(), scale, columns, schema, types, of }
+    }
+}
+
+fn metadata(object: &Value) -> ObjectMeta {
+    object.get("metadata").and_then(|metadata| serde_json::from_value(metadata.clone()).ok()).unwrap_or_default()
+}
+
+/// Metadata as it is kept: what is empty is not there.
+pub(crate) fn normalize(object: &mut Value) {
+    let metadata = metadata(object);
+    let Some(members) = object.as_object_mut() else { return };
+    members.insert("metadata".to_owned(), serde_json::to_value(metadata).unwrap_or_default());
+}
+
+/// Finalizers that a write adds should have a name that belongs to somebody.
+pub(crate) fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    let before: Vec<&str> = old.into_iter().flat_map(object::finalizers).collect();
+    let mut added: Vec<&str> = object::finalizers(new).filter(|name| !before.contains(name)).collect();
+    added.sort_unstable();
+    added.dedup();
+    added.into_iter().filter_map(finalizer_warning).collect()
+}
+
+fn finalizer_warning(name: &str) -> Option<String> {
+    const KNOWN: [&str; 3] = [meta::FINALIZER_ORPHAN, meta::FINALIZER_FOREGROUND, "kubernetes"];
+    let plain = !name.contains('/') && !KNOWN.contains(&name);
+    plain.then(|| {
+        format!(
+            "metadata.finalizers: {}: prefer a domain-qualified finalizer name including a path (/) to avoid \
+             accidental conflicts with other finalizer writers",
+            api::go::quote(name)
+        )
+    })
+}

@@ -1,0 +1,182 @@
+//! What follows from a write to a definition: its names are accepted, it is established, and when it goes its objects
+//! go first.
+//!
+//! The real server has a handful of controllers for this. Here it happens within the request that brought the change,
+//! after its commit and before its answer, so that whoever creates a definition can use it at once. A server that was
+//! stopped in between catches up when it starts.
+
+use crate::{
+    Inner, authorize,
+    request::{Options, Target},
+    served::Served,
+    stored::Stored,
+    verbs::{Call, create::in_version, delete},
+    write::{self, Outcome, Record},
+};
+use api::{object, status::Status};
+use kinds::definition::{accept, condition};
+use serde_json::Value;
+use std::sync::Arc;
+use store::Range;
+
+// Kubernetes: whoever sees this finalizer knows that objects are still being removed.
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+const GROUP: &str = "apiextensions.k8s.io";
+const RESOURCE: &str = "customresourcedefinitions";
+/// How often a status that others write too is tried.
+const ATTEMPTS: usize = 8;
+
+/// Brings all definitions to where they should be.
+pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
+    for name in inner.registry.definition_names(&*inner.store).await? {
+        settle(inner, &name).await?;
+    }
+    Ok(())
+}
+
+/// What must follow once a call has been carried out.
+pub(crate) async fn after(call: &Call) {
+    let served = &call.served;
+    let done = if served.is(GROUP, RESOURCE) {
+        settle_with_neighbours(&call.inner, &call.target.name).await
+    } else if let Some(custom) = served.custom() {
+        finish_removal(&call.inner, served, &custom.definition.name).await
+    } else {
+        return;
+    };
+    if let Err(status) = done {
+        tracing::warn!(definition = call.target.name, problem = status.message, "a definition waits");
+    }
+}
+
+/// An object of a definition that is going may have been the last one.
+async fn finish_removal(inner: &Arc<Inner>, served: &Served, definition: &str) -> Result<(), Status> {
+    let resource = &served.resource;
+    let now = inner.registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await?;
+    let is_going = now.as_ref().and_then(|now| now.custom()).is_some_and(|it| it.definition.state.terminating);
+    if is_going { settle(inner, definition).await } else { Ok(()) }
+}
+
+/// Names that one definition lets go of may be what another waits for.
+async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
+    if name.is_empty() {
+        return settle_all(inner).await;
+    }
+    settle(inner, name).await?;
+    let group = name.split_once('.').map_or("", |(_, group)| group);
+    for waiting in inner.registry.waiting_in(&*inner.store, group).await? {
+        settle(inner, &waiting).await?;
+    }
+    Ok(())
+}
+
+async fn settle(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
+    for _ in 0..ATTEMPTS {
+        let Some(call) = status_call(inner, name) else { return Ok(()) };
+        let stored = match crate::verbs::read::find(&call, name).await {
+            Ok(stored) => stored,
+            Err(status) if status.code == 404 => return Ok(()),
+            Err(status) => return Err(status),
+        };
+        let live = in_version(&call, &stored).await?;
+        let mut draft = live.clone();
+        let is_going = object::is_deleting(&live) && object::finalizers(&live).any(|held| held == CLEANUP);
+        if is_going {
+            remove_objects(inner, &call, &live, &mut draft).await?;
+        } else {
+            let group = live["spec"]["group"].as_str().unwrap_or_default();
+            let neighbours = inner.registry.neighbours(&*inner.store, group, name).await?;
+            draft["status"] = accept(&live, neighbours.iter().map(|it| &**it), write::now(&call));
+        }
+        if put(&call, &live, draft, &stored).await? {
+            return Ok(());
+        }
+    }
+    Err(Status::modified(&api::kind::GroupResource::new(GROUP, RESOURCE), name))
+}
+
+/// Removes what can be removed; the definition is free to go once nothing is left.
+async fn remove_objects(
+    inner: &Arc<Inner>,
+    call: &Call,
+    definition: &Value,
+    draft: &mut Value,
+) -> Result<(), Status> {
+    let now = write::now(call);
+    let mut status = definition["status"].clone();
+    let is_established = condition::is_true(&status, condition::ESTABLISHED);
+    let served = served_of(inner, definition).await?;
+    let condition = match served.filter(|_| is_established) {
+        None => condition::Condition::never_established(),
+        Some(served) => match remove_all(inner, call, &served).await? {
+            0 => condition::Condition::deletion_completed(),
+            _ => condition::Condition::deletion_in_progress(),
+        },
+    };
+    if condition.status == "False" {
+        let others: Vec<String> =
+            object::finalizers(draft).filter(|held| *held != CLEANUP).map(str::to_owned).collect();
+        object::set_finalizers(draft, others.iter().map(String::as_str));
+    }
+    condition::set(&mut status, &condition, now);
+    draft["status"] = status;
+    Ok(())
+}
+
+/// Any of the versions that a definition serves.
+async fn served_of(inner: &Arc<Inner>, definition: &Value) -> Result<Option<Arc<Served>>, Status> {
+    let customs = inner.registry.customs(&*inner.store).await?;
+    Ok(customs.of_definition(object::name(definition)))
+}
+
+/// Deletes all objects of a resource; answers how many stay for a while.
+async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Result<usize, Status> {
+    let range = || Range::prefix(served.prefix(""));
+    let page = inner.store.range(range()).await.map_err(|error| crate::verbs::store_failed(&error))?;
+    for entry in page.entries {
+        let object = Stored::new(entry.value, entry.revision).value();
+        let mut one = call.again();
+        one.served = Arc::clone(served);
+        one.target = Target {
+            group: served.resource.group.to_string(),
+            version: served.resource.version.to_string(),
+            resource: served.resource.name.to_string(),
+            namespace: object::namespace(&object).to_owned(),
+            name: object::name(&object).to_owned(),
+            ..Target::default()
+        };
+        match delete::by_server(&one).await {
+            Err(status) if status.code != 404 => return Err(status),
+            _ => {}
+        }
+    }
+    let left = inner.store.count(range()).await.map_err(|error| crate::verbs::store_failed(&error))?;
+    Ok(usize::try_from(left).unwrap_or(usize::MAX))
+}
+
+/// Writes the status; `false` where somebody else was faster.
+async fn put(call: &Call, live: &Value, draft: Value, stored: &Stored) -> Result<bool, Status> {
+    let Some(checked) = write::prepare_next(call, live, draft, Record::Now).await? else { return Ok(true) };
+    let outcome = if write::is_released(call, checked.object()) {
+        write::remove(call, &call.target.name, stored).await?
+    } else {
+        write::replace(call, checked, stored).await?
+    };
+    Ok(matches!(outcome, Outcome::Done(_)))
+}
+
+/// A write to the status of a definition, by the server itself.
+fn status_call(inner: &Arc<Inner>, name: &str) -> Option<Call> {
+    let served = inner.registry.find(GROUP, "v1", RESOURCE)?;
+    let target = Target {
+        group: GROUP.to_owned(),
+        version: "v1".to_owned(),
+        resource: RESOURCE.to_owned(),
+        name: name.to_owned(),
+        subresource: "status".to_owned(),
+        ..Target::default()
+    };
+    // Kubernetes: who the owners of these fields are recorded as.
+    let options = Options { field_manager: "kube-apiserver".to_owned(), ..Options::default() };
+    Some(Call::by_server(inner, authorize::itself(), served, target, options))
+}

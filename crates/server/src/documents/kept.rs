@@ -1,0 +1,130 @@
+//! Documents that were made once and are handed out until they are out of date.
+
+use crate::answer::compress;
+use bytes::Bytes;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
+use world::Timestamp;
+
+/// More than the versions of all groups of a large cluster; beyond, the oldest are made again when needed.
+const MAX_DOCUMENTS: usize = 2000;
+
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(super) content_type: &'static str,
+    pub(super) body: Bytes,
+    gzipped: OnceLock<Bytes>,
+    /// With its quotes; empty where there is none.
+    pub(super) etag: String,
+    /// When it was made, where that is told.
+    pub(super) made: Option<Timestamp>,
+}
+
+impl Document {
+    pub(super) fn plain(body: impl Into<Bytes>) -> Document {
+        let body = body.into();
+        Document {
+            content_type: "application/json",
+            body,
+            gzipped: OnceLock::new(),
+            etag: String::new(),
+            made: None,
+        }
+    }
+
+    pub(super) fn of_type(self, content_type: &'static str) -> Document {
+        Document { content_type, ..self }
+    }
+
+    pub(super) fn tagged(self, etag: String) -> Document {
+        Document { etag, ..self }
+    }
+
+    pub(super) fn made_at(self, now: Timestamp) -> Document {
+        Document { made: Some(now), ..self }
+    }
+
+    pub(super) fn gzipped(&self) -> Bytes {
+        self.gzipped.get_or_init(|| compress(&self.body)).clone()
+    }
+}
+
+/// All that are kept, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Documents(Mutex<BTreeMap<String, Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    document: Arc<Document>,
+    /// What is served has changed so often; up to then the document is known to be right.
+    generation: u64,
+}
+
+impl Documents {
+    /// The document of that name. One that was right before the latest change is right still if the fingerprint of
+    /// what it is made from, which is its tag, is the same.
+    pub(super) fn get(
+        &self,
+        generation: u64,
+        name: &str,
+        fingerprint: impl FnOnce() -> Option<String>,
+        make: impl FnOnce() -> Option<Document>,
+    ) -> Option<Arc<Document>> {
+        let found = self.lock().get(name).map(|kept| (Arc::clone(&kept.document), kept.generation));
+        let document = match found {
+            Some((document, known)) if known >= generation => return Some(document),
+            Some((document, _)) if fingerprint().is_some_and(|now| now == document.etag) => document,
+            // Made outside of the lock: two who come at once make it twice, and nobody waits.
+            _ => match make() {
+                Some(document) => Arc::new(document),
+                None => {
+                    self.lock().remove(name);
+                    return None;
+                }
+            },
+        };
+        let mut all = self.lock();
+        if all.len() >= MAX_DOCUMENTS {
+            all.retain(|_, kept| kept.generation >= generation);
+        }
+        if all.len() < MAX_DOCUMENTS {
+            all.insert(name.to_owned(), Kept { document: Arc::clone(&document), generation });
+        }
+        Some(document)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_has_changed_is_made_again() {
+        let documents = Documents::default();
+        let made = |text: &'static str| move || Some(Document::plain(text).tagged("t".to_owned()));
+        for (generation, fingerprint, text, expected) in [
+            (1, None, Some("a"), Some("a")),
+            (1, None, Some("b"), Some("a")),
+            (2, Some("t"), Some("c"), Some("a")),
+            (1, None, Some("d"), Some("a")),
+            (3, Some("u"), Some("e"), Some("e")),
+            (4, None, Some("f"), Some("f")),
+            (5, None, None, None),
+            (5, None, Some("g"), Some("g")),
+        ] {
+            let fingerprint = || fingerprint.map(str::to_owned);
+            let found = documents.get(generation, "n", fingerprint, || text.and_then(|text| made(text)()));
+            assert_eq!(
+                found.as_ref().map(|found| &found.body[..]),
+                expected.map(str::as_bytes),
+                "{generation}"
+            );
+        }
+    }
+}

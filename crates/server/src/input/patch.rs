@@ -1,0 +1,293 @@
+//! Patch bytes in, a function from one state of an object to the next out.
+
+use crate::verbs::bare;
+use api::{
+    field::{Error, ErrorList, Path},
+    kind::GroupKind,
+    status::Status,
+};
+use schema::{
+    decode::{self, Decoded, FieldValidation},
+    encode::encode_any,
+    patch::{
+        self, PatchError,
+        json::{JsonPatch, Reading},
+        merge, strategic,
+    },
+    types::{TypeId, Types},
+};
+use serde_json::{Value, value::RawValue};
+use std::collections::BTreeMap;
+
+/// A patch, and how carefully it is to be read.
+#[derive(Debug)]
+pub(crate) struct Patch {
+    sort: Sort,
+    /// What it says and what is doubtful about it. Kubernetes: nobody hears of a bad patch before the object that
+    /// it is for was found.
+    read: Result<Decoded, Status>,
+    validation: FieldValidation,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sort {
+    Json,
+    Merge,
+    Strategic,
+}
+
+/// The object that a patch is for.
+pub(crate) struct Patched<'a, D> {
+    /// As a GET would give it.
+    pub(crate) json: &'a [u8],
+    /// The type that says how lists are merged; none where only the JSON is known.
+    pub(crate) of: Option<(&'a Types, TypeId)>,
+    /// JSON in, an object of the kind out, and what is doubtful about it.
+    pub(crate) decode: D,
+}
+
+// Kubernetes: the sorts, in the order in which the real server lists them.
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
+pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+pub(crate) const PATCH_TYPES: [&str; 4] =
+    [APPLY, "application/json-patch+json", "application/merge-patch+json", STRATEGIC];
+// Kubernetes: what custom resources take, in another order again.
+pub(crate) const CUSTOM_PATCH_TYPES: [&str; 3] =
+    ["application/json-patch+json", "application/merge-patch+json", APPLY];
+
+impl Patch {
+    pub(crate) fn read(media_type: &str, body: &[u8], validation: FieldValidation) -> Result<Patch, Status> {
+        let sort = match media_type {
+            "application/json-patch+json" => Sort::Json,
+            "application/merge-patch+json" => Sort::Merge,
+            STRATEGIC => Sort::Strategic,
+            APPLY => return Err(Status::unsupported_media_type(&PATCH_TYPES[1..])),
+            _ => return Err(bare(415, "415: Unsupported Media Type")),
+        };
+        Ok(Patch { sort, read: sort.read(body, validation), validation })
+    }
+
+    /// What the patch makes of an object.
+    pub(crate) fn apply<D>(&self, patched: &Patched<'_, D>) -> Result<Decoded, Status>
+    where
+        D: Fn(&[u8], FieldValidation) -> Result<Decoded, Status>,
+    {
+        let patch = self.read.as_ref().map_err(Clone::clone)?;
+        let document: Value = serde_json::from_slice(patched.json).map_err(Status::internal_error)?;
+        let result = match (self.sort, patched.of) {
+            (Sort::Json, _) => {
+                let lenient = self.validation == FieldValidation::Ignore;
+                let reading = if lenient { Reading::Lenient } else { Reading::Checked };
+                let operations = JsonPatch::decode(&patch.value, reading);
+                operations.and_then(|operations| operations.apply(document.clone()))
+            }
+            (Sort::Strategic, Some((types, of))) => {
+                strategic::apply(types, of, document.clone(), patch.value.clone())
+            }
+            (Sort::Merge | Sort::Strategic, _) => merge::apply(document.clone(), patch.value.clone()),
+        };
+        let result = result.map_err(|error| refuse(&error))?;
+        let outcome = self.take(patched, &result);
+        // Kubernetes: what is shown is the object as patched, or else the patch.
+        outcome.map_err(|problem| match self.sort {
+            Sort::Strategic => unreadable(&patch::printed(&patch.value), &problem),
+            _ => unreadable(&text_of(patched.json, &document, &result), &problem),
+        })
+    }
+
+    /// The result as an object of its kind, or what is wrong with it.
+    fn take<D>(&self, patched: &Patched<'_, D>, result: &Value) -> Result<Decoded, String>
+    where
+        D: Fn(&[u8], FieldValidation) -> Result<Decoded, Status>,
+    {
+        let careful = self.validation != FieldValidation::Ignore;
+        let unknown = match (self.sort, patched.of) {
+            (Sort::Strategic, Some((types, of))) => Some(strategic::check(types, of, result)?),
+            _ => None,
+        };
+        let validation = if careful { FieldValidation::Warn } else { FieldValidation::Ignore };
+        let decoded = (patched.decode)(&encode_any(result), validation);
+        let mut decoded = decoded.map_err(|refusal| {
+            let text = refusal.message;
+            text.split_once(": ").map_or(text.clone(), |(_, problem)| problem.to_owned())
+        })?;
+        if !careful {
+            return Ok(decoded);
+        }
+        let mut doubts = self.read.as_ref().map(|patch| patch.warnings.clone()).unwrap_or_default();
+        doubts.extend(unknown.unwrap_or(decoded.warnings));
+        if self.validation == FieldValidation::Strict && !doubts.is_empty() {
+            return Err(decode::DecodeError::Strict(doubts).to_string());
+        }
+        decoded.warnings = doubts;
+        Ok(decoded)
+    }
+}
+
+impl Sort {
+    /// Reads the patch itself, and notes what a careful reader has to say of it.
+    fn read(self, body: &[u8], validation: FieldValidation) -> Result<Decoded, Status> {
+        let careful = validation != FieldValidation::Ignore;
+        let level = if careful { FieldValidation::Warn } else { FieldValidation::Ignore };
+        let decoding = |problem: &dyn std::fmt::Display| match (self, careful) {
+            (Sort::Strategic, _) | (Sort::Json, false) => Status::bad_request(problem.to_string()),
+            (Sort::Merge, false) => Status::bad_request("Invalid JSON Patch"),
+            _ => Status::bad_request(format!("error decoding patch: {problem}")),
+        };
+        match self {
+            Sort::Json => {
+                let mut read = decode::decode_json(body, level).map_err(|problem| decoding(&problem))?;
+                if careful {
+                    read.warnings.iter_mut().for_each(|text| *text = format!("json patch {text}"));
+                    read.warnings.extend(JsonPatch::unknown_members(&read.value));
+                }
+                Ok(read)
+            }
+            Sort::Merge if !careful => decode::decode_json(body, level).map_err(|problem| decoding(&problem)),
+            Sort::Merge | Sort::Strategic => {
+                decode::decode_any(body, level).map_err(|problem| decoding(&problem))
+            }
+        }
+    }
+}
+
+fn refuse(error: &PatchError) -> Status {
+    match error {
+        PatchError::Malformed(text) => Status::bad_request(text.clone()),
+        // Kubernetes: the text stays with the server.
+        PatchError::Unfit(_) => bare(422, "the server rejected our request due to an error in our request"),
+        PatchError::TooManyOperations { .. } => Status::request_entity_too_large(error.to_string()),
+        PatchError::Unexpected(text) => Status::unclassified(text.clone()),
+    }
+}
+
+/// What a patch has made is no object of the kind any more.
+fn unreadable(shown: &str, problem: &str) -> Status {
+    let mut errors = ErrorList::new();
+    errors.push(Error::invalid(&Path::new("patch"), shown, problem));
+    Status::invalid(&GroupKind::new("", ""), "", &errors)
+}
+
+/// The patched object as Go's patch library writes it: what the patch has not touched stands as it stood, where it
+/// has, members are sorted.
+fn text_of(json: &[u8], before: &Value, after: &Value) -> String {
+    let json = std::str::from_utf8(json).unwrap_or_default();
+    if before == after {
+        return json.to_owned();
+    }
+    if let (Value::Object(before), Value::Object(after)) = (before, after)
+        && let Ok(parts) = serde_json::from_str::<BTreeMap<String, &RawValue>>(json)
+    {
+        let member = |(name, after): (&String, &Value)| {
+            let text = match (parts.get(name), before.get(name)) {
+                (Some(json), Some(before)) => text_of(json.get().as_bytes(), before, after),
+                _ => plain(after),
+            };
+            format!("{}:{text}", plain(&Value::from(name.as_str())))
+        };
+        return format!("{{{}}}", after.iter().map(member).collect::<Vec<_>>().join(","));
+    }
+    plain(after)
+}
+
+fn plain(value: &Value) -> String {
+    String::from_utf8(encode_any(value)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG_MAP: &str = r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","creationTimestamp":null},"data":{"k":"v"}}"#;
+
+    fn run(sort: &str, body: &str, validation: FieldValidation) -> Result<Decoded, String> {
+        let (of, _) = kinds::types().kind("", "v1", "ConfigMap").unwrap();
+        let patched = Patched {
+            json: CONFIG_MAP.as_bytes(),
+            of: Some((kinds::types(), of)),
+            decode: |json: &[u8], validation| {
+                let decoded = decode::decode(kinds::types(), of, json, validation);
+                decoded.map_err(|error| {
+                    Status::bad_request(error.refusal(Some(("ConfigMap", "v1")), "ConfigMap", json))
+                })
+            },
+        };
+        let patch = Patch::read(sort, body.as_bytes(), validation).map_err(|status| status.message)?;
+        patch.apply(&patched).map_err(|status| format!("{} {}", status.code, status.message))
+    }
+
+    #[test]
+    fn doubtful_patches_warn() {
+        for (sort, body, expected) in [
+            (PATCH_TYPES[2], r#"{"data":{"k":"x"}}"#, vec![]),
+            (
+                PATCH_TYPES[2],
+                r#"{"data":{"k":"x","k":"y"},"nope":1,"metadata":{"nope":1}}"#,
+                vec![
+                    "duplicate field \"data.k\"",
+                    "unknown field \"metadata.nope\"",
+                    "unknown field \"nope\"",
+                ],
+            ),
+            (
+                PATCH_TYPES[3],
+                r#"{"nope":1,"data":{"k":"x","k":"y"}}"#,
+                vec!["duplicate field \"data.k\"", "unknown field \"nope\""],
+            ),
+            (
+                PATCH_TYPES[1],
+                r#"[{"op":"add","path":"/nope","value":1,"odd":2}]"#,
+                vec!["json patch unknown field \"[0].odd\"", "unknown field \"nope\""],
+            ),
+        ] {
+            let read = run(sort, body, FieldValidation::Warn).unwrap();
+            assert_eq!(read.warnings, expected, "{body}");
+            assert!(run(sort, body, FieldValidation::Ignore).unwrap().warnings.is_empty(), "{body}");
+            assert_eq!(run(sort, body, FieldValidation::Strict).is_ok(), expected.is_empty(), "{body}");
+        }
+    }
+
+    #[test]
+    fn bad_patches_are_refused_in_the_words_of_the_real_server() {
+        use FieldValidation::{Ignore, Strict, Warn};
+        for (sort, body, validation, expected) in [
+            (
+                PATCH_TYPES[2],
+                r#"{"nope":1}"#,
+                Strict,
+                r#"422  "" is invalid: patch: Invalid value: "{\"apiVersion\":\"v1\",\"data\":{\"k\":\"v\"},\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"creationTimestamp\":null},\"nope\":1}": strict decoding error: unknown field "nope""#,
+            ),
+            (
+                PATCH_TYPES[3],
+                r#"{"nope":{"a":1}}"#,
+                Strict,
+                r#"422  "" is invalid: patch: Invalid value: "map[nope:map[a:1]]": strict decoding error: unknown field "nope""#,
+            ),
+            (
+                PATCH_TYPES[3],
+                r#"{"data":{"k":1}}"#,
+                Warn,
+                r#"422  "" is invalid: patch: Invalid value: "map[data:map[k:1]]": cannot convert int64 to string"#,
+            ),
+            (
+                PATCH_TYPES[2],
+                "[]",
+                Warn,
+                "400 error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
+            ),
+            (PATCH_TYPES[2], "5", Ignore, "400 Invalid JSON Patch"),
+            (PATCH_TYPES[3], "[", Warn, "400 unexpected end of JSON input"),
+            (
+                PATCH_TYPES[1],
+                "x",
+                Warn,
+                "400 error decoding patch: invalid character 'x' looking for beginning of value",
+            ),
+            (PATCH_TYPES[0], "{}", Warn, ""),
+            ("text/plain", "{}", Warn, "415: Unsupported Media Type"),
+        ] {
+            let said = run(sort, body, validation).unwrap_err();
+            assert!(said == expected || expected.is_empty(), "{body}: {said}");
+        }
+    }
+}

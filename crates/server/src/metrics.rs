@@ -1,0 +1,269 @@
+//! What happens here, counted: requests in, the text that Prometheus collects at `/metrics` out.
+//!
+//! Names and labels are those of Kubernetes. No label comes from a caller: what is not served counts as nothing in
+//! particular, so that nobody can make the page grow.
+
+mod family;
+mod labels;
+mod process;
+mod watched;
+
+use crate::{Body, Inner, answer};
+use family::{Histogram, Page};
+use http::{Request, Response, StatusCode};
+use http_body::Body as _;
+use labels::{Labelled, Unsettled};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicI64, AtomicU64, Ordering::Relaxed},
+    },
+};
+use store::Range;
+use watched::{Events, Watched};
+use world::Moment;
+
+// Kubernetes: the bounds of its histograms.
+const DURATIONS: [f64; 23] = [
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0,
+    20.0, 30.0, 45.0, 60.0,
+];
+const SIZES: [f64; 7] = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+/// Sets of labels that are kept apart; more only come of definitions made and removed without end.
+const MAX_SERIES: usize = 5000;
+const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    requests: RwLock<BTreeMap<Labelled, Arc<Measured>>>,
+    events: RwLock<BTreeMap<[String; 3], Arc<Events>>>,
+    /// Requests under way that read, and that write.
+    reading: AtomicI64,
+    writing: AtomicI64,
+    /// Handshakes that did not come to an end.
+    pub(crate) failed_handshakes: AtomicU64,
+}
+
+/// All requests with the same labels.
+#[derive(Debug)]
+struct Measured {
+    codes: Mutex<BTreeMap<u16, u64>>,
+    durations: Histogram,
+    sizes: Histogram,
+    long_running: AtomicI64,
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    labels: Unsettled,
+    since: Moment,
+    _in_flight: InFlight,
+}
+
+/// Counted as long as it lives.
+#[derive(Debug)]
+struct InFlight {
+    inner: Arc<Inner>,
+    kind: Option<Kind>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Reading,
+    Writing,
+}
+
+impl Begun {
+    pub(crate) fn new<B>(inner: &Arc<Inner>, request: &Request<B>) -> Begun {
+        let labels = Unsettled::of(request);
+        // Kubernetes: a watch takes no part of what requests share.
+        let kind = match labels.labelled.verb {
+            "WATCH" => None,
+            "GET" | "LIST" => Some(Kind::Reading),
+            _ => Some(Kind::Writing),
+        };
+        let in_flight = InFlight { inner: Arc::clone(inner), kind };
+        in_flight.add(1);
+        Begun { labels, since: inner.world.now(), _in_flight: in_flight }
+    }
+
+    /// Counts the answer; a watch once it is over.
+    pub(crate) async fn end(self, inner: &Arc<Inner>, response: Response<Body>) -> Response<Body> {
+        let (metrics, code) = (&inner.metrics, response.status().as_u16());
+        let labels = self.labels.settle(inner).await;
+        let verb = labels.verb;
+        let gvr = [&labels.group, &labels.version, &labels.resource].map(String::clone);
+        let measured = metrics.measured(labels);
+        if verb == "WATCH" && response.status() == StatusCode::OK {
+            let events = metrics.events(gvr);
+            return response.map(|body| Watched::body(body, inner, measured, events, self.since));
+        }
+        measured.count(code, inner.world.now().since(self.since).as_secs_f64());
+        // Kubernetes: only what is read.
+        if let (true, Some(size)) = (matches!(verb, "GET" | "LIST"), response.body().size_hint().exact()) {
+            measured.sizes.observe(size as f64);
+        }
+        response
+    }
+}
+
+impl InFlight {
+    fn add(&self, count: i64) {
+        let metrics = &self.inner.metrics;
+        match self.kind {
+            Some(Kind::Reading) => _ = metrics.reading.fetch_add(count, Relaxed),
+            Some(Kind::Writing) => _ = metrics.writing.fetch_add(count, Relaxed),
+            None => {}
+        }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.add(-1);
+    }
+}
+
+impl Measured {
+    fn new() -> Measured {
+        Measured {
+            codes: Mutex::default(),
+            durations: Histogram::new(&DURATIONS),
+            sizes: Histogram::new(&SIZES),
+            long_running: AtomicI64::new(0),
+        }
+    }
+
+    fn count(&self, code: u16, seconds: f64) {
+        *self.codes().entry(code).or_default() += 1;
+        self.durations.observe(seconds);
+    }
+
+    fn codes(&self) -> MutexGuard<'_, BTreeMap<u16, u64>> {
+        self.codes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Metrics {
+    fn measured(&self, labels: Labelled) -> Arc<Measured> {
+        look_up(&self.requests, labels, Measured::new)
+    }
+
+    fn events(&self, of: [String; 3]) -> Arc<Events> {
+        look_up(&self.events, of, Events::default)
+    }
+
+    fn knows(&self, labels: &Labelled) -> bool {
+        self.requests.read().unwrap_or_else(PoisonError::into_inner).contains_key(labels)
+    }
+}
+
+/// What is kept for a key, made if there is room for it; without room, what is kept for none in particular.
+fn look_up<K: Ord + Default, V>(kept: &RwLock<BTreeMap<K, Arc<V>>>, key: K, make: impl Fn() -> V) -> Arc<V> {
+    if let Some(found) = kept.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        return Arc::clone(found);
+    }
+    let mut kept = kept.write().unwrap_or_else(PoisonError::into_inner);
+    let key = if kept.len() < MAX_SERIES || kept.contains_key(&key) { key } else { K::default() };
+    Arc::clone(kept.entry(key).or_insert_with(|| Arc::new(make())))
+}
+
+/// The page.
+pub(crate) async fn answer(inner: &Inner) -> Response<Body> {
+    let mut page = Page::default();
+    requests(inner, &mut page);
+    watches(inner, &mut page);
+    objects(inner, &mut page).await;
+    let help =
+        "[ALPHA] A metric with a constant '1' value labeled by major, minor, git version, and platform.";
+    page.family("kubernetes_build_info", "gauge", help);
+    let version = crate::discovery::GIT_VERSION;
+    page.sample("kubernetes_build_info", &[("git_version", version), ("major", "1"), ("minor", "36")], 1.0);
+    process::write(&mut page);
+    answer::full(StatusCode::OK, CONTENT_TYPE, page.0)
+}
+
+fn requests(inner: &Inner, page: &mut Page) {
+    let metrics = &inner.metrics;
+    let requests = metrics.requests.read().unwrap_or_else(PoisonError::into_inner);
+    let name = "apiserver_request_total";
+    page.family(name, "counter", "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.");
+    for (labels, measured) in &*requests {
+        for (code, count) in &*measured.codes() {
+            page.sample(name, &labels.with_code(&code.to_string()), *count as f64);
+        }
+    }
+    let name = "apiserver_request_duration_seconds";
+    page.family(name, "histogram", "[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.");
+    for (labels, measured) in requests.iter().filter(|(_, measured)| !measured.durations.is_empty()) {
+        page.histogram(name, &labels.all(), &measured.durations);
+    }
+    let name = "apiserver_response_sizes";
+    page.family(name, "histogram", "[STABLE] Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.");
+    for (labels, measured) in requests.iter().filter(|(_, measured)| !measured.sizes.is_empty()) {
+        page.histogram(name, &labels.without_dry_run(), &measured.sizes);
+    }
+    let name = "apiserver_longrunning_requests";
+    page.family(name, "gauge", "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component. Not all requests are tracked this way.");
+    for (labels, measured) in requests.iter().filter(|(labels, _)| labels.verb == "WATCH") {
+        page.sample(name, &labels.without_dry_run(), measured.long_running.load(Relaxed) as f64);
+    }
+    let name = "apiserver_current_inflight_requests";
+    page.family(name, "gauge", "[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind in last second.");
+    for (kind, count) in [("mutating", &metrics.writing), ("readOnly", &metrics.reading)] {
+        page.sample(name, &[("request_kind", kind)], count.load(Relaxed) as f64);
+    }
+    let help = "[ALPHA] Number of requests dropped with 'TLS handshake error from' error";
+    let count = metrics.failed_handshakes.load(Relaxed);
+    page.single("apiserver_tls_handshake_errors_total", "counter", help, count as f64);
+}
+
+fn watches(inner: &Inner, page: &mut Page) {
+    let events = inner.metrics.events.read().unwrap_or_else(PoisonError::into_inner);
+    fn labels([group, version, resource]: &[String; 3]) -> [(&'static str, &str); 3] {
+        [("group", group), ("resource", resource), ("version", version)]
+    }
+    let name = "apiserver_watch_events_total";
+    page.family(name, "counter", "[ALPHA] Number of events sent in watch clients");
+    for (of, events) in &*events {
+        page.sample(name, &labels(of), events.count.load(Relaxed) as f64);
+    }
+    let name = "apiserver_watch_events_sizes";
+    page.family(name, "histogram", "[ALPHA] Watch event size distribution in bytes");
+    for (of, events) in &*events {
+        page.histogram(name, &labels(of), &events.sizes);
+    }
+}
+
+/// What is stored, counted now; -1 where that failed, as Kubernetes says it.
+async fn objects(inner: &Inner, page: &mut Page) {
+    let mut counts = BTreeMap::new();
+    let customs = inner.registry.customs(&*inner.store).await.unwrap_or_default();
+    for served in inner.registry.kept().chain(customs.all()) {
+        let resource = &served.resource;
+        let count = inner.store.count(Range::prefix(served.prefix(""))).await;
+        let key = (resource.group.to_string(), resource.name.to_string());
+        counts.entry(key).or_insert(count.map_or(-1.0, |count| count as f64));
+    }
+    let name = "apiserver_resource_objects";
+    page.family(name, "gauge", "[ALPHA] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.");
+    for ((group, resource), count) in &counts {
+        page.sample(name, &[("group", group), ("resource", resource)], *count);
+    }
+    let name = "apiserver_storage_objects";
+    page.family(name, "gauge", "[STABLE] [DEPRECATED, consider using apiserver_resource_objects instead] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.");
+    for ((group, resource), count) in &counts {
+        let resource = if group.is_empty() { resource.clone() } else { format!("{resource}.{group}") };
+        page.sample(name, &[("resource", &resource)], *count);
+    }
+    if let Ok(revision) = inner.store.revision().await {
+        page.single(
+            "setpoint_store_revision",
+            "counter",
+            "Commits so far: the latest resourceVersion.",
+            revision.0 as f64,
+        );
+    }
+}

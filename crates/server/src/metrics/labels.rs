@@ -1,0 +1,174 @@
+//! A request in, the labels that it is counted under out.
+
+use crate::{
+    Inner,
+    request::{self, Place, Target},
+};
+use http::{Method, Request, header};
+use std::sync::Arc;
+
+/// In the words of Kubernetes; a closed set of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Labelled {
+    pub(super) verb: &'static str,
+    dry_run: &'static str,
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) resource: String,
+    subresource: String,
+    scope: &'static str,
+}
+
+/// Labels as the caller would have them, not yet compared with what there is.
+#[derive(Debug)]
+pub(super) struct Unsettled {
+    pub(super) labelled: Labelled,
+}
+
+/// Paths beside resources that are counted one by one.
+const PATHS: [&str; 8] =
+    ["/healthz", "/livez", "/readyz", "/metrics", "/version", "/api", "/apis", "/openapi/v2"];
+
+impl Labelled {
+    pub(super) fn all(&self) -> [(&'static str, &str); 8] {
+        [
+            ("component", "apiserver"),
+            ("dry_run", self.dry_run),
+            ("group", &self.group),
+            ("resource", &self.resource),
+            ("scope", self.scope),
+            ("subresource", &self.subresource),
+            ("verb", self.verb),
+            ("version", &self.version),
+        ]
+    }
+
+    pub(super) fn with_code<'a>(&'a self, code: &'a str) -> [(&'static str, &'a str); 9] {
+        let [component, dry_run, group, resource, scope, subresource, verb, version] = self.all();
+        [("code", code), component, dry_run, group, resource, scope, subresource, verb, version]
+    }
+
+    pub(super) fn without_dry_run(&self) -> [(&'static str, &str); 7] {
+        let [component, _, group, resource, scope, subresource, verb, version] = self.all();
+        [component, group, resource, scope, subresource, verb, version]
+    }
+}
+
+impl Unsettled {
+    pub(super) fn of<B>(request: &Request<B>) -> Unsettled {
+        let query = request.uri().query().unwrap_or_default();
+        let labelled = match request::parse(request.uri().path()) {
+            Some(Place::Resource(target)) => of_resource(request, target, query),
+            _ => Labelled {
+                verb: verb(request, query, false),
+                subresource: request.uri().path().to_owned(),
+                ..Labelled::default()
+            },
+        };
+        Unsettled { labelled }
+    }
+
+    /// Takes out whatever is not served.
+    pub(super) async fn settle(self, inner: &Arc<Inner>) -> Labelled {
+        let mut labels = self.labelled;
+        if inner.metrics.knows(&labels) {
+            return labels;
+        }
+        if labels.resource.is_empty() {
+            let path = labels.subresource.as_str();
+            if !PATHS.contains(&path) {
+                labels.subresource =
+                    if path.starts_with("/openapi/v3") { "/openapi/v3" } else { "" }.to_owned();
+            }
+            return labels;
+        }
+        let served = inner.registry.served(&*inner.store, &labels.group, &labels.version, &labels.resource);
+        match served.await.ok().flatten() {
+            Some(served) => {
+                if served.subresource(&labels.subresource).is_none() {
+                    labels.subresource = String::new();
+                }
+                labels
+            }
+            None => Labelled { verb: labels.verb, ..Labelled::default() },
+        }
+    }
+}
+
+fn of_resource<B>(request: &Request<B>, target: Target, query: &str) -> Labelled {
+    let creates = request.method() == Method::POST;
+    let scope = match (target.name.is_empty() && !creates, target.namespace.is_empty()) {
+        (false, _) => "resource",
+        (true, false) => "namespace",
+        (true, true) => "cluster",
+    };
+    let verb = match target.old_watch {
+        true => "WATCH",
+        false => verb(request, query, scope != "resource"),
+    };
+    let dry_run = match parameter(query, "dryRun") {
+        None | Some("") => "",
+        Some("All") => "All",
+        Some(_) => "invalid",
+    };
+    let Target { group, version, resource, subresource, .. } = target;
+    Labelled { verb, dry_run, group, version, resource, subresource, scope }
+}
+
+fn verb<B>(request: &Request<B>, query: &str, is_collection: bool) -> &'static str {
+    let watches =
+        || parameter(query, "watch").is_some_and(|value| !matches!(value, "0" | "false" | "False" | "FALSE"));
+    let applies = || {
+        request.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/apply-patch+yaml")
+    };
+    match *request.method() {
+        Method::GET if watches() => "WATCH",
+        Method::GET | Method::HEAD if is_collection => "LIST",
+        Method::GET | Method::HEAD => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH if applies() => "APPLY",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    }
+}
+
+fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_in_the_words_of_kubernetes() {
+        for (method, uri, kind, expected) in [
+            ("GET", "/api/v1/pods", "", "LIST   v1 pods  cluster"),
+            ("GET", "/api/v1/namespaces/a/pods", "", "LIST   v1 pods  namespace"),
+            ("GET", "/api/v1/namespaces/a/pods?watch=1", "", "WATCH   v1 pods  namespace"),
+            ("GET", "/api/v1/watch/pods", "", "WATCH   v1 pods  cluster"),
+            (
+                "GET",
+                "/apis/apps/v1/namespaces/a/deployments/b/scale",
+                "",
+                "GET  apps v1 deployments scale resource",
+            ),
+            ("POST", "/api/v1/namespaces/a/pods?dryRun=All", "", "POST All  v1 pods  resource"),
+            ("POST", "/api/v1/namespaces/a/pods?dryRun=Some", "", "POST invalid  v1 pods  resource"),
+            ("PATCH", "/api/v1/nodes/a", "application/json-patch+json", "PATCH   v1 nodes  resource"),
+            ("PATCH", "/api/v1/nodes/a", "application/apply-patch+yaml", "APPLY   v1 nodes  resource"),
+            ("DELETE", "/api/v1/nodes", "", "DELETE   v1 nodes  cluster"),
+            ("BREW", "/api/v1/nodes", "", "other   v1 nodes  cluster"),
+            ("GET", "/healthz", "", "GET     /healthz "),
+        ] {
+            let request = Request::builder().method(method).uri(uri).header(header::CONTENT_TYPE, kind);
+            let Labelled { verb, dry_run, group, version, resource, subresource, scope } =
+                Unsettled::of(&request.body(()).unwrap()).labelled;
+            let found = format!("{verb} {dry_run} {group} {version} {resource} {subresource} {scope}");
+            assert_eq!(found, expected, "{method} {uri}");
+        }
+    }
+}

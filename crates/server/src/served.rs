@@ -1,0 +1,230 @@
+//! One resource in one version: what the verbs ask of its kind, built-in or custom.
+
+use crate::{
+    custom::Custom,
+    request::{Target, Verb},
+};
+use api::{
+    field::ErrorList,
+    kind::{GroupKind, GroupResource},
+};
+use kinds::{
+    resources::{Resource, Scope, Subresource},
+    strategy::Strategy,
+};
+use schema::types::{Name, TypeId, Types};
+use serde_json::Value;
+use std::borrow::Cow;
+use store::Revision;
+
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) resource: Resource,
+    /// The version in which objects are kept; nothing is kept of reviews and bindings.
+    pub(crate) stored: Option<StoredAs>,
+    pub(crate) kind: Kind,
+}
+
+/// Where the rules of a kind come from.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    BuiltIn { types: &'static Types, of: TypeId },
+    Custom(Custom),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct StoredAs {
+    pub(crate) group: Name,
+    pub(crate) version: Name,
+    /// Its type, where that is not the type of the request's version.
+    pub(crate) of: Option<TypeId>,
+    pub(crate) prefix: Name,
+}
+
+impl Served {
+    pub(crate) fn group_resource(&self) -> GroupResource {
+        GroupResource::new(&*self.resource.group, &*self.resource.name)
+    }
+
+    pub(crate) fn group_kind(&self) -> GroupKind {
+        GroupKind::new(&*self.resource.group, &*self.resource.kind)
+    }
+
+    pub(crate) fn api_version(&self) -> String {
+        join(&self.resource.group, &self.resource.version)
+    }
+
+    pub(crate) fn list_kind(&self) -> Cow<'_, str> {
+        match &self.kind {
+            Kind::BuiltIn { .. } => format!("{}List", self.resource.kind).into(),
+            Kind::Custom(custom) => custom.definition.names.list_kind.as_str().into(),
+        }
+    }
+
+    /// Whether it is this resource of the group.
+    pub(crate) fn is(&self, group: &str, resource: &str) -> bool {
+        self.resource.group == group && self.resource.name == resource
+    }
+
+    pub(crate) fn is_namespaced(&self) -> bool {
+        self.resource.scope == Scope::Namespaced
+    }
+
+    /// Whether a path that names it can be right.
+    // Kubernetes: a custom resource is nowhere but in its scope.
+    pub(crate) fn is_at(&self, target: &Target, verb: Verb) -> bool {
+        let across = target.name.is_empty() && matches!(verb, Verb::List | Verb::Watch);
+        self.custom().is_none() || match self.is_namespaced() {
+            true => across || !target.namespace.is_empty(),
+            false => target.namespace.is_empty(),
+        }
+    }
+
+    pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.resource.subresources.iter().find(|sub| sub.name == name)
+    }
+
+    pub(crate) fn custom(&self) -> Option<&Custom> {
+        match &self.kind {
+            Kind::BuiltIn { .. } => None,
+            Kind::Custom(custom) => Some(custom),
+        }
+    }
+
+    /// The key of an object in the store.
+    pub(crate) fn key(&self, namespace: &str, name: &str) -> String {
+        format!("{}{name}", self.prefix(namespace))
+    }
+
+    /// What the keys of all objects, or all of a namespace, begin with.
+    pub(crate) fn prefix(&self, namespace: &str) -> String {
+        let prefix = self.stored.as_ref().map_or(&self.resource.name, |stored| &stored.prefix);
+        if namespace.is_empty() {
+            format!("/registry/{prefix}/")
+        } else {
+            format!("/registry/{prefix}/{namespace}/")
+        }
+    }
+
+    /// The table that says what objects look like, as far as field owners need to know.
+    pub(crate) fn types(&self) -> &Types {
+        match &self.kind {
+            Kind::BuiltIn { types, .. } => types,
+            Kind::Custom(custom) => &custom.compiled().types,
+        }
+    }
+
+    /// The type of objects in the version of the request.
+    pub(crate) fn of(&self) -> TypeId {
+        match &self.kind {
+            Kind::BuiltIn { of, .. } => *of,
+            Kind::Custom(custom) => custom.compiled().of,
+        }
+    }
+
+    /// Whether bytes at rest, written at `revision`, are what a caller of this version gets.
+    pub(crate) fn is_as_stored(&self, revision: Revision) -> bool {
+        match (&self.kind, &self.stored) {
+            (_, None) => true,
+            (Kind::BuiltIn { .. }, Some(stored)) => stored.of.is_none(),
+            // What was written before the definition last changed may lack its defaults.
+            (Kind::Custom(custom), Some(stored)) => {
+                stored.version == self.resource.version && revision > custom.since
+            }
+        }
+    }
+
+    pub(crate) fn strategy(&self) -> &'static Strategy {
+        match &self.kind {
+            Kind::BuiltIn { .. } => kinds::strategy::strategy(&self.resource.group, &self.resource.name),
+            Kind::Custom(custom) => kinds::strategy::custom(custom.version().has_status),
+        }
+    }
+
+    /// Sets what an object leaves open.
+    pub(crate) fn default(&self, object: &mut Value) {
+        let Resource { group, version, kind, .. } = &self.resource;
+        match &self.kind {
+            Kind::BuiltIn { .. } => kinds::defaults::default(group, version, kind, object),
+            Kind::Custom(custom) => custom.compiled().schema.default(object),
+        }
+    }
+
+    /// The form in which states are compared.
+    pub(crate) fn normalize(&self, object: &mut Value) {
+        match &self.kind {
+            Kind::BuiltIn { types, of } => schema::encode::normalize(types, *of, object),
+            Kind::Custom(_) => crate::custom::normalize(object),
+        }
+    }
+
+    /// The JSON of an object in the version of the request.
+    pub(crate) fn encode(&self, object: &Value) -> Vec<u8> {
+        match &self.kind {
+            Kind::BuiltIn { types, of } => schema::encode::encode(types, *of, object),
+            Kind::Custom(_) => schema::encode::encode_any(object),
+        }
+    }
+
+    /// What is wrong with a new object.
+    pub(crate) fn check_new(&self, object: &Value) -> ErrorList {
+        let Resource { group, version, kind, .. } = &self.resource;
+        match &self.kind {
+            Kind::BuiltIn { .. } => kinds::validate::create(group, version, kind, object),
+            Kind::Custom(custom) => custom.check_new(object),
+        }
+    }
+
+    /// What is wrong with a change.
+    pub(crate) fn check_next(&self, subresource: &str, new: &Value, old: &Value) -> ErrorList {
+        let Resource { group, version, kind, .. } = &self.resource;
+        match (&self.kind, subresource) {
+            (Kind::BuiltIn { .. }, "") => kinds::validate::update(group, version, kind, new, old),
+            (Kind::BuiltIn { .. }, subresource) => {
+                kinds::validate::subresource_update(group, version, kind, subresource, new, old)
+            }
+            (Kind::Custom(custom), subresource) => custom.check_next(subresource, new, old),
+        }
+    }
+
+    /// What its author should hear of a write that is allowed.
+    pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
+        let Resource { group, version, kind, .. } = &self.resource;
+        match &self.kind {
+            Kind::BuiltIn { .. } => kinds::validate::warnings(group, version, kind, new, old),
+            Kind::Custom(_) => crate::custom::warnings(new, old),
+        }
+    }
+
+    /// What everybody who uses this version should hear.
+    pub(crate) fn deprecation(&self) -> Option<Cow<'_, str>> {
+        let Resource { group, version, kind, .. } = &self.resource;
+        match &self.kind {
+            Kind::BuiltIn { .. } => kinds::validate::deprecation(group, version, kind).map(Cow::Borrowed),
+            Kind::Custom(custom) => custom.version().deprecation.as_deref().map(Cow::Borrowed),
+        }
+    }
+
+    /// Whether lists can be selected by a field; the text is for whoever tried.
+    pub(crate) fn check_selectable(&self, field: &str) -> Result<(), String> {
+        match &self.kind {
+            Kind::BuiltIn { .. } => kinds::selectable::field(&self.resource.group, &self.resource.name, field)
+                .map(drop)
+                .map_err(|problem| problem.to_string()),
+            Kind::Custom(custom) => custom.check_selectable(field),
+        }
+    }
+
+    pub(crate) fn selectable_value<'a>(&self, field: &str, object: &'a Value) -> Cow<'a, str> {
+        match &self.kind {
+            Kind::BuiltIn { .. } => {
+                kinds::selectable::value(&self.resource.group, &self.resource.name, field, object)
+            }
+            Kind::Custom(custom) => custom.selectable_value(field, object),
+        }
+    }
+}
+
+pub(crate) fn join(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}

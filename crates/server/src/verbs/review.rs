@@ -1,0 +1,68 @@
+//! Questions about access and identity: answered, and kept nowhere.
+
+mod access;
+mod identity;
+mod rules;
+
+use super::Call;
+use crate::{
+    answer::{self, Body},
+    input, write,
+};
+use api::{kind::GroupKind, object, status::Status};
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use schema::managed_fields;
+use serde_json::Value;
+
+pub(crate) async fn review(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+    let kind = &*call.served.resource.kind;
+    if !is_review(&call.served.resource.group) {
+        return Err(Status::method_not_supported(&call.resource(), "create"));
+    }
+    let encoding = input::encoding(input::media_type(&call.headers))?;
+    let decoded = input::object(&call.served, &body, encoding, call.options.validation)?;
+    let mut asked = decoded.value;
+    write::check_target(call, &mut asked)?;
+    wipe(&mut asked);
+    call.served.normalize(&mut asked);
+    let asked = with_owner(call, asked).await?;
+    refuse_invalid(call, &asked)?;
+    let answered = match kind {
+        "SelfSubjectReview" => identity::own(call),
+        "TokenReview" => identity::of_token(call, asked).await,
+        "SelfSubjectRulesReview" => rules::of_caller(call, &asked).await,
+        _ => access::decide(call, asked).await,
+    };
+    let bytes = answer::value_bytes(call, &answered?);
+    let response = answer::full(StatusCode::CREATED, call.form.content_type(), bytes);
+    Ok(answer::with_warnings(response, decoded.warnings.iter().map(String::as_str)))
+}
+
+fn is_review(group: &str) -> bool {
+    matches!(group, "authentication.k8s.io" | "authorization.k8s.io")
+}
+
+/// What only a server says of an object, and this one does not say of reviews.
+fn wipe(review: &mut Value) {
+    let metadata = object::metadata_mut(review);
+    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        metadata.remove(field);
+    }
+}
+
+async fn with_owner(call: &Call, review: Value) -> Result<Value, Status> {
+    let (manager, now) = (call.manager(), write::now(call).to_string());
+    let owned = write::with_target(call, |target| {
+        let mut review = review.clone();
+        managed_fields::create(target, &mut review, &manager, &now);
+        review
+    });
+    owned.await
+}
+
+/// Kubernetes: the refusal does not say the kind.
+fn refuse_invalid(call: &Call, review: &Value) -> Result<(), Status> {
+    let kind = GroupKind::new(&*call.served.resource.group, "");
+    call.served.check_new(review).into_result().map_err(|errors| Status::invalid(&kind, "", &errors))
+}

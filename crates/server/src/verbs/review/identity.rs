@@ -1,0 +1,31 @@
+//! Who am I, and whom does this token stand for?
+
+use crate::{verbs::Call, write};
+use api::status::Status;
+use serde_json::{Value, json};
+
+pub(super) fn own(call: &Call) -> Result<Value, Status> {
+    Ok(json!({
+        "kind": call.served.resource.kind, "apiVersion": call.served.api_version(),
+        "metadata": {"creationTimestamp": write::now(call).to_string()},
+        "status": {"userInfo": call.permit.caller().info()},
+    }))
+}
+
+pub(super) async fn of_token(call: &Call, mut review: Value) -> Result<Value, Status> {
+    let token = review["spec"]["token"].as_str().unwrap_or_default().to_owned();
+    if token.is_empty() {
+        return Err(Status::bad_request("token is required for TokenReview in authentication"));
+    }
+    let authenticator = &call.inner.authenticator;
+    let asked = review["spec"]["audiences"].as_array().into_iter().flatten();
+    let asked: Vec<String> = asked.filter_map(Value::as_str).map(str::to_owned).collect();
+    let audiences = if asked.is_empty() { &authenticator.accounts.audiences } else { &asked };
+    review["status"] = match authenticator.token(&call.inner, &token, audiences).await {
+        Ok(found) => {
+            json!({"authenticated": true, "user": found.caller.info(), "audiences": found.audiences})
+        }
+        Err(problem) => json!({"user": {}, "error": problem.to_string()}),
+    };
+    Ok(review)
+}

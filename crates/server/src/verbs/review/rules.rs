@@ -1,0 +1,51 @@
+//! What may I do here, all of it?
+
+use crate::{
+    authorize::{self, RoleRef, Rule},
+    verbs::{Call, store_failed},
+};
+use api::status::Status;
+use serde_json::{Value, json};
+
+pub(super) async fn of_caller(call: &Call, review: &Value) -> Result<Value, Status> {
+    let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
+    if namespace.is_empty() {
+        return Err(Status::bad_request("no namespace on request"));
+    }
+    let (inner, caller) = (&call.inner, call.permit.caller());
+    let found = inner.authorizer.rbac.rules_for(inner.store.as_ref(), caller, namespace).await;
+    let (rules, missing) = found.map_err(|error| store_failed(&error))?;
+    let is_node = authorize::node_identity(caller).is_some();
+    let mut problems = Vec::new();
+    if is_node {
+        problems.push("node authorizer does not support user rule resolution".to_owned());
+    }
+    if !missing.is_empty() {
+        problems.push(RoleRef::in_one(&missing, RoleRef::missing));
+    }
+    let about_resources = rules.iter().filter(|rule| !rule.resources.is_empty()).map(of_resource);
+    let about_paths = rules.iter().filter(|rule| !rule.paths.is_empty()).map(of_path);
+    let mut status = json!({
+        "resourceRules": about_resources.collect::<Vec<_>>(),
+        "nonResourceRules": about_paths.collect::<Vec<_>>(),
+        "incomplete": is_node,
+    });
+    match &problems[..] {
+        [] => {}
+        [only] => status["evaluationError"] = only.clone().into(),
+        several => status["evaluationError"] = format!("[{}]", several.join(", ")).into(),
+    }
+    // Kubernetes: the answer does not repeat the question.
+    Ok(json!({
+        "kind": call.served.resource.kind, "apiVersion": call.served.api_version(),
+        "metadata": {}, "spec": {}, "status": status,
+    }))
+}
+
+fn of_resource(rule: &Rule) -> Value {
+    json!(Rule { paths: Vec::new(), ..rule.clone() })
+}
+
+fn of_path(rule: &Rule) -> Value {
+    json!(Rule { verbs: rule.verbs.clone(), paths: rule.paths.clone(), ..Rule::default() })
+}

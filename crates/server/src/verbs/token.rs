@@ -1,0 +1,209 @@
+//! `serviceaccounts/token`: a token for a service account, bound to what it shall live and die with.
+
+use super::{Call, store_failed};
+use crate::{
+    answer::{self, Body},
+    authenticate::jwt::{self, Bound, Claims, Kubernetes},
+    input::{self, Wanted},
+    stored::Stored,
+    write,
+};
+use api::{
+    field::{Error, Path},
+    kind::{GroupKind, GroupResource},
+    object,
+    status::Status,
+    time::Time,
+};
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use schema::managed_fields::{self, Target, Unconvertible};
+use serde_json::{Value, json};
+use world::Timestamp;
+
+const GROUP: &str = "authentication.k8s.io";
+const VERSION: &str = "v1";
+const KIND: &str = "TokenRequest";
+
+/// Kubernetes: what kubelets ask for on behalf of pods that may not know yet that tokens expire.
+const ASKED_FOR_PODS_SECONDS: i64 = 60 * 60 + 7;
+/// Such tokens live so long, and are only warned about after what was asked for.
+const EXTENDED_SECONDS: i64 = 365 * 24 * 60 * 60;
+
+pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+    let types = call.types();
+    let (of, _) = types.kind(GROUP, VERSION, KIND).ok_or_else(super::not_served)?;
+    let wanted = Wanted { types, of, group: GROUP, version: VERSION, kind: KIND };
+    let encoding = input::encoding(input::media_type(&call.headers))?;
+    let decoded = wanted.decode(&body, encoding, call.options.validation)?;
+    let mut asked = decoded.value;
+    kinds::defaults::default(GROUP, VERSION, KIND, &mut asked);
+    check_names(call, &mut asked)?;
+    schema::encode::normalize(types, of, &mut asked);
+    record_owner(call, of, &mut asked);
+    let account = find(call, call.key(&call.target.name)).await?;
+    let account = account.ok_or_else(|| call.not_found(&call.target.name))?;
+    fill(call, &account, &mut asked)?;
+    let errors = kinds::validate::create(GROUP, VERSION, KIND, &asked);
+    errors.into_result().map_err(|errors| Status::invalid(&GroupKind::new(GROUP, KIND), "", &errors))?;
+    let bound = bind(call, &asked).await?;
+    issue(call, &account, bound, &mut asked)?;
+    let response = answer::document(StatusCode::CREATED, call.form, GROUP, VERSION, KIND, &asked);
+    Ok(answer::with_warnings(response, decoded.warnings.iter().map(String::as_str)))
+}
+
+/// What the body says of the account must be what the URL says.
+fn check_names(call: &Call, asked: &mut Value) -> Result<(), Status> {
+    let (namespace, said) = (call.target.namespace.as_str(), object::namespace(asked));
+    if !said.is_empty() && said != namespace {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    object::set_namespace(asked, namespace);
+    let (name, said) = (call.target.name.as_str(), object::name(asked));
+    if !said.is_empty() && said != name {
+        let path = Path::new("metadata");
+        let error =
+            Error::invalid(&path.child("name"), said, "must match the service account name if specified");
+        return Err(Status::invalid(&GroupKind::new(GROUP, KIND), name, &error.into()));
+    }
+    Ok(())
+}
+
+fn record_owner(call: &Call, of: schema::types::TypeId, asked: &mut Value) {
+    let version = format!("{GROUP}/{VERSION}");
+    let (manager, now) = (call.manager(), write::now(call).to_string());
+    let target = Target {
+        types: call.types(),
+        of,
+        version: &version,
+        subresource: "token",
+        filters: &[],
+        convert: &|_, _| Err(Unconvertible::NoSuchVersion),
+    };
+    managed_fields::create(&target, asked, &manager, &now);
+}
+
+/// Says what the request left open.
+fn fill(call: &Call, account: &Value, asked: &mut Value) -> Result<(), Status> {
+    let name = call.target.name.as_str();
+    let (said, found) = (object::uid(asked).to_owned(), object::uid(account));
+    if !said.is_empty() && said != found {
+        return Err(Status::conflict(
+            &GroupResource::new(GROUP, KIND),
+            name,
+            format!(
+                "the UID in the token request ({said}) does not match the UID of the service account ({found})"
+            ),
+        ));
+    }
+    object::set_name(asked, name);
+    object::set_uid(asked, found);
+    object::set_creation_timestamp(asked, Some(write::now(call)));
+    if asked["spec"]["audiences"].as_array().is_none_or(Vec::is_empty) {
+        asked["spec"]["audiences"] = json!(call.inner.authenticator.accounts.audiences);
+    }
+    Ok(())
+}
+
+/// What a token is bound to beside its account.
+#[derive(Default)]
+struct Bonds {
+    pod: Option<Bound>,
+    node: Option<Bound>,
+    secret: Option<Bound>,
+}
+
+async fn bind(call: &Call, asked: &Value) -> Result<Bonds, Status> {
+    let reference = &asked["spec"]["boundObjectRef"];
+    if reference.is_null() {
+        return Ok(Bonds::default());
+    }
+    let text = |field: &str| reference[field].as_str().unwrap_or_default();
+    let (api_version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    let namespace = call.target.namespace.as_str();
+    let (resource, prefix) = match (group, kind) {
+        ("", "Pod") => ("pods", format!("pods/{namespace}")),
+        ("", "Secret") => ("secrets", format!("secrets/{namespace}")),
+        ("", "Node") => ("nodes", "minions".to_owned()),
+        _ => {
+            let kind = format!("{group}/{version}, Kind={kind}");
+            return Err(Status::bad_request(format!("cannot bind token to object of type {kind}")));
+        }
+    };
+    let found = find(call, format!("/registry/{prefix}/{name}").into()).await?;
+    let found = found.ok_or_else(|| Status::not_found(&GroupResource::new("", resource), name))?;
+    let bound = Some(Bound { name: name.to_owned(), uid: object::uid(&found).to_owned() });
+    let bonds = match kind {
+        "Pod" => Bonds { pod: bound, node: node_of(call, &found).await?, secret: None },
+        "Node" => Bonds { node: bound, ..Bonds::default() },
+        _ => Bonds { secret: bound, ..Bonds::default() },
+    };
+    let said = text("uid");
+    if !said.is_empty() && said != object::uid(&found) {
+        let why = format!(
+            "the UID in the bound object reference ({said}) does not match the UID in record. The object might have \
+             been deleted and then recreated"
+        );
+        return Err(Status::conflict(&GroupResource::new("", kind), name, why));
+    }
+    Ok(bonds)
+}
+
+/// The node of a pod that runs as this account.
+async fn node_of(call: &Call, pod: &Value) -> Result<Option<Bound>, Status> {
+    let account = call.target.name.as_str();
+    if pod["spec"]["serviceAccountName"] != account {
+        let account = api::go::quote(account);
+        return Err(Status::bad_request(format!(
+            "cannot bind token for serviceaccount {account} to pod running with different serviceaccount name."
+        )));
+    }
+    let Some(name) = pod["spec"]["nodeName"].as_str().filter(|name| !name.is_empty()) else {
+        return Ok(None);
+    };
+    let node = find(call, format!("/registry/minions/{name}").into()).await?;
+    let uid = node.map(|node| object::uid(&node).to_owned()).unwrap_or_default();
+    Ok(Some(Bound { name: name.to_owned(), uid }))
+}
+
+fn issue(call: &Call, account: &Value, bonds: Bonds, asked: &mut Value) -> Result<(), Status> {
+    let accounts = &call.inner.authenticator.accounts;
+    let now = call.inner.world.wall().as_second();
+    let seconds = asked["spec"]["expirationSeconds"].as_i64().unwrap_or_default();
+    let audiences = asked["spec"]["audiences"].as_array().into_iter().flatten();
+    let audiences: Vec<String> = audiences.filter_map(Value::as_str).map(str::to_owned).collect();
+    let is_for_us = audiences.iter().all(|audience| accounts.audiences.contains(audience));
+    let is_extended = bonds.pod.is_some() && seconds == ASKED_FOR_PODS_SECONDS && is_for_us;
+    let namespace = call.target.namespace.clone();
+    let named = Bound { name: object::name(account).to_owned(), uid: object::uid(account).to_owned() };
+    let claims = Claims {
+        aud: audiences,
+        exp: now + if is_extended { EXTENDED_SECONDS } else { seconds },
+        iat: now,
+        iss: accounts.issuer.clone(),
+        jti: call.inner.world.uid(),
+        nbf: now,
+        sub: crate::Caller::account_name(&namespace, &named.name),
+        kubernetes: Kubernetes {
+            namespace,
+            node: bonds.node,
+            pod: bonds.pod,
+            secret: bonds.secret,
+            serviceaccount: named,
+            warnafter: is_extended.then_some(now + seconds),
+        },
+    };
+    let token = jwt::sign(&accounts.key, &claims);
+    let token = token.ok_or_else(|| Status::internal_error("failed to generate token"))?;
+    let expiry = Timestamp::from_second(now + seconds).map_err(Status::internal_error)?;
+    asked["status"] = json!({"token": token, "expirationTimestamp": Time::from(expiry).to_string()});
+    Ok(())
+}
+
+async fn find(call: &Call, key: Bytes) -> Result<Option<Value>, Status> {
+    let read = call.inner.store.get(key, None).await.map_err(|error| store_failed(&error))?;
+    Ok(read.entry.map(|entry| Stored::new(entry.value, entry.revision).value()))
+}

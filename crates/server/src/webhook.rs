@@ -1,0 +1,72 @@
+//! Calls out to programs that have a say in what happens here: a review in, the answer to it out.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `address` | a service or a URL → where to connect, and under which name |
+//! | `client` | one HTTPS POST with a deadline and a limit, over connections that are kept |
+//! | `conversion` | objects of a custom resource from one version to another |
+
+mod address;
+mod client;
+mod conversion;
+
+pub use client::{Answer, Exchange, Outbound, Sockets};
+pub(crate) use conversion::convert;
+
+use crate::Inner;
+use address::Destination;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use kinds::definition::WebhookAddress;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Where a review goes, and whom to believe there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hook<'a> {
+    pub(crate) address: &'a WebhookAddress,
+    /// PEM in base64; empty trusts the authorities of the machine.
+    pub(crate) ca_bundle: &'a str,
+    pub(crate) timeout: Duration,
+}
+
+/// Sends a review, and reads the one that comes back. The text of an error is for the person who waits.
+pub(crate) async fn call(inner: &Inner, hook: Hook<'_>, review: &Value) -> Result<Value, String> {
+    let destination = Destination::find(inner, hook.address).await?;
+    let url = destination.url_with_timeout(hook.timeout);
+    let told = |problem: String| format!("Post {}: {problem}", api::go::quote(&url));
+    let authorities = match hook.ca_bundle.trim() {
+        "" => Bytes::new(),
+        text => STANDARD.decode(text).map_err(|_| "unable to load root certificates: no base64".to_owned())?.into(),
+    };
+    let exchange = Exchange {
+        url: url.clone(),
+        connect: destination.connect,
+        server_name: destination.server_name,
+        authorities,
+        body: serde_json::to_vec(review).map_err(|error| error.to_string())?.into(),
+    };
+    let answer = inner.world.timeout(hook.timeout, inner.outbound.post(exchange)).await;
+    let answer = answer.map_err(|_| told("context deadline exceeded".to_owned()))?.map_err(told)?;
+    match answer.status {
+        200..300 => serde_json::from_slice(&answer.body)
+            .map_err(|error| format!("the answer of the webhook is no JSON: {error}")),
+        // Kubernetes: what its client makes of an answer that is no review.
+        _ => Err(refusal(answer.status, &answer.body)),
+    }
+}
+
+fn refusal(code: u16, body: &[u8]) -> String {
+    let said: Option<Value> = serde_json::from_slice(body).ok();
+    match said.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str) {
+        Some(message) => message.to_owned(),
+        None => match http::StatusCode::from_u16(code).ok().and_then(|code| code.canonical_reason()) {
+            _ if code == 404 => "the server could not find the requested resource".to_owned(),
+            _ if code >= 500 => format!(
+                "an error on the server ({:?}) has prevented the request from succeeding",
+                String::from_utf8_lossy(&body[..body.len().min(256)])
+            ),
+            reason => format!("the server answered {code} {}", reason.unwrap_or_default()),
+        },
+    }
+}

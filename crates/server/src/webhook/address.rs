@@ -1,0 +1,105 @@
+//! The address of a webhook in, the place to connect to out.
+
+use crate::{Inner, lookup};
+use kinds::definition::WebhookAddress;
+use serde_json::Value;
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Destination {
+    /// What the request is addressed to.
+    url: String,
+    /// `host:port` of the socket.
+    pub(super) connect: String,
+    /// The name that the certificate must be for.
+    pub(super) server_name: String,
+}
+
+impl Destination {
+    pub(super) async fn find(inner: &Inner, address: &WebhookAddress) -> Result<Destination, String> {
+        match address {
+            WebhookAddress::Url(url) => Destination::of_url(url),
+            WebhookAddress::Service { namespace, name, path, port } => {
+                let connect = endpoint(inner, namespace, name, *port).await?;
+                // Kubernetes: the name that certificates of services are made for.
+                let server_name = format!("{name}.{namespace}.svc");
+                let path = path.trim_start_matches('/');
+                Ok(Destination { url: format!("https://{server_name}:{port}/{path}"), connect, server_name })
+            }
+        }
+    }
+
+    fn of_url(url: &str) -> Result<Destination, String> {
+        let parsed: http::Uri = url.parse().map_err(|error| format!("{url:?} is no URL: {error}"))?;
+        if parsed.scheme_str() != Some("https") {
+            return Err(format!("{url:?} does not begin with https"));
+        }
+        let host = parsed.host().ok_or_else(|| format!("{url:?} names no host"))?;
+        let connect = format!("{host}:{}", parsed.port_u16().unwrap_or(443));
+        let server_name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Ok(Destination { url: url.to_owned(), connect, server_name })
+    }
+
+    /// Kubernetes: the other side learns how long it has.
+    pub(super) fn url_with_timeout(&self, timeout: Duration) -> String {
+        let separator = if self.url.contains('?') { '&' } else { '?' };
+        format!("{}{separator}timeout={}s", self.url, timeout.as_secs())
+    }
+}
+
+/// One of the places where a service runs.
+async fn endpoint(inner: &Inner, namespace: &str, name: &str, port: u16) -> Result<String, String> {
+    let service = lookup::object(inner, ("", "v1", "services"), namespace, name).await.map_err(|status| status.message)?;
+    let service = service.ok_or_else(|| format!("service {name:?} not found"))?;
+    if service["spec"]["type"] == "ExternalName" {
+        let host = service["spec"]["externalName"].as_str().unwrap_or_default();
+        return Ok(format!("{host}:{port}"));
+    }
+    let ports = service["spec"]["ports"].as_array().into_iter().flatten();
+    let wanted = ports.into_iter().find(|it| it["port"] == port);
+    let wanted = wanted.ok_or_else(|| format!("no service port {port} found for service {name:?}"))?;
+    let port_name = wanted["name"].as_str().unwrap_or_default();
+    let mut found: Vec<String> = Vec::new();
+    for slice in slices(inner, namespace, name).await? {
+        let ports = slice["ports"].as_array().into_iter().flatten();
+        let at = ports.into_iter().find(|it| it["name"].as_str().unwrap_or_default() == port_name);
+        let Some(at) = at.and_then(|it| it["port"].as_u64()) else { continue };
+        let endpoints = slice["endpoints"].as_array().into_iter().flatten();
+        let ready = endpoints.filter(|it| it["conditions"]["ready"] != false);
+        let addresses = ready.flat_map(|it| it["addresses"].as_array().into_iter().flatten());
+        found.extend(addresses.filter_map(Value::as_str).map(|address| match address.contains(':') {
+            true => format!("[{address}]:{at}"),
+            false => format!("{address}:{at}"),
+        }));
+    }
+    let chosen = inner.world.pick(0..found.len() as u64) as usize;
+    found.get(chosen).cloned().ok_or_else(|| format!("no endpoints available for service {name:?}"))
+}
+
+async fn slices(inner: &Inner, namespace: &str, service: &str) -> Result<Vec<Value>, String> {
+    let slices = lookup::objects(inner, ("discovery.k8s.io", "v1", "endpointslices"), namespace).await;
+    let slices = slices.map_err(|status| status.message)?.into_iter();
+    Ok(slices.filter(|it| it["metadata"]["labels"]["kubernetes.io/service-name"] == service).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_say_where_to_connect() {
+        for (url, connect, name) in [
+            ("https://hooks.example.com/convert", "hooks.example.com:443", "hooks.example.com"),
+            ("https://127.0.0.1:8443/x?a=b", "127.0.0.1:8443", "127.0.0.1"),
+            ("https://[::1]:9443", "[::1]:9443", "::1"),
+        ] {
+            let found = Destination::of_url(url).unwrap();
+            assert_eq!((&*found.connect, &*found.server_name), (connect, name));
+        }
+        for url in ["http://a.example.com", "a.example.com", "https://"] {
+            assert!(Destination::of_url(url).is_err(), "{url}");
+        }
+        let with_query = Destination::of_url("https://a/x?a=b").unwrap();
+        assert_eq!(with_query.url_with_timeout(Duration::from_secs(10)), "https://a/x?a=b&timeout=10s");
+    }
+}

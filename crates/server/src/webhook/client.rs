@@ -1,0 +1,202 @@
+//! One HTTPS POST: over sockets that are kept for the next one, or over whatever a test puts in their place.
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request, Uri, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::{
+    client::legacy::{
+        Client,
+        connect::{Connected, Connection},
+    },
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+};
+use std::{
+    collections::BTreeMap,
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+use tokio_rustls::{
+    TlsConnector,
+    client::TlsStream,
+    rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer, pki_types::ServerName, pki_types::pem::PemObject},
+};
+
+/// An answer that is longer is cut off. A conversion answers with a whole list.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+/// Other sides that connections are kept to.
+const MAX_CLIENTS: usize = 256;
+/// Connections that nobody has used for this long are closed.
+const IDLE: Duration = Duration::from_secs(90);
+
+/// A request to a webhook.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    pub url: String,
+    /// `host:port` of the socket.
+    pub connect: String,
+    /// The name that the other side's certificate must be for.
+    pub server_name: String,
+    /// PEM of those who may have signed it; empty trusts the authorities of the machine.
+    pub authorities: Bytes,
+    pub body: Bytes,
+}
+
+/// What a webhook answers.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub body: Bytes,
+}
+
+/// The way out of the process.
+pub trait Outbound: Send + Sync + std::fmt::Debug {
+    /// Sends a JSON body. The text of an error is for people.
+    fn post(&self, exchange: Exchange) -> BoxFuture<'_, Result<Answer, String>>;
+}
+
+type HttpsClient = Client<Connector, Full<Bytes>>;
+
+/// The real way out.
+#[derive(Debug, Default)]
+pub struct Sockets {
+    /// By whom they connect to, and whom they trust.
+    clients: Mutex<BTreeMap<(String, String, Bytes), HttpsClient>>,
+}
+
+impl Outbound for Sockets {
+    fn post(&self, exchange: Exchange) -> BoxFuture<'_, Result<Answer, String>> {
+        Box::pin(async move {
+            let client = self.client(&exchange)?;
+            let request = Request::post(&exchange.url)
+                .header(header::CONTENT_TYPE, "application/json")
+                .header(header::ACCEPT, "application/json, */*")
+                .header(header::USER_AGENT, "kube-apiserver-admission")
+                .body(Full::new(exchange.body))
+                .map_err(|error| error.to_string())?;
+            // A redirect is an answer like any other: nobody is sent elsewhere.
+            let answer = client.request(request).await.map_err(|error| root(&error))?;
+            let status = answer.status().as_u16();
+            let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+            let body = body.map_err(|error| format!("cannot read the answer: {error}"))?;
+            Ok(Answer { status, body: body.to_bytes() })
+        })
+    }
+}
+
+impl Sockets {
+    fn client(&self, exchange: &Exchange) -> Result<HttpsClient, String> {
+        let key = (exchange.connect.clone(), exchange.server_name.clone(), exchange.authorities.clone());
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&key) {
+            return Ok(client.clone());
+        }
+        if clients.len() >= MAX_CLIENTS {
+            clients.clear();
+        }
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .build(Connector::new(exchange)?);
+        clients.insert(key, client.clone());
+        Ok(client)
+    }
+}
+
+/// The innermost cause is what people can act on.
+fn root(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+/// Opens TLS connections to one place.
+#[derive(Clone)]
+struct Connector {
+    connect: String,
+    server_name: ServerName<'static>,
+    tls: TlsConnector,
+}
+
+impl Connector {
+    fn new(exchange: &Exchange) -> Result<Connector, String> {
+        let mut roots = RootCertStore::empty();
+        if exchange.authorities.is_empty() {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        } else {
+            for certificate in CertificateDer::pem_slice_iter(&exchange.authorities) {
+                let certificate = certificate.map_err(|error| format!("unable to load root certificates: {error}"))?;
+                roots.add(certificate).map_err(|error| format!("unable to load root certificates: {error}"))?;
+            }
+        }
+        let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let server_name = ServerName::try_from(exchange.server_name.clone()).map_err(|error| error.to_string())?;
+        Ok(Connector { connect: exchange.connect.clone(), server_name, tls: Arc::new(config).into() })
+    }
+}
+
+impl tower_service::Service<Uri> for Connector {
+    type Response = TokioIo<Secured>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<TokioIo<Secured>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let to = self.clone();
+        Box::pin(async move {
+            let socket = TcpStream::connect(&to.connect).await?;
+            socket.set_nodelay(true)?;
+            Ok(TokioIo::new(Secured(to.tls.connect(to.server_name, socket).await?)))
+        })
+    }
+}
+
+/// A TLS connection that knows what it speaks.
+struct Secured(TlsStream<TcpStream>);
+
+impl Connection for Secured {
+    fn connected(&self) -> Connected {
+        let (_, session) = self.0.get_ref();
+        match session.alpn_protocol() {
+            Some(b"h2") => Connected::new().negotiated_h2(),
+            _ => Connected::new(),
+        }
+    }
+}
+
+impl AsyncRead for Secured {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Secured {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, from)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}

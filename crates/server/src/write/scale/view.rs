@@ -1,0 +1,108 @@
+//! An object in, its scale out: how many replicas it should have, how many it has, and which pods they are.
+
+use crate::served::Served;
+use serde_json::{Map, Value, json};
+
+/// Where the scale of an object lies in it.
+pub(super) struct Places {
+    replicas: Vec<String>,
+    current: Vec<String>,
+    labels: Labels,
+}
+
+/// What tells its pods from others.
+enum Labels {
+    /// `spec.selector`, an object or labels alone.
+    InSpec,
+    /// A text that whoever maintains the status writes, if there is one.
+    InStatus(Option<Vec<String>>),
+}
+
+impl Places {
+    pub(super) fn of(served: &Served) -> Option<Places> {
+        let Some(custom) = served.custom() else {
+            let below = |name: &str| vec![name.to_owned(), "replicas".to_owned()];
+            return Some(Places {
+                replicas: below("spec"),
+                current: below("status"),
+                labels: Labels::InSpec,
+            });
+        };
+        let paths = custom.compiled().scale.as_ref()?;
+        let split = |path: &str| -> Vec<String> {
+            path.trim_start_matches('.').split('.').map(str::to_owned).collect()
+        };
+        let labels = paths.label_selector.as_deref().filter(|path| !path.is_empty()).map(split);
+        Some(Places {
+            replicas: split(&paths.spec_replicas),
+            current: split(&paths.status_replicas),
+            labels: Labels::InStatus(labels),
+        })
+    }
+
+    /// How many replicas the object asks for, if it says.
+    pub(super) fn replicas(&self, object: &Value) -> Option<i64> {
+        find(object, &self.replicas)?.as_i64()
+    }
+
+    pub(super) fn set_replicas(&self, object: &mut Value, replicas: i64) {
+        let mut at = object;
+        for name in &self.replicas {
+            if !at.is_object() {
+                *at = Value::Object(Map::new());
+            }
+            at = &mut at[name.as_str()];
+        }
+        *at = replicas.into();
+    }
+
+    /// The path of the replicas, as its author wrote it but for the first dot.
+    pub(super) fn replicas_path(&self) -> impl Iterator<Item = &str> {
+        self.replicas.iter().map(String::as_str)
+    }
+
+    pub(super) fn scale(&self, object: &Value) -> Value {
+        let mut metadata = Map::new();
+        for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+            if let Some(value) = object["metadata"].get(field) {
+                metadata.insert(field.to_owned(), value.clone());
+            }
+        }
+        let current = find(object, &self.current).and_then(Value::as_i64).unwrap_or(0);
+        json!({
+            "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
+            "spec": {"replicas": self.replicas(object).unwrap_or(0)},
+            "status": {"replicas": current, "selector": self.selector(object)},
+        })
+    }
+
+    fn selector(&self, object: &Value) -> String {
+        match &self.labels {
+            Labels::InSpec => in_spec(&object["spec"]["selector"]),
+            Labels::InStatus(path) => {
+                let text = path.as_ref().and_then(|path| find(object, path)?.as_str());
+                text.unwrap_or_default().to_owned()
+            }
+        }
+    }
+}
+
+fn find<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(object, |at, name| at.get(name))
+}
+
+fn in_spec(selector: &Value) -> String {
+    if selector.get("matchLabels").or_else(|| selector.get("matchExpressions")).is_none() {
+        return plain_labels(selector);
+    }
+    let selector = serde_json::from_value::<api::label_selector::LabelSelector>(selector.clone()).ok();
+    let selector = selector.and_then(|selector| selector.to_selector().ok());
+    selector.map(|selector| selector.to_string()).unwrap_or_default()
+}
+
+/// A replication controller selects by labels alone.
+fn plain_labels(selector: &Value) -> String {
+    let labels = selector.as_object().into_iter().flatten();
+    let labels = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+    labels.collect::<Vec<_>>().join(",")
+}

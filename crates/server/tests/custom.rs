@@ -1,0 +1,262 @@
+//! Custom resources: versions, conversion, names, and how a definition goes.
+
+use crate::client::{send, send_with};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use server::{Answer, Config, Exchange, Outbound, Server};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+};
+use world::World;
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// `plural.example.com` in v1, which is kept, and v2, which calls the size another name.
+fn definition(plural: &str, kind: &str) -> Value {
+    let version = |name: &str, field: &str, storage: bool| {
+        json!({
+            "name": name, "served": true, "storage": storage, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                "spec": {"type": "object", "properties": {
+                    field: {"type": "integer"}, "note": {"type": "string"},
+                }},
+                "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+            }}},
+        })
+    };
+    json!({
+        "metadata": {"name": format!("{plural}.example.com")},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.to_lowercase(), "kind": kind},
+            "versions": [version("v1", "size", true), version("v2", "amount", false)],
+        },
+    })
+}
+
+fn disks(version: &str) -> String {
+    format!("/apis/example.com/{version}/namespaces/default/disks")
+}
+
+fn disk(version: &str, name: &str, spec: Value) -> String {
+    let api_version = format!("example.com/{version}");
+    json!({"apiVersion": api_version, "kind": "Disk", "metadata": {"name": name}, "spec": spec}).to_string()
+}
+
+async fn start(world: &World, config: Config) -> Server {
+    let server = Server::start(world, Arc::new(store::Memory::new()), config).await.unwrap();
+    let body = json!({"metadata": {"name": "default"}}).to_string();
+    let (status, _) = send(&server, "POST", "/api/v1/namespaces", body).await;
+    assert!(matches!(status, 201 | 409));
+    server
+}
+
+async fn define(server: &Server, definition: &Value) -> Value {
+    let (status, answer) = send(server, "POST", DEFINITIONS, definition.to_string()).await;
+    assert_eq!(status, 201, "{answer}");
+    send(server, "GET", &format!("{DEFINITIONS}/{}", name(definition)), "").await.1
+}
+
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap()
+}
+
+fn condition<'a>(definition: &'a Value, condition_type: &str) -> &'a Value {
+    let conditions = definition["status"]["conditions"].as_array().unwrap();
+    conditions.iter().find(|it| it["type"] == condition_type).unwrap_or(&Value::Null)
+}
+
+fn simulate<F>(story: impl FnOnce(World) -> F + Send + 'static)
+where
+    F: Future<Output = ()>,
+{
+    drop(world::simulate(11, story).unwrap());
+}
+
+#[test]
+fn a_definition_can_be_used_as_soon_as_it_is_created() {
+    simulate(|world| async move {
+        let server = start(&world, Config::default()).await;
+        assert_eq!(send(&server, "GET", &disks("v1"), "").await.0, 404);
+        let made = define(&server, &definition("disks", "Disk")).await;
+        assert_eq!(condition(&made, "Established")["status"], "True", "{made}");
+        let (status, answer) = send(&server, "POST", &disks("v1"), disk("v1", "a", json!({"size": 5}))).await;
+        assert_eq!(status, 201, "{answer}");
+        // Without a webhook versions differ in nothing but what their schemas keep.
+        let (_, other) = send(&server, "GET", &format!("{}/a", disks("v2")), "").await;
+        assert_eq!((&other["apiVersion"], &other["spec"]), (&json!("example.com/v2"), &json!({})));
+        let (_, list) = send(&server, "GET", &disks("v2"), "").await;
+        assert_eq!((&list["kind"], &list["apiVersion"]), (&json!("DiskList"), &json!("example.com/v2")));
+        let (_, found) = send(&server, "GET", "/apis/example.com", "").await;
+        assert_eq!(found["preferredVersion"]["version"], "v2");
+    });
+}
+
+#[test]
+fn a_name_in_use_is_refused_until_it_is_free() {
+    simulate(|world| async move {
+        let server = start(&world, Config::default()).await;
+        define(&server, &definition("disks", "Disk")).await;
+        let late = define(&server, &definition("platters", "Disk")).await;
+        assert_eq!(condition(&late, "NamesAccepted")["reason"], "ListKindConflict", "{late}");
+        assert_eq!(condition(&late, "Established")["status"], "False");
+        assert_eq!(send(&server, "GET", "/apis/example.com/v1/platters", "").await.0, 404);
+        send(&server, "DELETE", &format!("{DEFINITIONS}/disks.example.com"), "").await;
+        let (_, late) = send(&server, "GET", &format!("{DEFINITIONS}/platters.example.com"), "").await;
+        assert_eq!(condition(&late, "Established")["status"], "True", "{late}");
+        assert_eq!(send(&server, "GET", "/apis/example.com/v1/platters", "").await.0, 200);
+    });
+}
+
+#[test]
+fn a_definition_waits_for_its_objects() {
+    simulate(|world| async move {
+        let server = start(&world, Config::default()).await;
+        define(&server, &definition("disks", "Disk")).await;
+        let held = json!({"apiVersion": "example.com/v1", "kind": "Disk",
+            "metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
+        send(&server, "POST", &disks("v1"), held.to_string()).await;
+        send(&server, "POST", &disks("v1"), disk("v1", "free", json!({}))).await;
+        let one = format!("{DEFINITIONS}/disks.example.com");
+        let (status, going) = send(&server, "DELETE", &one, "").await;
+        assert_eq!((status, &condition(&going, "Terminating")["status"]), (200, &json!("True")), "{going}");
+        let (_, left) = send(&server, "GET", &disks("v1"), "").await;
+        assert_eq!((left["items"].as_array().unwrap().len(), name(&left["items"][0])), (1, "held"));
+        let (status, refused) = send(&server, "POST", &disks("v1"), disk("v1", "new", json!({}))).await;
+        assert_eq!(status, 403, "{refused}");
+        let (_, going) = send(&server, "GET", &one, "").await;
+        assert_eq!(condition(&going, "Terminating")["reason"], "InstanceDeletionInProgress");
+        let release = json!({"metadata": {"finalizers": null}}).to_string();
+        let path = format!("{}/held", disks("v1"));
+        assert_eq!(send_with(&server, "PATCH", &path, "application/merge-patch+json", release).await.0, 200);
+        assert_eq!(send(&server, "GET", &one, "").await.0, 404);
+        assert_eq!(send(&server, "GET", &disks("v1"), "").await.0, 404);
+        // Nothing of the old one is left for a new one to find.
+        define(&server, &definition("disks", "Disk")).await;
+        let (_, list) = send(&server, "GET", &disks("v1"), "").await;
+        assert_eq!(list["items"], json!([]));
+    });
+}
+
+#[test]
+fn a_default_that_comes_later_is_read_but_not_written() {
+    simulate(|world| async move {
+        let server = start(&world, Config::default()).await;
+        define(&server, &definition("disks", "Disk")).await;
+        let (_, before) = send(&server, "POST", &disks("v1"), disk("v1", "a", json!({"size": 5}))).await;
+        let note = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/note/default";
+        let patch = json!([{"op": "add", "path": note, "value": "none"}]).to_string();
+        let one = format!("{DEFINITIONS}/disks.example.com");
+        let (status, _) = send_with(&server, "PATCH", &one, "application/json-patch+json", patch).await;
+        assert_eq!(status, 200);
+        for path in [disks("v1") + "/a", disks("v1")] {
+            let (_, found) = send(&server, "GET", &path, "").await;
+            let object = found["items"].get(0).unwrap_or(&found);
+            assert_eq!(object["spec"], json!({"size": 5, "note": "none"}), "{path}");
+            assert_eq!(object["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+        }
+    });
+}
+
+/// A converter that calls the size amount in v2, as a webhook would.
+#[derive(Debug, Default)]
+struct Converter {
+    asked: AtomicUsize,
+    is_down: AtomicBool,
+}
+
+impl Outbound for Converter {
+    fn post(&self, exchange: Exchange) -> BoxFuture<'_, Result<Answer, String>> {
+        self.asked.fetch_add(1, SeqCst);
+        Box::pin(async move {
+            if self.is_down.load(SeqCst) {
+                return Err("connection refused".to_owned());
+            }
+            let review: Value = serde_json::from_slice(&exchange.body).unwrap();
+            let request = &review["request"];
+            let wanted = request["desiredAPIVersion"].as_str().unwrap();
+            let (from, to) = if wanted.ends_with("v2") { ("size", "amount") } else { ("amount", "size") };
+            let mut objects = request["objects"].as_array().unwrap().clone();
+            for object in &mut objects {
+                object["apiVersion"] = wanted.into();
+                if let Some(value) = object["spec"].as_object_mut().and_then(|spec| spec.remove(from)) {
+                    object["spec"][to] = value;
+                }
+            }
+            let response = json!({
+                "uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": objects,
+            });
+            let answer = json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response,
+            });
+            Ok(Answer { status: 200, body: answer.to_string().into() })
+        })
+    }
+}
+
+fn converted(mut definition: Value) -> Value {
+    definition["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://converter.example.com/convert"},
+    }});
+    definition
+}
+
+#[test]
+fn a_webhook_converts_on_read_write_list_watch_and_apply() {
+    simulate(|world| async move {
+        let converter = Arc::new(Converter::default());
+        let outbound: Arc<dyn Outbound> = Arc::<Converter>::clone(&converter);
+        let server = start(&world, Config { outbound, ..Config::default() }).await;
+        define(&server, &converted(definition("disks", "Disk"))).await;
+        let (status, made) = send(&server, "POST", &disks("v2"), disk("v2", "a", json!({"amount": 7}))).await;
+        assert_eq!((status, &made["spec"]), (201, &json!({"amount": 7})), "{made}");
+        let (_, kept) = send(&server, "GET", &format!("{}/a", disks("v1")), "").await;
+        assert_eq!(kept["spec"], json!({"size": 7}));
+        send(&server, "POST", &disks("v1"), disk("v1", "b", json!({"size": 8}))).await;
+        let before = converter.asked.load(SeqCst);
+        let (_, list) = send(&server, "GET", &disks("v2"), "").await;
+        let amounts: Vec<_> = list["items"].as_array().unwrap().iter().map(|it| &it["spec"]["amount"]).collect();
+        assert_eq!(amounts, [7, 8]);
+        assert_eq!(converter.asked.load(SeqCst), before + 1, "a list is converted at once");
+
+        let watch = format!("{}?watch=1&timeoutSeconds=1&resourceVersion=1", disks("v2"));
+        let (_, events) = send_with(&server, "GET", &watch, "application/json", "").await;
+        let first: Value = serde_json::from_slice(events.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
+        assert_eq!(first["object"]["spec"], json!({"amount": 7}));
+
+        let apply = |manager: &str| format!("{}/a?fieldManager={manager}", disks("v2"));
+        let body = disk("v2", "a", json!({"amount": 7, "note": "mine"}));
+        let (status, _) =
+            send_with(&server, "PATCH", &apply("two"), "application/apply-patch+yaml", body).await;
+        assert_eq!(status, 200);
+        let path = format!("{}/a?fieldManager=one", disks("v1"));
+        let body = disk("v1", "a", json!({"size": 9}));
+        let (status, refused) =
+            send_with(&server, "PATCH", &path, "application/apply-patch+yaml", body).await;
+        let refused: Value = serde_json::from_slice(&refused).unwrap();
+        assert_eq!(status, 409, "{refused}");
+        let cause = &refused["details"]["causes"][0];
+        let message = "conflict with \"two\"";
+        assert_eq!((&cause["field"], &cause["message"]), (&json!(".spec.amount"), &json!(message)));
+    });
+}
+
+#[test]
+fn a_webhook_that_is_down_is_named() {
+    simulate(|world| async move {
+        let converter = Arc::new(Converter::default());
+        let outbound: Arc<dyn Outbound> = Arc::<Converter>::clone(&converter);
+        let server = start(&world, Config { outbound, ..Config::default() }).await;
+        define(&server, &converted(definition("disks", "Disk"))).await;
+        send(&server, "POST", &disks("v1"), disk("v1", "a", json!({"size": 7}))).await;
+        converter.is_down.store(true, SeqCst);
+        let (status, told) = send(&server, "GET", &format!("{}/a", disks("v2")), "").await;
+        let expected = "conversion webhook for example.com/v1, Kind=Disk failed: Post \
+                        \"https://converter.example.com/convert?timeout=30s\": connection refused";
+        assert_eq!((status, told["message"].as_str().unwrap()), (500, expected));
+        // The stored version needs nobody's help.
+        assert_eq!(send(&server, "GET", &format!("{}/a", disks("v1")), "").await.0, 200);
+    });
+}

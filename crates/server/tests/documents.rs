@@ -1,0 +1,129 @@
+//! Documents of discovery and OpenAPI over HTTP: tags, caches, compression, forms.
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, header};
+use http_body_util::{BodyExt, Full};
+use serde_json::Value;
+use server::{Caller, Config, Server};
+use std::{io::Read, sync::Arc};
+
+struct Answer {
+    status: u16,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> String {
+        let values = self.headers.get_all(name).iter().map(|value| value.to_str().unwrap());
+        values.collect::<Vec<_>>().join(", ")
+    }
+}
+
+async fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let mut request = Request::builder().uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let mut request = request.body(Full::<Bytes>::default()).unwrap();
+    request.extensions_mut().insert(Caller::known("admin", "", vec!["system:masters".to_owned()]));
+    let response = server.handle(request).await;
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    Answer { status, headers, body: response.into_body().collect().await.unwrap().to_bytes() }
+}
+
+fn run<F: Future<Output = ()>>(test: impl FnOnce(Server) -> F) {
+    let run = world::simulate(1, |world| async move {
+        let server = Server::start(&world, Arc::new(store::Memory::new()), Config::default()).await.unwrap();
+        test(server).await;
+    });
+    run.unwrap();
+}
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const OLDER: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+#[test]
+fn who_has_a_document_is_not_sent_it_again() {
+    run(async |server| {
+        for (path, accept, vary) in [
+            ("/apis", AGGREGATED, "Accept"),
+            ("/api", AGGREGATED, "Accept"),
+            ("/openapi/v2", "application/json", "Accept"),
+            ("/openapi/v2", OLDER, "Accept"),
+            ("/openapi/v3", "application/json", ""),
+            ("/openapi/v3/apis/apps/v1", "application/json", "Accept"),
+        ] {
+            let first = get(&server, path, &[("accept", accept)]).await;
+            let etag = first.header("etag");
+            assert!(first.status == 200 && etag.len() == 130 && etag.starts_with('"'), "{path} {etag}");
+            assert_eq!(first.header("vary"), vary, "{path}");
+            let again = get(&server, path, &[("accept", accept), ("if-none-match", &etag)]).await;
+            assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
+            assert_eq!((again.header("etag"), again.header("content-type")), (etag, String::new()), "{path}");
+            let other = get(&server, path, &[("accept", accept), ("if-none-match", "\"x\"")]).await;
+            assert_eq!((other.status, other.body), (200, first.body.clone()), "{path}");
+            let since = first.header("last-modified");
+            let headers = [("accept", accept), ("if-modified-since", since.as_str())];
+            let expected = if since.is_empty() { 200 } else { 304 };
+            assert_eq!(get(&server, path, &headers).await.status, expected, "{path} {since}");
+        }
+    });
+}
+
+#[test]
+fn the_right_hash_may_be_kept_for_ever_and_a_wrong_one_leads_to_it() {
+    run(async |server| {
+        let index = get(&server, "/openapi/v3", &[]).await;
+        let index: Value = serde_json::from_slice(&index.body).unwrap();
+        let url = index["paths"]["apis/apps/v1"]["serverRelativeURL"].as_str().unwrap();
+        let found = get(&server, url, &[]).await;
+        assert_eq!((found.status, found.header("cache-control").as_str()), (200, "public, immutable"));
+        assert!(found.header("expires").ends_with(" GMT"));
+        let plain = get(&server, "/openapi/v3/apis/apps/v1", &[]).await;
+        assert_eq!((plain.status, plain.header("cache-control").as_str()), (200, "no-cache, private"));
+        assert_eq!(plain.body, found.body);
+        let wrong = get(&server, "/openapi/v3/apis/apps/v1?hash=1234", &[]).await;
+        assert_eq!((wrong.status, wrong.header("location").as_str()), (301, url));
+        for (path, accept, status) in [
+            ("/openapi/v3/apis/apps/v1", "text/html", 406),
+            ("/openapi/v2", "text/html", 406),
+            ("/openapi/v3/apis/apps/v9", "*/*", 404),
+            ("/openapi/v3/apis/apps", "*/*", 404),
+            ("/openapi/v4", "*/*", 404),
+        ] {
+            assert_eq!(get(&server, path, &[("accept", accept)]).await.status, status, "{path}");
+        }
+    });
+}
+
+#[test]
+fn large_answers_are_compressed_for_who_asks() {
+    run(async |server| {
+        let body =
+            format!("{{\"metadata\":{{\"name\":\"large\"}},\"data\":{{\"a\":\"{}\"}}}}", "x".repeat(200_000));
+        let path = "/api/v1/namespaces/default/configmaps";
+        assert_eq!(crate::client::send(&server, "POST", path, body).await.0, 201);
+        for (path, is_compressed) in [
+            (path, true),
+            ("/api/v1/namespaces/default/configmaps/large", true),
+            ("/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=1", false),
+            ("/api/v1/namespaces/default", false),
+            ("/openapi/v2", true),
+        ] {
+            let plain = get(&server, path, &[]).await;
+            assert_eq!(plain.header("content-encoding"), "", "{path}");
+            let small = get(&server, path, &[("accept-encoding", "deflate, gzip")]).await;
+            assert_eq!(small.headers.contains_key(header::CONTENT_ENCODING), is_compressed, "{path}");
+            assert_eq!(small.header("content-type"), plain.header("content-type"), "{path}");
+            let mut told = small.body.to_vec();
+            if is_compressed {
+                assert!(small.header("vary").contains("Accept-Encoding"), "{path}");
+                assert!(small.body.len() * 4 < plain.body.len(), "{path}");
+                told.clear();
+                flate2::read::GzDecoder::new(&small.body[..]).read_to_end(&mut told).unwrap();
+            }
+            assert_eq!(told, plain.body, "{path}");
+        }
+    });
+}
