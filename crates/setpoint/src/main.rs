@@ -1,5 +1,6 @@
 //! The one binary. A command is a file; this one only finds it.
 
+mod bench;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -16,6 +17,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(up::Options),
+    Bench(bench::Options),
 }
 
 #[expect(clippy::print_stderr, reason = "errors go to the person who typed the command")]
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let outcome = world::run(|world| async move {
         match cli.command {
             Command::Up(options) => up::run(&world, options).await,
+            Command::Bench(options) => bench::run(&world, options).await,
         }
     });
     match outcome.map_err(anyhow::Error::from).flatten() {

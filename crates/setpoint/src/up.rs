@@ -1,16 +1,18 @@
 //! `setpoint up`: opens the store, starts the server on it, and says how to reach it.
 
+mod account_key;
+mod address;
 mod certificates;
 mod kubeconfig;
 mod store;
 
 use anyhow::{Context, Result, bail};
 use certificates::Certificates;
-use server::{Config, Server, TokenFile};
+use server::{Config, Server, TokenFile, accept::Limits};
 use std::{
     future::poll_fn,
     io::Write,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     task::Poll,
 };
@@ -41,9 +43,21 @@ pub(crate) struct Options {
     /// Static bearer tokens, in Kubernetes' CSV: token,user,uid,"group1,group2".
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
+    /// The private key that signs service account tokens (PEM); by default one beside the certificates.
+    #[arg(long, value_name = "FILE")]
+    service_account_signing_key_file: Option<PathBuf>,
+    /// The name under which they are signed.
+    #[arg(long, default_value = "https://kubernetes.default.svc", value_name = "URL")]
+    service_account_issuer: String,
     /// Where services get their addresses from.
     #[arg(long, default_value = "10.96.0.0/16", value_name = "RANGE")]
     service_cluster_ip_range: server::ServiceRange,
+    /// The address under which the cluster reaches this server; by default that of this machine.
+    #[arg(long, value_name = "ADDRESS")]
+    advertise_address: Option<IpAddr>,
+    /// Connections at once; at the limit, idle ones make room.
+    #[arg(long, default_value_t = Limits::default().connections, value_name = "COUNT")]
+    max_connections: usize,
     /// Nodes to simulate (there are none yet: it must be 0 or left alone).
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     nodes: u32,
@@ -94,21 +108,31 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
     })?;
     let address = listener.local_addr()?;
     let (store, place) = store::open(world, &options).await?;
+    let service_range = options.service_cluster_ip_range;
+    let advertised = address::advertised(options.advertise_address, address);
+    let named = [Some(address), advertised].into_iter().flatten().map(|address| address.ip());
+    let named: Vec<IpAddr> = named.chain([IpAddr::V4(service_range.first())]).collect();
     let certificates = if options.ephemeral {
-        Certificates::make(world, address.ip())?
+        Certificates::make(world, &named)?
     } else {
-        Certificates::load_or_make(world, &options.data_dir.join("pki"), address.ip())?
+        Certificates::load_or_make(world, &options.data_dir.join("pki"), &named)?
     };
     let url = format!("https://{address}");
     let kubeconfig = kubeconfig_path(&options)?;
     kubeconfig::write(&kubeconfig, &url, &certificates)?;
     let tls = certificates.server_config()?;
-    let server =
-        Server::start(world, store, Config { tokens, service_range: options.service_cluster_ip_range })
-            .await
-            .context("cannot start on this store")?;
+    let config = Config {
+        tokens,
+        signing_key: account_key::open(&options)?,
+        issuer: Some(options.service_account_issuer),
+        service_range,
+        advertised,
+        ..Config::default()
+    };
+    let server = Server::start(world, store, config).await.context("cannot start on this store")?;
     welcome(&url, &place, &kubeconfig);
-    server::accept::serve(world, server, listener, tls, stopped).await;
+    let limits = Limits { connections: options.max_connections.max(1), ..Limits::default() };
+    server::accept::serve(world, server, listener, tls, limits, stopped).await;
     Ok(())
 }
 

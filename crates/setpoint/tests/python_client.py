@@ -1,4 +1,4 @@
-"""The Python package `kubernetes` against a running control plane: create, read, patch, watch, resume, delete.
+"""The Python package `kubernetes` against a running control plane: create, read, patch, watch, resume, 410, delete.
 
     python_client.py KUBECONFIG
 """
@@ -60,4 +60,14 @@ apps.patch_namespaced_deployment_status("web", "default", {"status": {"replicas"
 web = apps.read_namespaced_deployment("web", "default")
 assert (web.status.replicas, web.metadata.generation) == (4, 2), (web.status, web.metadata.generation)
 refused(422, apps.patch_namespaced_deployment, "web", "default", {"spec": {"replicas": -1}})
+
+# A version that is not kept any more: 410, after which a new list tells where to go on.
+core.create_namespaced_config_map("default", {"metadata": {"name": "large"}})
+for number in range(70):
+    core.patch_namespaced_config_map("large", "default", {"data": {"k": str(number) + "x" * 1000000}})
+refused(410, lambda: list(watch.Watch().stream(core.list_namespaced_config_map, "default", resource_version=seen, timeout_seconds=5)))
+latest = core.list_namespaced_config_map("default").metadata.resource_version
+core.delete_namespaced_config_map("large", "default")
+resumed = watch.Watch().stream(core.list_namespaced_config_map, "default", resource_version=latest, timeout_seconds=1)
+assert [event["type"] for event in resumed] == ["DELETED"]
 print("ok")

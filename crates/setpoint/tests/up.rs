@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod bench;
 mod harness;
+mod kube_client;
 
 use harness::{SETPOINT, Up};
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};
@@ -29,7 +31,7 @@ fn a_second_start_carries_on_with_the_same_certificates() {
     let ca = scratch.path().join(".setpoint/pki/ca.crt");
     let first = Up::start(&[], scratch.path());
     let before = std::fs::read(&ca).unwrap();
-    for name in ["ca.crt", "server.key", "admin.key"] {
+    for name in ["ca.crt", "ca.key", "server.key", "admin.key", "sa.key"] {
         assert_eq!(mode(&ca.with_file_name(name)), 0o600, "{name}");
     }
     assert_eq!(first.stop(), Some(0));

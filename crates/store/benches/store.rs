@@ -5,10 +5,13 @@
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people to read")]
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
+#[path = "store/bare_file.rs"]
+mod bare_file;
 #[expect(dead_code, reason = "the tests want more of it")]
 #[path = "../tests/etcd_server.rs"]
 mod etcd_server;
 
+use bare_file::BareFile;
 use etcd_server::EtcdServer;
 use std::{
     fs::File,
@@ -21,7 +24,7 @@ use std::{
     time::{Duration, Instant},
 };
 use store::{Batch, Bytes, Embedded, Etcd, EtcdOptions, Event, Memory, Options, Progress, Store};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use world::World;
 
 /// Each measurement is taken so often, one contestant after the other, and the median counts.
@@ -153,30 +156,15 @@ async fn bare_appends(world: &World, path: PathBuf, writers: u64) -> f64 {
         };
         return world.blocking(loop_).await;
     }
-    let (sender, mut queue) = mpsc::channel::<oneshot::Sender<()>>(1024);
-    let writer = world.thread("bare", move || {
-        let mut buffer = Vec::new();
-        let mut waiting = Vec::new();
-        while let Some(first) = queue.blocking_recv() {
-            waiting.push(first);
-            while let Ok(next) = queue.try_recv() {
-                waiting.push(next);
-            }
-            buffer.clear();
-            waiting.iter().for_each(|_| buffer.extend_from_slice(&record));
-            file.write_all(&buffer).unwrap();
-            file.sync_data().unwrap();
-            waiting.drain(..).for_each(|answer| answer.send(()).unwrap());
-        }
-    });
+    drop(file);
+    let bare = BareFile::open(world, &path).unwrap();
+    let record = Bytes::from(record);
     let done = Arc::new(AtomicU64::new(0));
     let tasks = (0..writers).map(|_| {
-        let (sender, done) = (sender.clone(), Arc::clone(&done));
+        let (bare, record, done) = (bare.clone(), record.clone(), Arc::clone(&done));
         world.spawn("writer", async move {
             while start.elapsed() < ROUND {
-                let (answer, answered) = oneshot::channel();
-                sender.send(answer).await.unwrap();
-                answered.await.unwrap();
+                bare.append(record.clone()).await.unwrap();
                 done.fetch_add(1, Ordering::Relaxed);
             }
         })
@@ -185,8 +173,6 @@ async fn bare_appends(world: &World, path: PathBuf, writers: u64) -> f64 {
         task.await.unwrap();
     }
     let rate = done.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64();
-    drop(sender);
-    world.blocking(move || writer.unwrap().join()).await.unwrap();
     std::fs::remove_file(path).unwrap();
     rate
 }

@@ -20,9 +20,15 @@ use tokio_rustls::rustls::{
     server::WebPkiClientVerifier,
 };
 use world::{Timestamp, World};
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 /// Long enough to forget about it, as the CA of a cluster is.
-const YEARS: i64 = 10;
+const CA_YEARS: i64 = 20;
+/// What is left when a certificate is renewed at a start: a server that is started once a year never runs out.
+const CA_RENEWED_YEARS: i64 = YEARS;
+const YEARS: i64 = 5;
+const RENEWED_YEARS: i64 = 1;
+const YEAR_SECONDS: i64 = 365 * 24 * 3600;
 /// Clocks differ; a new certificate must not be from the future.
 const BACKDATED_SECONDS: i64 = 3600;
 
@@ -30,6 +36,7 @@ const BACKDATED_SECONDS: i64 = 3600;
 #[derive(Debug)]
 pub(crate) struct Certificates {
     pub(crate) ca: String,
+    ca_key: String,
     server: String,
     server_key: String,
     pub(crate) admin: String,
@@ -37,44 +44,62 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// Those in `directory`, made on the first start.
-    pub(crate) fn load_or_make(world: &World, directory: &Path, address: IpAddr) -> Result<Certificates> {
-        let made = Files(directory.to_owned());
-        if let Some(certificates) = made.read()? {
-            return Ok(certificates);
+    /// Those in `directory`, made on the first start and renewed in time; the server's is for all `addresses`.
+    pub(crate) fn load_or_make(
+        world: &World,
+        directory: &Path,
+        addresses: &[IpAddr],
+    ) -> Result<Certificates> {
+        let files = Files(directory.to_owned());
+        let kept = files.read()?;
+        let ca_is_fresh = |kept: &Certificates| Ok(years_left(world, &kept.ca)? >= CA_RENEWED_YEARS);
+        let Some(mut kept) = kept.filter(|kept| ca_is_fresh(kept).unwrap_or_else(|_: anyhow::Error| false))
+        else {
+            let made = Certificates::make(world, addresses)?;
+            files.write(&made)?;
+            return Ok(made);
+        };
+        if kept.renew(world, addresses)? {
+            files.write_renewed(&kept)?;
         }
-        let certificates = Certificates::make(world, address)?;
-        made.write(&certificates)?;
-        Ok(certificates)
+        Ok(kept)
     }
 
     /// New ones, kept nowhere.
-    pub(crate) fn make(world: &World, address: IpAddr) -> Result<Certificates> {
+    pub(crate) fn make(world: &World, addresses: &[IpAddr]) -> Result<Certificates> {
         let ca_key = KeyPair::generate()?;
-        let mut ca = params(world, "setpoint-ca", &[])?;
-        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-        let ca_certificate = ca.self_signed(&ca_key)?;
-        let issuer = Issuer::new(ca, ca_key);
-
-        let server_key = KeyPair::generate()?;
-        let mut server = params(world, "setpoint", &[])?;
-        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        server.subject_alt_names = server_names(address)?;
-        let server = server.signed_by(&server_key, &issuer)?;
-
-        let admin_key = KeyPair::generate()?;
-        // Kubernetes: the group whose members may do everything.
-        let mut admin = params(world, "kubernetes-admin", &["system:masters"])?;
-        admin.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        let admin = admin.signed_by(&admin_key, &issuer)?;
+        let ca_pem = ca_params(world)?.self_signed(&ca_key)?.pem();
+        let (server_key, admin_key) = (KeyPair::generate()?, KeyPair::generate()?);
+        let ca_key_pem = ca_key.serialize_pem();
+        let issuer = Issuer::new(ca_params(world)?, ca_key);
         Ok(Certificates {
-            ca: ca_certificate.pem(),
-            server: server.pem(),
+            ca: ca_pem,
+            ca_key: ca_key_pem,
+            server: server_certificate(world, addresses, &server_key, &issuer)?,
             server_key: server_key.serialize_pem(),
-            admin: admin.pem(),
+            admin: admin_certificate(world, &admin_key, &issuer)?,
             admin_key: admin_key.serialize_pem(),
         })
+    }
+
+    /// Signs anew what runs out soon, or does not name an address; keys stay. Tells whether it did.
+    fn renew(&mut self, world: &World, addresses: &[IpAddr]) -> Result<bool> {
+        let is_old = |pem: &str| Ok::<_, anyhow::Error>(years_left(world, pem)? < RENEWED_YEARS);
+        let renew_server = is_old(&self.server)? || !names_all(&self.server, addresses)?;
+        let renew_admin = is_old(&self.admin)?;
+        if !renew_server && !renew_admin {
+            return Ok(false);
+        }
+        let issuer = Issuer::new(ca_params(world)?, KeyPair::from_pem(&self.ca_key)?);
+        if renew_server {
+            let key = KeyPair::from_pem(&self.server_key)?;
+            self.server = server_certificate(world, addresses, &key, &issuer)?;
+        }
+        if renew_admin {
+            let key = KeyPair::from_pem(&self.admin_key)?;
+            self.admin = admin_certificate(world, &key, &issuer)?;
+        }
+        Ok(true)
     }
 
     /// TLS as the server speaks it: HTTP/2 or 1.1, and a client may show a certificate of our CA.
@@ -95,7 +120,34 @@ impl Certificates {
     }
 }
 
-fn params(world: &World, name: &str, groups: &[&str]) -> Result<CertificateParams> {
+/// The same each time: certificates name their issuer by this.
+fn ca_params(world: &World) -> Result<CertificateParams> {
+    let mut ca = params(world, "setpoint-ca", &[], CA_YEARS)?;
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    Ok(ca)
+}
+
+fn server_certificate(
+    world: &World,
+    addresses: &[IpAddr],
+    key: &KeyPair,
+    issuer: &Issuer<'_, KeyPair>,
+) -> Result<String> {
+    let mut server = params(world, "setpoint", &[], YEARS)?;
+    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    server.subject_alt_names = server_names(addresses)?;
+    Ok(server.signed_by(key, issuer)?.pem())
+}
+
+fn admin_certificate(world: &World, key: &KeyPair, issuer: &Issuer<'_, KeyPair>) -> Result<String> {
+    // Kubernetes: the group whose members may do everything.
+    let mut admin = params(world, "kubernetes-admin", &["system:masters"], YEARS)?;
+    admin.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    Ok(admin.signed_by(key, issuer)?.pem())
+}
+
+fn params(world: &World, name: &str, groups: &[&str], years: i64) -> Result<CertificateParams> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.distinguished_name.push(DnType::CommonName, name);
     for group in groups {
@@ -103,8 +155,31 @@ fn params(world: &World, name: &str, groups: &[&str]) -> Result<CertificateParam
     }
     let now = world.wall().as_second();
     params.not_before = moment(now - BACKDATED_SECONDS)?;
-    params.not_after = moment(now + YEARS * 365 * 24 * 3600)?;
+    params.not_after = moment(now + years * YEAR_SECONDS)?;
     Ok(params)
+}
+
+/// For how many more years a certificate is good, rounded down.
+fn years_left(world: &World, pem: &str) -> Result<i64> {
+    let der = CertificateDer::from_pem_slice(pem.as_bytes())?;
+    let (_, certificate) = X509Certificate::from_der(&der)?;
+    let left = certificate.validity().not_after.timestamp() - world.wall().as_second();
+    Ok(left.div_euclid(YEAR_SECONDS))
+}
+
+fn names_all(pem: &str, addresses: &[IpAddr]) -> Result<bool> {
+    let der = CertificateDer::from_pem_slice(pem.as_bytes())?;
+    let (_, certificate) = X509Certificate::from_der(&der)?;
+    let names = certificate.subject_alternative_name()?;
+    let names = names.map(|names| names.value.general_names.as_slice()).unwrap_or_default();
+    let named = |address: &IpAddr| {
+        let bytes = match address {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        names.iter().any(|name| *name == GeneralName::IPAddress(&bytes))
+    };
+    Ok(addresses.iter().filter(|address| !address.is_unspecified()).all(named))
 }
 
 fn moment(second: i64) -> Result<time::OffsetDateTime> {
@@ -113,33 +188,44 @@ fn moment(second: i64) -> Result<time::OffsetDateTime> {
 }
 
 /// Under which names the server may be reached.
-fn server_names(address: IpAddr) -> Result<Vec<SanType>> {
-    let mut addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-    if !address.is_unspecified() && !addresses.contains(&address) {
-        addresses.push(address);
+fn server_names(addresses: &[IpAddr]) -> Result<Vec<SanType>> {
+    let mut all = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    for address in addresses.iter().filter(|address| !address.is_unspecified()) {
+        if !all.contains(address) {
+            all.push(*address);
+        }
     }
-    let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
-    let names = names.into_iter().map(|name| Ok(SanType::DnsName(name.try_into()?)));
-    names.chain(addresses.into_iter().map(|address| Ok(SanType::IpAddress(address)))).collect()
+    let names = NAMES.into_iter().map(|name| Ok(SanType::DnsName(name.try_into()?)));
+    names.chain(all.into_iter().map(|address| Ok(SanType::IpAddress(address)))).collect()
 }
+
+const NAMES: [&str; 5] = [
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+];
 
 /// Where certificates are kept, each in a file that only its owner reads.
 struct Files(PathBuf);
 
-const NAMES: [&str; 5] = ["ca.crt", "server.crt", "server.key", "admin.crt", "admin.key"];
+/// The last is written last and removed first: where it is, all are, and they belong together.
+const FILES: [&str; 6] = ["ca.crt", "ca.key", "server.crt", "server.key", "admin.crt", "admin.key"];
 
 impl Files {
     fn read(&self) -> Result<Option<Certificates>> {
-        if !NAMES.iter().all(|name| self.0.join(name).exists()) {
+        if !FILES.iter().all(|name| self.0.join(name).exists()) {
             return Ok(None);
         }
         let read = |name: &str| {
             let path = self.0.join(name);
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
         };
-        let [ca, server, server_key, admin, admin_key] = NAMES.map(read);
+        let [ca, ca_key, server, server_key, admin, admin_key] = FILES.map(read);
         Ok(Some(Certificates {
             ca: ca?,
+            ca_key: ca_key?,
             server: server?,
             server_key: server_key?,
             admin: admin?,
@@ -148,12 +234,22 @@ impl Files {
     }
 
     fn write(&self, certificates: &Certificates) -> Result<()> {
-        let Certificates { ca, server, server_key, admin, admin_key } = certificates;
+        let Certificates { ca, ca_key, server, server_key, admin, admin_key } = certificates;
         fs::create_dir_all(&self.0).with_context(|| format!("cannot create {}", self.0.display()))?;
-        for (name, text) in NAMES.into_iter().zip([ca, server, server_key, admin, admin_key]) {
+        let last = self.0.join("admin.key");
+        if last.exists() {
+            fs::remove_file(&last).with_context(|| format!("cannot remove {}", last.display()))?;
+        }
+        for (name, text) in FILES.into_iter().zip([ca, ca_key, server, server_key, admin, admin_key]) {
             write_private(&self.0.join(name), text)?;
         }
         Ok(())
+    }
+
+    /// Keys are as they were, so each file is right by itself.
+    fn write_renewed(&self, certificates: &Certificates) -> Result<()> {
+        write_private(&self.0.join("server.crt"), &certificates.server)?;
+        write_private(&self.0.join("admin.crt"), &certificates.admin)
     }
 }
 
@@ -167,4 +263,61 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
         fs::rename(&temporary, path)
     };
     write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const LISTEN: [IpAddr; 1] = [IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1))];
+    const MORE: [IpAddr; 2] = [LISTEN[0], IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2))];
+
+    /// Which of the files differ between two sets.
+    fn changed(before: &Certificates, after: &Certificates) -> Vec<&'static str> {
+        let texts = |it: &Certificates| {
+            [&it.ca, &it.ca_key, &it.server, &it.server_key, &it.admin, &it.admin_key].map(String::clone)
+        };
+        let pairs = FILES.into_iter().zip(texts(before).into_iter().zip(texts(after)));
+        pairs.filter(|(_, (before, after))| before != after).map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn certificates_are_renewed_before_they_run_out() {
+        let run = world::simulate(1, |world| async move {
+            let scratch = tempfile::tempdir().unwrap();
+            let mut before = Certificates::load_or_make(&world, scratch.path(), &LISTEN).unwrap();
+            for (years, addresses, expected) in [
+                (0, &LISTEN[..], &[][..]),
+                (3, &LISTEN, &[]),
+                (0, &MORE, &["server.crt"]),
+                (0, &LISTEN, &[]),
+                (2, &MORE, &["admin.crt"]),
+                (4, &MORE, &["server.crt", "admin.crt"]),
+                (7, &MORE, &FILES),
+            ] {
+                // No timer reaches further than two years.
+                for _ in 0..years {
+                    world.sleep(Duration::from_secs(365 * 24 * 3600)).await;
+                }
+                let after = Certificates::load_or_make(&world, scratch.path(), addresses).unwrap();
+                assert_eq!(changed(&before, &after), expected, "after {years} years");
+                after.server_config().unwrap();
+                before = after;
+            }
+        });
+        run.unwrap();
+    }
+
+    #[test]
+    fn a_set_that_was_written_halfway_is_made_anew() {
+        let run = world::simulate(1, |world| async move {
+            let scratch = tempfile::tempdir().unwrap();
+            let before = Certificates::load_or_make(&world, scratch.path(), &LISTEN).unwrap();
+            fs::remove_file(scratch.path().join("admin.key")).unwrap();
+            let after = Certificates::load_or_make(&world, scratch.path(), &LISTEN).unwrap();
+            assert_eq!(changed(&before, &after), FILES);
+        });
+        run.unwrap();
+    }
 }

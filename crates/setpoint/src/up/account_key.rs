@@ -1,0 +1,33 @@
+//! The key that signs service account tokens: given, kept from the first start on, or new each time.
+
+use super::{Options, certificates::write_private};
+use anyhow::{Context, Result};
+use server::SigningKey;
+use std::{fs, path::Path};
+
+/// The key that the options ask for. Every replica on one etcd cluster needs the same.
+pub(super) fn open(options: &Options) -> Result<Option<SigningKey>> {
+    match &options.service_account_signing_key_file {
+        Some(path) => {
+            let key = read(path).with_context(|| {
+                format!("--service-account-signing-key-file {}: use a private key in PEM", path.display())
+            });
+            key.map(Some)
+        }
+        None if options.ephemeral => Ok(None),
+        None => kept(&options.data_dir.join("pki/sa.key")).map(Some),
+    }
+}
+
+fn kept(path: &Path) -> Result<SigningKey> {
+    if path.exists() {
+        return read(path).with_context(|| format!("cannot use {}", path.display()));
+    }
+    let (key, text) = SigningKey::make()?;
+    write_private(path, &text)?;
+    Ok(key)
+}
+
+fn read(path: &Path) -> Result<SigningKey> {
+    Ok(SigningKey::from_pem(&fs::read_to_string(path)?)?)
+}

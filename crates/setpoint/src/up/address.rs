@@ -1,0 +1,42 @@
+//! Under which address the cluster reaches this server.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+/// Never a neighbour: addresses for documentation, so that only the way there is looked up.
+const ELSEWHERE: &str = "192.0.2.1:9";
+
+/// The address that was given, or the one listened on, or that of this machine; none where there is no network.
+// Kubernetes: a server that listens everywhere, or on loopback only, advertises the machine's address.
+pub(crate) fn advertised(given: Option<IpAddr>, listening: SocketAddr) -> Option<SocketAddr> {
+    let own = Some(listening.ip()).filter(|ip| !ip.is_unspecified() && !ip.is_loopback());
+    let ip = given.or(own).or_else(of_machine)?;
+    Some(SocketAddr::new(ip, listening.port()))
+}
+
+/// The address from which this machine would reach others. Nothing is sent.
+fn of_machine() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect(ELSEWHERE).ok()?;
+    let ip = socket.local_addr().ok()?.ip();
+    Some(ip).filter(|ip| !ip.is_unspecified() && !ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_comes_first() {
+        let given: IpAddr = "192.0.2.9".parse().unwrap();
+        for (given, listening, expected) in [
+            (Some(given), "127.0.0.1:6443", "192.0.2.9:6443"),
+            (Some(given), "192.0.2.7:6443", "192.0.2.9:6443"),
+            (None, "192.0.2.7:7443", "192.0.2.7:7443"),
+        ] {
+            let found = advertised(given, listening.parse().unwrap());
+            assert_eq!(found, Some(expected.parse().unwrap()), "{listening}");
+        }
+        let found = advertised(None, "127.0.0.1:6443".parse().unwrap());
+        assert!(found.is_none_or(|found| !found.ip().is_loopback() && found.port() == 6443));
+    }
+}
