@@ -1,9 +1,10 @@
-//! The chores of the house: `cargo xtask test`, `cargo xtask bench …`, `cargo xtask tools`.
+//! The chores of the house: `cargo xtask test`, `cargo xtask bench …`, `cargo xtask fuzz …`, `cargo xtask tools`.
 
 #![expect(clippy::print_stdout, reason = "it talks to people")]
 
 mod bench;
 mod dependencies;
+mod fuzz;
 mod steps;
 mod test;
 mod tools;
@@ -16,6 +17,8 @@ usage: cargo xtask COMMAND
 
   test           format, lints, the dependency table, every test, then the tests against real programs
   bench store    the store beside the bare disk
+  bench server   the API server beside a bare hyper + rustls server
+  fuzz [TARGET]  looks for an input that breaks a target, or any of them; --minutes N for each
   tools          where the outside programs are that tests use, fetching what is missing";
 
 fn main() -> Result<ExitCode> {
@@ -24,6 +27,7 @@ fn main() -> Result<ExitCode> {
     match arguments[..] {
         ["test"] => test::run(),
         ["bench", subject] => bench::run(subject),
+        ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["tools"] => tools::show(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
