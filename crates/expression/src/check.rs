@@ -118,6 +118,11 @@ impl Checker<'_, '_> {
         {
             return;
         }
+        if self.is_test_of_variable(expr) {
+            expr.node = Node::Literal(Value::Bool(true));
+            self.set(expr.id, Type::Bool);
+            return;
+        }
         let (id, offset) = (expr.id, expr.offset);
         let Node::Select { operand, field, test } = &mut expr.node else { return };
         let mut ty = self.check_field(offset, operand, field, false);
@@ -126,6 +131,13 @@ impl Checker<'_, '_> {
         }
         let ty = self.unifier.resolve(&ty, false);
         self.set(id, ty);
+    }
+
+    /// `has(variables.x)` where `variables.x` is declared as one variable.
+    fn is_test_of_variable(&self, expr: &Expr) -> bool {
+        let Node::Select { operand, field, test: true } = &expr.node else { return false };
+        let name = qualified_name(operand).map(|prefix| format!("{prefix}.{field}"));
+        name.is_some_and(|name| self.env.variable(&name).is_some())
     }
 
     /// The type of a field of an operand.

@@ -168,7 +168,9 @@ impl Declared {
 
     fn part(&self, step: &str) -> Option<&Declared> {
         match (&self.parts, step) {
-            (Parts::Elements(part), "@items" | "@values") | (Parts::Values(part), "@items" | "@values") => Some(part),
+            (Parts::Elements(part), "@items" | "@values") | (Parts::Values(part), "@items" | "@values") => {
+                Some(part)
+            }
             (Parts::Fields(fields), name) => {
                 let at = fields.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
                 Some(&fields[at].1)

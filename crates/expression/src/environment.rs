@@ -2,7 +2,8 @@
 
 use crate::{
     ast::Macro,
-    check, issues::Issues,
+    check,
+    issues::Issues,
     library::{self, Library, Overload},
     macros, parser,
     program::Checked,
@@ -57,6 +58,8 @@ impl Env {
         self
     }
 
+    /// Declares a variable. A name with dots, such as `variables.replicas`, is a variable of its own, so that
+    /// each may be computed only where it is asked for.
     pub fn with_variable(mut self, name: impl Into<Arc<str>>, ty: Type) -> Env {
         self.variables.insert(name.into(), ty);
         self
@@ -107,7 +110,10 @@ impl Base {
         let mut idents = HashMap::new();
         for library in libraries {
             for function in library.functions {
-                functions.entry(function.name).or_default().extend(function.overloads.into_iter().map(Arc::new));
+                functions
+                    .entry(function.name)
+                    .or_default()
+                    .extend(function.overloads.into_iter().map(Arc::new));
             }
             all_macros.extend(library.macros);
             for ty in library.types {

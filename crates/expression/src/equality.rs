@@ -8,6 +8,12 @@ use std::cmp::Ordering;
 
 /// `a == b`. Values of different types are unequal; numbers compare by their worth.
 pub fn equal(a: &Value<'_>, b: &Value<'_>) -> bool {
+    equal_counting(a, b, &mut 0)
+}
+
+/// The same, counting the values that were looked at.
+pub(crate) fn equal_counting(a: &Value<'_>, b: &Value<'_>, seen: &mut u64) -> bool {
+    *seen += 1;
     match (a, b) {
         (Value::Null, Value::Null) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
@@ -15,10 +21,10 @@ pub fn equal(a: &Value<'_>, b: &Value<'_>) -> bool {
         (Value::Bytes(a), Value::Bytes(b)) => a == b,
         (Value::Duration(a), Value::Duration(b)) => a == b,
         (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
-        (Value::List(a), Value::List(b)) => equal_lists(a, b),
-        (Value::Map(a), Value::Map(b)) => equal_maps(a, b),
+        (Value::List(a), Value::List(b)) => equal_lists(a, b, seen),
+        (Value::Map(a), Value::Map(b)) => equal_maps(a, b, seen),
         (Value::Optional(None), Value::Optional(None)) => true,
-        (Value::Optional(Some(a)), Value::Optional(Some(b))) => equal(a, b),
+        (Value::Optional(Some(a)), Value::Optional(Some(b))) => equal_counting(a, b, seen),
         (Value::Type(a), Value::Type(b)) => a.name() == b.name(),
         (Value::Opaque(a), Value::Opaque(b)) => a.equals(&**b),
         (Value::Object(a), Value::Object(b)) => {
@@ -32,17 +38,18 @@ pub fn equal(a: &Value<'_>, b: &Value<'_>) -> bool {
     }
 }
 
-fn equal_lists(a: &List<'_>, b: &List<'_>) -> bool {
+fn equal_lists(a: &List<'_>, b: &List<'_>, seen: &mut u64) -> bool {
     if a.len() != b.len() {
         return false;
     }
     if let Some(same) = a.equal_as_declared(b) {
+        *seen += 2 * a.len() as u64;
         return same;
     }
-    a.iter().zip(b.iter()).all(|(a, b)| equal(&a, &b))
+    a.iter().zip(b.iter()).all(|(a, b)| equal_counting(&a, &b, seen))
 }
 
-fn equal_maps(a: &Map<'_>, b: &Map<'_>) -> bool {
+fn equal_maps(a: &Map<'_>, b: &Map<'_>, seen: &mut u64) -> bool {
     if a.len() != b.len() {
         return false;
     }
@@ -52,7 +59,7 @@ fn equal_maps(a: &Map<'_>, b: &Map<'_>) -> bool {
         return false;
     }
     a.keys().iter().all(|key| match (a.find(key), b.find(key)) {
-        (Some(a), Some(b)) => equal(&a, &b),
+        (Some(a), Some(b)) => equal_counting(&a, &b, seen),
         (None, None) => true,
         _ => false,
     })

@@ -29,6 +29,11 @@ impl Error {
         Error { message: "operation cancelled: actual cost limit exceeded".into(), cancelled: true }
     }
 
+    /// It took too long, whatever it cost.
+    pub(crate) fn interrupted() -> Error {
+        Error { message: "operation interrupted".into(), cancelled: true }
+    }
+
     pub fn message(&self) -> &str {
         &self.message
     }

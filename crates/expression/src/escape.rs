@@ -2,12 +2,30 @@
 
 /// Kubernetes: names that are words of the language are spelled `__word__`.
 const RESERVED: [&str; 21] = [
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
-    "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
-const SEQUENCES: [(&str, &str); 4] =
-    [("__", "underscores"), (".", "dot"), ("-", "dash"), ("/", "slash")];
+const SEQUENCES: [(&str, &str); 4] = [("__", "underscores"), (".", "dot"), ("-", "dash"), ("/", "slash")];
 
 /// Whether a name is a word of the language.
 pub(crate) fn is_reserved(name: &str) -> bool {

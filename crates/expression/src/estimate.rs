@@ -33,7 +33,8 @@ impl Estimator<'_> {
             Node::Literal(_) => Range::ZERO,
             Node::Ident(name) => {
                 self.known.name(expr, name);
-                Range::ONE
+                let is_variable = self.checked.references[expr.id as usize].is_none();
+                Range::exactly(1 + if is_variable { name.matches('.').count() as u64 } else { 0 })
             }
             Node::Select { operand, field, test } => self.select(expr, operand, field, *test),
             Node::Call { function, target, args } => self.call(expr, function, target.as_deref(), args),
@@ -113,13 +114,15 @@ impl Estimator<'_> {
             }
             "conditional" => {
                 let (yes, no) = (self.known.size_or_unknown(&args[1]), self.known.size_or_unknown(&args[2]));
-                let entries = EntrySize::union(self.known.entry_size(&args[1]), self.known.entry_size(&args[2]));
+                let entries =
+                    EntrySize::union(self.known.entry_size(&args[1]), self.known.entry_size(&args[2]));
                 self.known.set_entry_size(expr, entries);
                 let cost = arg_costs[0].plus(arg_costs[1].union(arg_costs[2]));
                 return CallEstimate::sized(cost, yes.union(no));
             }
             "add_string" | "add_bytes" | "add_list" => {
-                let entries = EntrySize::union(self.known.entry_size(&args[0]), self.known.entry_size(&args[1]));
+                let entries =
+                    EntrySize::union(self.known.entry_size(&args[0]), self.known.entry_size(&args[1]));
                 self.known.set_entry_size(expr, entries);
             }
             _ => {}

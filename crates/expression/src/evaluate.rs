@@ -2,7 +2,7 @@
 
 use crate::{
     cost,
-    equality::equal,
+    equality::equal_counting,
     error::Error,
     library::Outcome,
     plan::{Call, Code, Op},
@@ -12,10 +12,15 @@ use crate::{
 use std::{collections::BTreeMap, sync::Arc};
 
 pub(crate) use dispatch::{dispatch, pattern_cost};
+pub(crate) use path::refuse_literal_key;
 
 mod dispatch;
 mod fold;
 mod path;
+
+/// Rounds of a comprehension and comparisons of large values may cost nothing, so the budget alone does not
+/// end them: about a second's worth.
+const MAX_TOIL: u64 = 5_000_000;
 
 /// One run: what is known of the variables, and what is spent.
 struct Machine<'r, 'a> {
@@ -27,6 +32,8 @@ struct Machine<'r, 'a> {
     locals: Vec<Local<'r, 'a>>,
     spent: u64,
     budget: u64,
+    /// Rounds of comprehensions and values compared so far.
+    toil: u64,
 }
 
 enum Local<'r, 'a> {
@@ -43,6 +50,7 @@ pub(crate) fn run<'a>(code: &Code, bindings: &dyn Bindings<'a>, budget: u64) -> 
         locals: Vec::new(),
         spent: 0,
         budget,
+        toil: 0,
     };
     let outcome = machine.eval(&code.root);
     Run { outcome, cost: machine.spent }
@@ -74,11 +82,10 @@ impl<'r, 'a> Machine<'r, 'a> {
                 Ok(Value::Bool(set.contains(&value)))
             }
             Op::Matches(target, pattern) => {
-                let target = self.eval(target);
-                let size = target.as_ref().map_or(1, Value::size);
-                self.charge(dispatch::pattern_cost(size, pattern.1))?;
-                match target? {
-                    Value::String(text) => Ok(Value::Bool(pattern.0.is_match(&text))),
+                let target = self.eval(target)?;
+                self.charge(pattern.cost(target.size()))?;
+                match target {
+                    Value::String(text) => Ok(Value::Bool(pattern.regex().is_match(&text))),
                     _ => Err(Error::no_such_overload()),
                 }
             }
@@ -103,10 +110,14 @@ impl<'r, 'a> Machine<'r, 'a> {
     /// A name, a path or a choice without the charge for naming it: as a branch or as an index.
     fn eval_raw(&mut self, op: &'r Op) -> Outcome<'a> {
         match op {
-            Op::Variable(number) => self.variable(*number),
+            Op::Variable(number) => {
+                self.charge(self.code.dots[*number as usize])?;
+                self.variable(*number)
+            }
             Op::Local(slot) => self.local(*slot as usize),
             Op::Take(slot) => {
-                let taken = std::mem::replace(&mut self.locals[*slot as usize], Local::Known(Ok(Value::Null)));
+                let taken =
+                    std::mem::replace(&mut self.locals[*slot as usize], Local::Known(Ok(Value::Null)));
                 match taken {
                     Local::Known(outcome) => outcome,
                     Local::Pending(op) => self.eval(op),
@@ -116,8 +127,8 @@ impl<'r, 'a> Machine<'r, 'a> {
             Op::If(parts) => {
                 let [condition, yes, no] = &**parts;
                 match self.eval(condition)? {
-                    Value::Bool(true) => self.eval_raw(yes),
-                    Value::Bool(false) => self.eval_raw(no),
+                    Value::Bool(true) => self.eval_raw(yes).map(flattened),
+                    Value::Bool(false) => self.eval_raw(no).map(flattened),
                     _ => Err(Error::no_such_overload()),
                 }
             }
@@ -159,6 +170,12 @@ impl<'r, 'a> Machine<'r, 'a> {
         if self.spent > self.budget { Err(Error::cost_limit_exceeded()) } else { Ok(()) }
     }
 
+    /// Counts work that the cost may leave out.
+    fn toil(&mut self, work: u64) -> Result<(), Error> {
+        self.toil = self.toil.saturating_add(work);
+        if self.toil > MAX_TOIL { Err(Error::interrupted()) } else { Ok(()) }
+    }
+
     /// `&&` (decided by false) and `||` (decided by true): a decision absorbs errors.
     fn eval_logic(&mut self, terms: &'r [Op], decides: bool) -> Outcome<'a> {
         let mut failed = None;
@@ -182,7 +199,10 @@ impl<'r, 'a> Machine<'r, 'a> {
             _ => cost::scale(size(&left).min(size(&right)), cost::STRING_TRAVERSAL),
         };
         self.charge(cost)?;
-        Ok(Value::Bool(equal(&left?, &right?) == wanted))
+        let mut seen = 0;
+        let same = equal_counting(&left?, &right?, &mut seen);
+        self.toil(seen)?;
+        Ok(Value::Bool(same == wanted))
     }
 
     /// Both sides are evaluated, even where the first fails.
@@ -215,6 +235,7 @@ impl<'r, 'a> Machine<'r, 'a> {
             Value::Optional(Some(value)) if unwraps => Ok((*value).clone()),
             Value::Optional(Some(value)) => Ok(Value::Optional(Some(value))),
             Value::Optional(None) => self.eval(other),
+            value if unwraps => Ok(value),
             _ => Err(Error::no_such_overload()),
         }
     }
@@ -291,10 +312,12 @@ impl<'r, 'a> Machine<'r, 'a> {
     ) -> Result<(), Error> {
         let key = self.eval(key)?;
         let value = self.eval(value)?;
-        let key = Key::of(&key)
-            .ok_or_else(|| Error::new(format!("unsupported key type: {}", key.ty().name())))?;
+        let key = Key::of(&key);
         match value {
-            Value::Optional(None) if optional => {}
+            // Kubernetes: what is absent also takes away what came before.
+            Value::Optional(None) if optional => {
+                made.remove(&key);
+            }
             Value::Optional(Some(inner)) if optional => {
                 made.insert(key, (*inner).clone());
             }
@@ -331,4 +354,15 @@ impl<'r, 'a> Machine<'r, 'a> {
             _ => self.charge(cost),
         }
     }
+}
+
+/// Kubernetes: a choice between optionals of optionals gives the innermost value.
+fn flattened(value: Value<'_>) -> Value<'_> {
+    let Value::Optional(Some(inner)) = &value else { return value };
+    let Value::Optional(_) = &**inner else { return value };
+    let mut innermost = (**inner).clone();
+    while let Value::Optional(inner) = innermost {
+        innermost = inner.map_or(Value::Null, |inner| (*inner).clone());
+    }
+    Value::some(innermost)
 }

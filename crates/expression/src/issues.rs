@@ -53,10 +53,6 @@ impl<'s> Found<'s> {
         self.found.is_empty()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.found.len()
-    }
-
     pub(crate) fn finish(self) -> Result<(), Issues> {
         if self.found.is_empty() {
             return Ok(());

@@ -29,8 +29,8 @@ pub(crate) enum Kind {
 
 /// Longest first.
 const SYMBOLS: [&str; 26] = [
-    "==", "!=", "<=", ">=", "&&", "||", "<", ">", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":", "+",
-    "*", "/", "%", "&", "|",
+    "==", "!=", "<=", ">=", "&&", "||", "<", ">", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":",
+    "+", "*", "/", "%", "&", "|",
 ];
 
 /// The tokens of a source, ending with `End`. What is no token is reported and skipped.
@@ -64,9 +64,9 @@ pub(crate) fn tokens(text: &[char], found: &mut Found<'_>) -> Vec<Token> {
 fn blank(text: &[char], at: usize) -> Option<usize> {
     match text[at] {
         '\t' | ' ' | '\r' | '\n' | '\u{c}' => Some(at + 1),
-        '/' if text.get(at + 1) == Some(&'/') => {
-            Some(text[at..].iter().position(|letter| *letter == '\n').map_or(text.len(), |length| at + length))
-        }
+        '/' if text.get(at + 1) == Some(&'/') => Some(
+            text[at..].iter().position(|letter| *letter == '\n').map_or(text.len(), |length| at + length),
+        ),
         _ => None,
     }
 }
@@ -100,8 +100,9 @@ fn token(text: &[char], at: usize) -> Result<(Kind, usize), usize> {
         return Ok((kind, end));
     }
     if first == '`' {
-        let end =
-            run(text, at + 1, |letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-' | '/' | ' '));
+        let end = run(text, at + 1, |letter| {
+            letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-' | '/' | ' ')
+        });
         let closed = end > at + 1 && text.get(end) == Some(&'`');
         return if closed { Ok((Kind::Escaped, end + 1)) } else { Err(end) };
     }

@@ -2,23 +2,23 @@
 
 use crate::{ast::Macro, cost::Range, error::Error, ty::Type, value::Value};
 
-mod charge; // what calls cost
-mod address; // IP addresses and prefixes, as text
+mod address;
+mod charge;
 
 pub mod authorizer;
 pub(crate) mod cidr;
-mod standard;
-mod optional;
 mod comprehension;
 pub(crate) mod format;
 pub(crate) mod ip;
 pub mod json_patch;
-pub mod mutation;
 pub(crate) mod lists;
+pub mod mutation;
+mod optional;
 pub(crate) mod quantity;
 pub(crate) mod regex;
 pub(crate) mod semver;
 pub(crate) mod sets;
+mod standard;
 pub(crate) mod strings;
 pub(crate) mod url;
 
@@ -26,6 +26,11 @@ pub(crate) mod url;
 pub type Outcome<'a> = Result<Value<'a>, Error>;
 /// A function's body. The arguments have the types of the overload; a member's target comes first.
 pub type Body = for<'a> fn(&[Value<'a>]) -> Outcome<'a>;
+
+/// The cost of a call by its arguments and its result.
+pub type Cost = fn(&[Value<'_>], &Value<'_>) -> u64;
+/// The cost of a call by what is known of its arguments beforehand.
+pub type Estimate = fn(&[Argument<'_>]) -> Option<CallEstimate>;
 
 /// Functions, macros and type names that are switched on together.
 #[derive(Debug, Default)]
@@ -55,11 +60,11 @@ pub struct Overload {
     pub result: Type,
     pub body: Body,
     /// The cost of a call that happened; `None` counts one.
-    pub cost: Option<fn(&[Value<'_>], &Value<'_>) -> u64>,
+    pub cost: Option<Cost>,
     /// Kubernetes: cel-go looks its own costs up by overload, and counts one while several fit.
     pub cost_needs_one_overload: bool,
     /// The cost of a call that may happen; `None` counts one and knows no size of the result.
-    pub estimate: Option<fn(&[Argument<'_>]) -> Option<CallEstimate>>,
+    pub estimate: Option<Estimate>,
 }
 
 /// What a call may cost, and how large its result may be.
@@ -112,7 +117,16 @@ impl Function {
 impl Overload {
     /// `name(…)`
     pub fn global(id: &'static str, parameters: Vec<Type>, result: Type, body: Body) -> Overload {
-        Overload { id, member: false, parameters, result, body, cost: None, cost_needs_one_overload: false, estimate: None }
+        Overload {
+            id,
+            member: false,
+            parameters,
+            result,
+            body,
+            cost: None,
+            cost_needs_one_overload: false,
+            estimate: None,
+        }
     }
 
     /// `first.name(…)`
@@ -120,27 +134,20 @@ impl Overload {
         Overload { member: true, ..Overload::global(id, parameters, result, body) }
     }
 
-    pub fn costs(mut self, cost: fn(&[Value<'_>], &Value<'_>) -> u64) -> Overload {
+    pub fn costs(mut self, cost: Cost) -> Overload {
         self.cost = Some(cost);
         self
     }
 
     /// A cost that counts only where the checker found exactly this overload.
-    pub fn costs_by_overload(mut self, cost: fn(&[Value<'_>], &Value<'_>) -> u64) -> Overload {
+    pub fn costs_by_overload(mut self, cost: Cost) -> Overload {
         self.cost_needs_one_overload = true;
         self.costs(cost)
     }
 
-    pub fn estimated(mut self, estimate: fn(&[Argument<'_>]) -> Option<CallEstimate>) -> Overload {
+    pub fn estimated(mut self, estimate: Estimate) -> Overload {
         self.estimate = Some(estimate);
         self
-    }
-}
-
-impl Argument<'_> {
-    /// The size, from nothing to unknown.
-    pub fn known_size(&self) -> Range {
-        self.size
     }
 }
 

@@ -42,7 +42,8 @@ fn unescape(text: &str, is_bytes: bool) -> Result<Vec<u8>, &'static str> {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let raw = text.starts_with(['r', 'R']);
     let text = if raw { &text[1..] } else { &text[..] };
-    let quotes = if text.len() >= 6 && (text.starts_with("'''") || text.starts_with("\"\"\"")) { 3 } else { 1 };
+    let quotes =
+        if text.len() >= 6 && (text.starts_with("'''") || text.starts_with("\"\"\"")) { 3 } else { 1 };
     let text = &text[quotes..text.len() - quotes];
     if raw || !text.contains('\\') {
         return Ok(text.as_bytes().to_vec());

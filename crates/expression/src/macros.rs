@@ -128,7 +128,12 @@ pub(crate) fn make_exists(make: &mut Expander, target: Option<&Expr>, by: Variab
     fold(make, target, by, [start, condition, step, result])
 }
 
-pub(crate) fn make_exists_one(make: &mut Expander, target: Option<&Expr>, by: Variables, test: &Expr) -> Expr {
+pub(crate) fn make_exists_one(
+    make: &mut Expander,
+    target: Option<&Expr>,
+    by: Variables,
+    test: &Expr,
+) -> Expr {
     let start = make.literal(Value::Int(0));
     let condition = make.literal(Value::Bool(true));
     let (so_far, one) = (make.ident(ACCUMULATOR), make.literal(Value::Int(1)));

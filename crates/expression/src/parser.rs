@@ -20,8 +20,23 @@ const MAX_CODE_POINTS: usize = 100_000;
 
 /// Words that are no names of variables, though they may name fields.
 const RESERVED: [&str; 17] = [
-    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
-    "namespace", "return", "var", "void", "while",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 /// A tree and how many ids its nodes use.
@@ -84,9 +99,9 @@ impl Parser<'_, '_> {
 
     fn expr(&mut self) -> Read<Expr> {
         self.enter(Rule::Expr)?;
-        let condition = self.any()?;
+        let condition = self.binary(0)?;
         let result = if let Some(mark) = self.take("?") {
-            let yes = self.any()?;
+            let yes = self.binary(0)?;
             self.expect(":")?;
             let no = self.expr()?;
             self.call_or_macro(mark, "_?_:_", None, vec![condition, yes, no])
@@ -97,66 +112,40 @@ impl Parser<'_, '_> {
         Ok(result)
     }
 
-    /// `a || b || …`
-    fn any(&mut self) -> Read<Expr> {
-        let first = self.all()?;
-        self.chain("||", "_||_", first, Self::all)
-    }
-
-    /// `a && b && …`
-    fn all(&mut self) -> Read<Expr> {
-        let first = self.relation()?;
-        self.chain("&&", "_&&_", first, Self::relation)
-    }
-
-    /// One call with all the terms: flat, so that long chains stay shallow.
-    fn chain(
-        &mut self,
-        symbol: &'static str,
-        function: &str,
-        first: Expr,
-        term: fn(&mut Self) -> Read<Expr>,
-    ) -> Read<Expr> {
-        let Some(mark) = self.take(symbol) else { return Ok(first) };
-        let mut terms = vec![first, term(self)?];
-        while self.take(symbol).is_some() {
-            terms.push(term(self)?);
-        }
-        Ok(self.made_at(mark.start, Node::Call { function: function.into(), target: None, args: terms }))
-    }
-
-    fn relation(&mut self) -> Read<Expr> {
-        self.enter(Rule::Relation)?;
-        let mut left = self.calc(0)?;
-        let mut entered = 1;
-        while let Some(function) = relation_operator(self.peek().kind) {
-            let mark = self.next();
+    /// Operators from this level up, with what stands between them. One function for all levels: each
+    /// parenthesis costs few stack frames.
+    fn binary(&mut self, lowest: u8) -> Read<Expr> {
+        let mut entered = [u32::from(lowest <= RELATION), 1];
+        if lowest <= RELATION {
             self.enter(Rule::Relation)?;
-            entered += 1;
-            let right = self.calc(0)?;
-            left = self.call_or_macro(mark, function, None, vec![left, right]);
         }
-        self.depth.leave(Rule::Relation, entered);
-        Ok(left)
-    }
-
-    /// Sums (level 0) of products (level 1).
-    fn calc(&mut self, level: u8) -> Read<Expr> {
         self.enter(Rule::Calc)?;
         let mut left = self.unary()?;
-        let mut entered = 1;
-        while let Some((function, strength)) = calc_operator(self.peek().kind) {
-            if strength < level {
-                break;
-            }
+        while let Some((function, level)) = operator(self.peek().kind).filter(|(_, level)| *level >= lowest) {
             let mark = self.next();
-            self.enter(Rule::Calc)?;
-            entered += 1;
-            let right = self.calc(strength + 1)?;
+            if level < RELATION {
+                left = self.chain(mark, function, level, left)?;
+                continue;
+            }
+            let rule = if level == RELATION { Rule::Relation } else { Rule::Calc };
+            self.enter(rule)?;
+            entered[usize::from(level > RELATION)] += 1;
+            let right = self.binary(level + 1)?;
             left = self.call_or_macro(mark, function, None, vec![left, right]);
         }
-        self.depth.leave(Rule::Calc, entered);
+        self.depth.leave(Rule::Relation, entered[0]);
+        self.depth.leave(Rule::Calc, entered[1]);
         Ok(left)
+    }
+
+    /// `a && b && …` and `a || b || …`: one call with all the terms, so that long chains stay shallow.
+    fn chain(&mut self, mark: Token, function: &'static str, level: u8, first: Expr) -> Read<Expr> {
+        let mut terms = vec![first, self.binary(level + 1)?];
+        while self.peek().kind == mark.kind {
+            self.next();
+            terms.push(self.binary(level + 1)?);
+        }
+        Ok(self.made_at(mark.start, Node::Call { function: function.into(), target: None, args: terms }))
     }
 
     fn unary(&mut self) -> Read<Expr> {
@@ -329,26 +318,30 @@ impl Parser<'_, '_> {
     }
 }
 
-fn relation_operator(kind: Kind) -> Option<&'static str> {
-    Some(match kind {
-        Kind::Symbol("<") => "_<_",
-        Kind::Symbol("<=") => "_<=_",
-        Kind::Symbol(">") => "_>_",
-        Kind::Symbol(">=") => "_>=_",
-        Kind::Symbol("==") => "_==_",
-        Kind::Symbol("!=") => "_!=_",
-        Kind::In => "@in",
-        _ => return None,
-    })
-}
+/// The level of `==` and its kin, between logic and arithmetic.
+const RELATION: u8 = 2;
 
-fn calc_operator(kind: Kind) -> Option<(&'static str, u8)> {
-    Some(match kind {
-        Kind::Symbol("+") => ("_+_", 0),
-        Kind::Symbol("-") => ("_-_", 0),
-        Kind::Symbol("*") => ("_*_", 1),
-        Kind::Symbol("/") => ("_/_", 1),
-        Kind::Symbol("%") => ("_%_", 1),
+/// The function of a binary operator, and how strongly it binds.
+fn operator(kind: Kind) -> Option<(&'static str, u8)> {
+    let symbol = match kind {
+        Kind::In => return Some(("@in", RELATION)),
+        Kind::Symbol(symbol) => symbol,
+        _ => return None,
+    };
+    Some(match symbol {
+        "||" => ("_||_", 0),
+        "&&" => ("_&&_", 1),
+        "<" => ("_<_", RELATION),
+        "<=" => ("_<=_", RELATION),
+        ">" => ("_>_", RELATION),
+        ">=" => ("_>=_", RELATION),
+        "==" => ("_==_", RELATION),
+        "!=" => ("_!=_", RELATION),
+        "+" => ("_+_", 3),
+        "-" => ("_-_", 3),
+        "*" => ("_*_", 4),
+        "/" => ("_/_", 4),
+        "%" => ("_%_", 4),
         _ => return None,
     })
 }

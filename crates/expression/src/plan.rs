@@ -11,7 +11,10 @@ use crate::{
     value::{Key, Map, Value},
 };
 use regex::Regex;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 /// The code of one program.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ pub(crate) struct Code {
     pub(crate) root: Op,
     /// Names of variables, by number.
     pub(crate) variables: Vec<Arc<str>>,
+    /// What each costs beyond its first name: one for each dot.
+    pub(crate) dots: Vec<u64>,
 }
 
 /// One step of a program.
@@ -31,7 +36,11 @@ pub(crate) enum Op {
     /// The accumulator where its last reader takes it, so that it may grow in place.
     Take(u32),
     /// Fields and indexes after a value.
-    Path { root: Box<Op>, steps: Vec<Step>, is_test: bool },
+    Path {
+        root: Box<Op>,
+        steps: Vec<Step>,
+        is_test: bool,
+    },
     And(Vec<Op>),
     Or(Vec<Op>),
     If(Box<[Op; 3]>),
@@ -39,12 +48,22 @@ pub(crate) enum Op {
     NotStrictlyFalse(Box<Op>),
     /// `x in [literals]`
     OneOf(Box<Op>, Value<'static>),
-    Matches(Box<Op>, Box<(Regex, u64)>),
-    OptionalOr { target: Box<Op>, other: Box<Op>, unwraps: bool },
+    Matches(Box<Op>, Box<Literal>),
+    OptionalOr {
+        target: Box<Op>,
+        other: Box<Op>,
+        unwraps: bool,
+    },
     Call(Box<Call>),
-    List { items: Vec<Op>, optional: Vec<u32> },
+    List {
+        items: Vec<Op>,
+        optional: Vec<u32>,
+    },
     Map(Vec<(Op, Op, bool)>),
-    Struct { name: Arc<str>, fields: Vec<(Arc<str>, Op, bool)> },
+    Struct {
+        name: Arc<str>,
+        fields: Vec<(Arc<str>, Op, bool)>,
+    },
     /// A value under a name, the expression that uses it, and where the name is.
     Bind(Box<(Op, Op, u32)>),
     Fold(Box<Loop>),
@@ -62,6 +81,33 @@ pub(crate) struct Step {
 pub(crate) enum StepKey {
     Constant(Value<'static>),
     Computed(Op),
+}
+
+/// A pattern that is known beforehand. It is compiled when it first runs: most programs wait long for
+/// that, and a compiled pattern is large.
+#[derive(Debug)]
+pub(crate) struct Literal {
+    text: Box<str>,
+    /// In characters; `None` where the call is `matches(text, pattern)`, which counts one.
+    size: Option<u64>,
+    compiled: OnceLock<Regex>,
+}
+
+impl Literal {
+    fn new(text: &str, is_member: bool) -> Result<Literal, Error> {
+        pattern::recall(text)?;
+        let size = is_member.then(|| text.chars().count() as u64);
+        Ok(Literal { text: text.into(), size, compiled: OnceLock::new() })
+    }
+
+    /// What it costs to match a text of this size.
+    pub(crate) fn cost(&self, text: u64) -> u64 {
+        self.size.map_or(1, |size| evaluate::pattern_cost(text, size))
+    }
+
+    pub(crate) fn regex(&self) -> &Regex {
+        self.compiled.get_or_init(|| pattern::compile(&self.text).expect("it compiled when it was planned"))
+    }
 }
 
 #[derive(Debug)]
@@ -92,39 +138,55 @@ struct Planner<'c> {
 pub(crate) fn plan(checked: &Checked) -> Result<Code, Error> {
     let mut planner = Planner { checked, variables: Vec::new(), scopes: Vec::new() };
     let root = planner.plan(&checked.root)?;
-    Ok(Code { root, variables: planner.variables })
+    let dots = planner.variables.iter().map(|name| name.matches('.').count() as u64).collect();
+    Ok(Code { root, variables: planner.variables, dots })
 }
 
 impl Planner<'_> {
+    // The parts of this recursion are kept apart, so that a deep tree needs little stack.
     fn plan(&mut self, expr: &Expr) -> Result<Op, Error> {
         if let Some(Reference::Constant(value)) = &self.checked.references[expr.id as usize] {
             return Ok(Op::Constant(value.clone()));
         }
-        Ok(match &expr.node {
-            Node::Literal(value) => Op::Constant(value.clone()),
-            Node::Ident(name) => self.name(name),
+        match &expr.node {
+            Node::Literal(value) => Ok(Op::Constant(value.clone())),
+            Node::Ident(name) => Ok(self.name(name)),
             Node::Select { operand, field, test } => {
                 let operand = self.plan(operand)?;
-                let step = Step { key: StepKey::Constant(Value::string(field.clone())), optional: false };
-                walk(operand, step, *test)
+                Ok(select(operand, field, *test))
             }
-            Node::Call { function, target, args } => self.call(expr, function, target.as_deref(), args)?,
+            Node::Call { function, target, args } => {
+                let args = self.all(target.as_deref(), args)?;
+                self.combine(expr, function, args)
+            }
             Node::List { items, optional } => {
-                let items = items.iter().map(|item| self.plan(item)).collect::<Result<_, _>>()?;
-                folded_list(items, optional.clone())
+                let items = self.all(None, items)?;
+                Ok(folded_list(items, optional.clone()))
             }
-            Node::Map(entries) => self.map(entries)?,
-            Node::Struct { name, fields } => {
-                let field = |field: &Entry| {
-                    let Node::Literal(Value::String(name)) = &field.key.node else {
-                        return Err(Error::no_such_overload());
-                    };
-                    Ok((Arc::from(&**name), self.plan(&field.value)?, field.optional))
-                };
-                Op::Struct { name: name.clone(), fields: fields.iter().map(field).collect::<Result<_, _>>()? }
-            }
-            Node::Fold(fold) => self.fold(fold)?,
-        })
+            Node::Map(entries) => self.map(entries),
+            Node::Struct { name, fields } => self.object(name, fields),
+            Node::Fold(fold) => self.fold(fold),
+        }
+    }
+
+    fn all(&mut self, target: Option<&Expr>, args: &[Expr]) -> Result<Vec<Op>, Error> {
+        let mut ops = Vec::with_capacity(args.len() + 1);
+        if let Some(target) = target {
+            ops.push(self.plan(target)?);
+        }
+        for arg in args {
+            ops.push(self.plan(arg)?);
+        }
+        Ok(ops)
+    }
+
+    fn object(&mut self, name: &Arc<str>, fields: &[Entry]) -> Result<Op, Error> {
+        let mut made = Vec::with_capacity(fields.len());
+        for field in fields {
+            let Node::Literal(Value::String(name)) = &field.key.node else { continue };
+            made.push((Arc::from(&**name), self.plan(&field.value)?, field.optional));
+        }
+        Ok(Op::Struct { name: name.clone(), fields: made })
     }
 
     fn name(&mut self, name: &Arc<str>) -> Op {
@@ -140,8 +202,12 @@ impl Planner<'_> {
     }
 
     fn map(&mut self, entries: &[Entry]) -> Result<Op, Error> {
-        let entry = |entry: &Entry| Ok((self.plan(&entry.key)?, self.plan(&entry.value)?, entry.optional));
-        Ok(folded_map(entries.iter().map(entry).collect::<Result<_, Error>>()?))
+        let mut made = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let key = self.plan(&entry.key)?;
+            made.push((key, self.plan(&entry.value)?, entry.optional));
+        }
+        Ok(folded_map(made))
     }
 
     fn fold(&mut self, fold: &Fold) -> Result<Op, Error> {
@@ -173,9 +239,8 @@ impl Planner<'_> {
         Ok(Op::Fold(Box::new(Loop { range, start, condition, step, result, two_variables, slot })))
     }
 
-    fn call(&mut self, expr: &Expr, function: &Arc<str>, target: Option<&Expr>, args: &[Expr]) -> Result<Op, Error> {
-        let all = target.into_iter().chain(args).map(|arg| self.plan(arg));
-        let mut args = all.collect::<Result<Vec<Op>, Error>>()?;
+    /// What a call with planned arguments becomes.
+    fn combine(&mut self, expr: &Expr, function: &Arc<str>, mut args: Vec<Op>) -> Result<Op, Error> {
         Ok(match (&**function, args.len()) {
             ("_&&_", _) => Op::And(args),
             ("_||_", _) => Op::Or(args),
@@ -186,7 +251,10 @@ impl Planner<'_> {
             ("_[_]" | "_[?_]" | "_?._", 2) => {
                 let key = args.remove(1);
                 let key = match key {
-                    Op::Constant(value) => StepKey::Constant(value),
+                    Op::Constant(value) => {
+                        evaluate::refuse_literal_key(&value)?;
+                        StepKey::Constant(value)
+                    }
                     computed => StepKey::Computed(computed),
                 };
                 walk(args.remove(0), Step { key, optional: &**function != "_[_]" }, false)
@@ -197,12 +265,13 @@ impl Planner<'_> {
             }
             ("matches", 2) => match &args[1] {
                 Op::Constant(Value::String(text)) => {
-                    let compiled = (pattern::compile(text)?, text.chars().count() as u64);
-                    Op::Matches(Box::new(args.remove(0)), Box::new(compiled))
+                    let is_member = self.overloads(expr).iter().all(|overload| overload.member);
+                    let literal = Literal::new(text, is_member)?;
+                    Op::Matches(Box::new(args.remove(0)), Box::new(literal))
                 }
                 _ => self.plain_call(expr, function, args)?,
             },
-            ("@in", 2) if constant_set(&args[1]) => match args.remove(1) {
+            ("@in", 2) if self.overloads(expr).len() == 1 && constant_set(&args[1]) => match args.remove(1) {
                 Op::Constant(Value::List(list)) if list.is_empty() => Op::Constant(Value::Bool(false)),
                 Op::Constant(set) => Op::OneOf(Box::new(args.remove(0)), set),
                 other => {
@@ -259,9 +328,19 @@ fn constant_set(op: &Op) -> bool {
     list.iter().all(|item| {
         matches!(
             item,
-            Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_) | Value::Null
+            Value::Bool(_)
+                | Value::Int(_)
+                | Value::Uint(_)
+                | Value::Double(_)
+                | Value::String(_)
+                | Value::Null
         )
     })
+}
+
+fn select(operand: Op, field: &Arc<str>, test: bool) -> Op {
+    let step = Step { key: StepKey::Constant(Value::string(field.clone())), optional: false };
+    walk(operand, step, test)
 }
 
 /// One more step after a value: paths stay flat.
@@ -286,15 +365,13 @@ fn folded_list(items: Vec<Op>, optional: Vec<u32>) -> Op {
 
 fn folded_map(entries: Vec<(Op, Op, bool)>) -> Op {
     let foldable = |entry: &(Op, Op, bool)| {
-        matches!(&entry.0, Op::Constant(key) if Key::of(key).is_some())
-            && matches!(entry.1, Op::Constant(_))
-            && !entry.2
+        matches!(entry.0, Op::Constant(_)) && matches!(entry.1, Op::Constant(_)) && !entry.2
     };
     if !entries.iter().all(foldable) {
         return Op::Map(entries);
     }
     let pairs = entries.into_iter().filter_map(|(key, value, _)| Some((constant(key)?, constant(value)?)));
-    let entries: BTreeMap<_, _> = pairs.filter_map(|(key, value)| Some((Key::of(&key)?, value))).collect();
+    let entries: BTreeMap<_, _> = pairs.map(|(key, value)| (Key::of(&key), value)).collect();
     Op::Constant(Value::Map(Map::new(entries)))
 }
 

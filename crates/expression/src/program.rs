@@ -1,14 +1,8 @@
 //! A checked expression, and the program that it becomes.
 
 use crate::{
-    ast::Expr,
-    check::Reference,
-    cost::Range,
-    declare::Sizes,
-    error::Error,
-    estimate, evaluate, plan,
-    ty::Type,
-    value::Value,
+    ast::Expr, check::Reference, cost::Range, declare::Sizes, error::Error, estimate, evaluate, plan,
+    ty::Type, value::Value,
 };
 use std::sync::Arc;
 

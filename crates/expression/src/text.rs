@@ -22,7 +22,8 @@ pub fn describe(value: &Value<'_>) -> String {
             format!("[{}]", items.join(", "))
         }
         Value::Map(map) => {
-            let entry = |(key, value): &(Value<'_>, Value<'_>)| format!("{}: {}", describe(key), describe(value));
+            let entry =
+                |(key, value): &(Value<'_>, Value<'_>)| format!("{}: {}", describe(key), describe(value));
             let entries: Vec<String> = map.entries().iter().map(entry).collect();
             format!("{{{}}}", entries.join(", "))
         }
@@ -31,7 +32,8 @@ pub fn describe(value: &Value<'_>) -> String {
         Value::Type(ty) => ty.name().to_string(),
         Value::Opaque(value) => format!("{value:?}"),
         Value::Object(object) => {
-            let entry = |(name, value): &(std::sync::Arc<str>, Value<'_>)| format!("{name}: {}", describe(value));
+            let entry =
+                |(name, value): &(std::sync::Arc<str>, Value<'_>)| format!("{name}: {}", describe(value));
             let fields: Vec<String> = object.fields.iter().map(entry).collect();
             format!("{}{{{}}}", object.name, fields.join(", "))
         }

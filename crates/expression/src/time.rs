@@ -70,7 +70,8 @@ impl fmt::Debug for Timestamp {
 
 /// Nanoseconds of `1h30m`, `-1.5s`, `0`: what Go's `time.ParseDuration` takes.
 pub fn parse_duration(text: &str) -> Result<i64, Error> {
-    duration(text).ok_or_else(|| Error::new("type conversion error from 'string' to 'google.protobuf.Duration'"))
+    duration(text)
+        .ok_or_else(|| Error::new("type conversion error from 'string' to 'google.protobuf.Duration'"))
 }
 
 fn duration(text: &str) -> Option<i64> {
@@ -153,8 +154,15 @@ fn timestamp(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let number = |from: usize, to: usize| {
         let part = bytes.get(from..to)?;
-        part.iter().all(u8::is_ascii_digit).then(|| std::str::from_utf8(part).ok()?.parse::<i16>().ok()).flatten()
+        part.iter()
+            .all(u8::is_ascii_digit)
+            .then(|| std::str::from_utf8(part).ok()?.parse::<i16>().ok())
+            .flatten()
     };
+    // Go takes an hour of one digit.
+    if bytes.get(12) == Some(&b':') {
+        return timestamp(&format!("{}0{}", text.get(..11)?, text.get(11..)?));
+    }
     let is = |at: usize, expected: u8| bytes.get(at) == Some(&expected);
     if !(is(4, b'-') && is(7, b'-') && is(10, b'T') && is(13, b':') && is(16, b':')) {
         return None;
@@ -171,7 +179,8 @@ fn timestamp(text: &str) -> Option<Timestamp> {
         nanos = format!("{digits:0<9}").parse().ok()?;
         at += 1 + count;
     }
-    let time = civil::Time::new(number(11, 13)? as i8, number(14, 16)? as i8, number(17, 19)? as i8, nanos).ok()?;
+    let time =
+        civil::Time::new(number(11, 13)? as i8, number(14, 16)? as i8, number(17, 19)? as i8, nanos).ok()?;
     let offset = offset(&text[at..])?;
     let since = date.to_datetime(time).duration_since(civil::date(1970, 1, 1).at(0, 0, 0, 0));
     Some(Timestamp { seconds: since.as_secs() - i64::from(offset), nanos: 0, offset }).map(|whole| {
@@ -313,7 +322,9 @@ mod tests {
         ] {
             assert_eq!(duration(text), expected, "{text}");
         }
-        for (nanos, expected) in [(0, "0s"), (1_500_000_000, "1.5s"), (-90_000_000_000, "-90s"), (1, "0.000000001s")] {
+        for (nanos, expected) in
+            [(0, "0s"), (1_500_000_000, "1.5s"), (-90_000_000_000, "-90s"), (1, "0.000000001s")]
+        {
             assert_eq!(format_duration(nanos), expected);
         }
     }

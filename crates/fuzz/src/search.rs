@@ -59,20 +59,28 @@ impl Search {
     /// Tries every seed as it is, then what the mutator makes of them.
     pub fn run(&mut self, clock: &World, first_seed: u64, budget: Budget) -> Result<(), Box<Found>> {
         let start = clock.now();
+        let is_over = |cases: u64| match budget {
+            Budget::Cases(all) => cases >= all,
+            Budget::Time(time) => clock.now().since(start) >= time,
+        };
         for input in self.inputs.clone() {
+            if is_over(self.cases) {
+                break;
+            }
             self.attempt(clock, &input)?;
         }
         for seed in first_seed.. {
-            match budget {
-                Budget::Cases(cases) if self.cases >= cases => break,
-                Budget::Time(time) if clock.now().since(start) >= time => break,
-                _ => {}
+            if is_over(self.cases) {
+                break;
             }
             let (inputs, words) = (&self.inputs, self.target.words);
             let batch = world::simulate(seed, |chance| async move {
                 (0..CASES_OF_A_SEED).map(|_| mutate::mutate(&chance, inputs, words)).collect::<Vec<_>>()
             });
             for input in batch.map(|run| run.output).unwrap_or_default() {
+                if is_over(self.cases) {
+                    break;
+                }
                 self.attempt(clock, &input)?;
             }
         }

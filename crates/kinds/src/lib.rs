@@ -8,6 +8,7 @@
 //! | [`mod@defaults`] | what does an object say without being told? |
 //! | [`mod@strategy`] | what does a write set, keep and drop? |
 //! | [`mod@convert`] | what does it look like in another version? |
+//! | [`mod@policy`] | what may the expressions of policies and webhooks say? |
 //! | [`mod@definition`] | what does a CustomResourceDefinition add to all this? |
 //!
 //! The facts lie in `data/`, where `carry.py` writes them from recordings of the real server. They are read once,
@@ -18,6 +19,7 @@ pub mod cells;
 pub mod convert;
 pub mod defaults;
 pub mod definition;
+pub mod policy;
 pub mod resources;
 pub mod selectable;
 pub mod strategy;

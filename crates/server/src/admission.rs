@@ -3,17 +3,38 @@
 //! A rule is a file. [`mutate`] and [`validate`] are the lists that it stands in: the first before an object is
 //! prepared and checked, the second after. A rule finds out for itself whether a write is its business.
 
+mod authority;
+mod certificate;
 mod claim_resize;
+mod configured;
 mod default_class;
 mod default_toleration_seconds;
+mod evaluation;
+mod facts;
+mod limit_ranger;
+mod matching;
 mod namespace_lifecycle;
+mod node_restriction;
 mod node_taint;
 mod object_protection;
+mod owner_references;
+mod pod_resize;
+mod pod_resources;
+mod policy;
+mod pod_security;
+mod pod_topology_labels;
 mod priority;
+mod reinvocation;
+pub(crate) mod resource_quota;
 mod runtime_class;
+mod service_account;
+mod webhook;
+
+pub(crate) use configured::Configured;
 
 use crate::verbs::Call;
 use api::{kind::GroupResource, object, status::Status};
+use reinvocation::Reinvocation;
 use serde_json::Value;
 
 /// A write on its way through.
@@ -32,6 +53,17 @@ pub(crate) enum Operation {
     Create,
     Update,
     Delete,
+}
+
+impl Operation {
+    /// As rules and messages write it.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+        }
+    }
 }
 
 impl<'a> Review<'a> {
@@ -75,20 +107,48 @@ impl<'a> Review<'a> {
 
     /// 403, with the real server's frame around the reason.
     pub(crate) fn forbidden(&self, reason: impl std::fmt::Display) -> Status {
-        Status::forbidden(&self.resource(), self.name(), reason.to_string())
+        let name = match self.name() {
+            "" => object::generate_name(&self.object),
+            name => name,
+        };
+        Status::forbidden(&self.resource(), name, reason.to_string())
     }
 }
 
 /// Changes the object before it is prepared and checked.
 pub(crate) async fn mutate(review: &mut Review<'_>) -> Result<(), Status> {
+    let mut rounds = Reinvocation::default();
+    mutate_once(review, &mut rounds).await?;
+    if rounds.is_wanted {
+        rounds.begin_second();
+        mutate_once(review, &mut rounds).await?;
+    }
+    Ok(())
+}
+
+async fn mutate_once(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Result<(), Status> {
     namespace_lifecycle::check(review).await?; // nothing new where the namespace is not there or going
+    limit_ranger::fill(review).await?; // what containers ask for by default
+    service_account::fill(review).await?; // as whom a pod runs
+    node_restriction::check(review).await?; // kubelets keep to what is theirs
     node_taint::fill(review); // a new node is not ready
     priority::fill(review).await?; // how important a pod is
     default_toleration_seconds::fill(review); // how long a pod stays on a node that is lost
     default_class::fill(review).await?; // of claims and ingresses
     object_protection::fill(review); // data goes when nobody uses it
     runtime_class::fill(review).await?; // what a pod's runtime adds
+    pod_topology_labels::fill(review).await?; // where its node is
+    policy::mutate(review, rounds).await?; // what expressions want
+    webhook::mutate(review, rounds).await?; // what programs elsewhere want
     Ok(())
+}
+
+/// A request about an object that is no object itself: an eviction, a binding. What comes back is what was made of it.
+pub(crate) async fn subresource(call: &Call, request: Value) -> Result<Value, Status> {
+    let mut review = Review::create(call, request);
+    mutate(&mut review).await?;
+    validate(&review).await?;
+    Ok(review.object)
 }
 
 /// A delete, of which both say what they have to say.
@@ -98,11 +158,19 @@ pub(crate) async fn delete(call: &Call, old: &Value) -> Result<(), Status> {
     validate(&review).await
 }
 
-/// The last word before the commit: nothing changes any more.
+/// The last word before the commit: nothing changes any more. Quotas come last, within the commit.
 pub(crate) async fn validate(review: &Review<'_>) -> Result<(), Status> {
     namespace_lifecycle::check(review).await?;
+    limit_ranger::check(review).await?;
+    service_account::check(review).await?;
+    pod_security::check(review).await?;
     priority::check(review).await?;
+    owner_references::check(review).await?;
     claim_resize::check(review).await?;
     runtime_class::check(review).await?;
+    certificate::check(review).await?;
+    pod_resize::check(review).await?;
+    policy::validate(review).await?;
+    webhook::validate(review).await?;
     Ok(())
 }

@@ -34,8 +34,9 @@ pub(crate) struct Custom {
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) schema: Structural,
-    pub(crate) types: Types,
-    pub(crate) of: TypeId,
+    /// The same as a table, which only writes need.
+    table: OnceLock<(Types, TypeId)>,
+    kind: [String; 3],
     pub(crate) columns: Columns,
     /// Fields that select, by their label: `spec.size`.
     selectable: Vec<(String, JsonPath)>,
@@ -129,12 +130,7 @@ impl Custom {
             "metadata.namespace" => object::namespace(object).into(),
             _ => {
                 let path = self.compiled().selectable.iter().find(|(label, _)| label == field);
-                let found = path.and_then(|(_, path)| path.find(object).ok()?.first().copied());
-                match found {
-                    Some(Value::String(text)) => text.as_str().into(),
-                    None | Some(Value::Null) => "".into(),
-                    Some(other) => other.to_string().into(),
-                }
+                path.map(|(_, path)| path.text(object)).unwrap_or_default().into()
             }
         }
     }
@@ -147,7 +143,6 @@ impl Compiled {
             || serde_json::json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
         );
         let schema = Structural::compile(&schema);
-        let (types, of) = schema.types(&definition.group, &version.name, &definition.names.kind);
         let selectable = version.selectable.iter().filter_map(|path| {
             Some((path.trim_start_matches('.').to_owned(), JsonPath::parse(path).ok()?))
         });
@@ -163,7 +158,22 @@ impl Compiled {
             })
         });
         let columns = Columns::compile(&columns.collect::<Vec<_>>());
-        Compiled { selectable: selectable.collect(), scale, columns, schema, types, of }
+        let kind = [definition.group.clone(), version.name.clone(), definition.names.kind.clone()];
+        let selectable = selectable.collect();
+        Compiled { selectable, scale, columns, schema, table: OnceLock::new(), kind }
+    }
+
+    pub(crate) fn types(&self) -> &Types {
+        &self.table().0
+    }
+
+    pub(crate) fn of(&self) -> TypeId {
+        self.table().1
+    }
+
+    fn table(&self) -> &(Types, TypeId) {
+        let [group, version, kind] = &self.kind;
+        self.table.get_or_init(|| self.schema.types(group, version, kind))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::{
     Inner,
     answer::{self, Body},
     authenticate,
+    custom::Custom,
     discovery::{self, Listed},
     openapi::{self, CustomSchemas, Form},
     registry::Customs,
@@ -68,13 +69,34 @@ impl<'a> Library<'a> {
         self.inner.registry.listed(self.customs)
     }
 
-    fn kept(
+    /// A document that tells of everything.
+    fn kept(&self, name: &str, make: impl FnOnce() -> Option<Document>) -> Option<Arc<Document>> {
+        self.inner.documents.get(self.customs.generation, name, || self.stamp(None), make)
+    }
+
+    /// A document that tells of one version of a group.
+    fn kept_of(
         &self,
         name: &str,
-        fingerprint: impl FnOnce() -> Option<String>,
+        of: (&str, &str),
         make: impl FnOnce() -> Option<Document>,
     ) -> Option<Arc<Document>> {
-        self.inner.documents.get(self.customs.generation, name, fingerprint, make)
+        self.inner.documents.get(self.customs.generation, name, || self.stamp(Some(of)), make)
+    }
+
+    /// When the definitions behind what is served last changed.
+    fn stamp(&self, of: Option<(&str, &str)>) -> String {
+        self.definitions(of).map(|it| format!("{}@{} ", it.definition.name, it.since)).collect()
+    }
+
+    /// The custom resources of everything, or of one version of a group.
+    fn definitions(&self, of: Option<(&str, &str)>) -> impl Iterator<Item = &Custom> {
+        let wanted = move |served: &&Served| {
+            of.is_none_or(|(group, version)| {
+                served.resource.group == group && served.resource.version == version
+            })
+        };
+        self.customs.all().filter(wanted).filter_map(Served::custom)
     }
 
     /// Groups, versions and resources, each by itself.
@@ -84,7 +106,7 @@ impl<'a> Library<'a> {
         head: &Parts,
         make: impl FnOnce(&[Listed<'_>]) -> Option<String>,
     ) -> Option<Response<Body>> {
-        let document = self.kept(path, || None, || make(&self.listed()).map(Document::plain))?;
+        let document = self.kept(path, || make(&self.listed()).map(Document::plain))?;
         Some(serve::whole(&document, head))
     }
 
@@ -96,7 +118,7 @@ impl<'a> Library<'a> {
             let document = Document::plain(made.body).of_type(discovery::AGGREGATED_MEDIA_TYPE);
             Some(document.tagged(made.etag))
         };
-        let document = self.kept(name, || None, make)?;
+        let document = self.kept(name, make)?;
         let mut response = serve::conditional(&document, head);
         let headers = response.headers_mut();
         headers.insert(header::VARY, HeaderValue::from_static("Accept"));
@@ -110,31 +132,20 @@ impl<'a> Library<'a> {
             return not_acceptable();
         };
         let now = self.inner.world.wall();
-        let as_json = self.kept(
-            "openapi/v2",
-            || None,
-            || {
-                let text = openapi::swagger(
-                    &self.listed(),
-                    self.inner.registry.types,
-                    &self.schemas(Form::Older, None),
-                );
-                let tag = quoted(&discovery::fingerprint(text.as_bytes()));
-                Some(Document::plain(text).tagged(tag).made_at(now))
-            },
-        );
+        let as_json = self.kept("openapi/v2", || {
+            let schemas = self.schemas(Form::Older, None);
+            let text = openapi::swagger(&self.listed(), self.inner.registry.types, &schemas);
+            let tag = quoted(&discovery::fingerprint(text.as_bytes()));
+            Some(Document::plain(text).tagged(tag).made_at(now))
+        });
         let document = match offer.is_protobuf {
             false => as_json,
             true => as_json.and_then(|json| {
-                self.kept(
-                    "openapi/v2 protobuf",
-                    || None,
-                    || {
-                        let document = Document::plain(openapi::gnostic(&json.body)?).of_type(offer.answered);
-                        // Kubernetes: the same tag as JSON has; `Vary` keeps them apart.
-                        Some(document.tagged(json.etag.clone()).made_at(now))
-                    },
-                )
+                self.kept("openapi/v2 protobuf", || {
+                    let document = Document::plain(openapi::gnostic(&json.body)?).of_type(offer.answered);
+                    // Kubernetes: the same tag as JSON has; `Vary` keeps them apart.
+                    Some(document.tagged(json.etag.clone()).made_at(now))
+                })
             }),
         };
         let Some(document) = document else { return not_acceptable() };
@@ -144,33 +155,36 @@ impl<'a> Library<'a> {
     /// `/openapi/v3`.
     fn index(&self, head: &Parts) -> Option<Response<Body>> {
         let now = self.inner.world.wall();
-        let document = self.kept(
-            "openapi/v3",
-            || None,
-            || {
-                let text = openapi::index(&self.listed(), &self.schemas(Form::Newer, None));
-                let tag = quoted(&discovery::fingerprint(text.as_bytes()));
-                Some(Document::plain(text).tagged(tag).made_at(now))
-            },
-        )?;
+        let document = self.kept("openapi/v3", || {
+            let all = self.listed();
+            let text = openapi::index(&all, |group, version| self.fingerprint(&all, group, version));
+            let tag = quoted(&discovery::fingerprint(text.as_bytes()));
+            Some(Document::plain(text).tagged(tag).made_at(now))
+        })?;
         Some(serve::conditional(&document, head))
+    }
+
+    /// What changes when the description of a version does; kept, since the index wants all of them.
+    fn fingerprint(&self, all: &[Listed<'_>], group: &str, version: &str) -> Option<String> {
+        let name = format!("fingerprint {}", openapi::path(group, version));
+        let kept = self.kept_of(&name, (group, version), || {
+            let schemas = self.schemas(Form::Newer, Some((group, version)));
+            openapi::fingerprint(all, &schemas, group, version).map(Document::plain)
+        })?;
+        str::from_utf8(&kept.body).ok().map(str::to_owned)
     }
 
     /// The description of one version. A caller who names the right hash may keep it for ever.
     fn description(&self, head: &Parts, group: &str, version: &str) -> Option<Response<Body>> {
         let path = openapi::path(group, version);
-        let schemas = || self.schemas(Form::Newer, Some((group, version)));
-        let fingerprint = || openapi::fingerprint(&self.listed(), &schemas(), group, version);
         let now = self.inner.world.wall();
-        let document = self.kept(
-            &path,
-            || fingerprint().map(|it| quoted(&it)),
-            || {
-                let types = self.inner.registry.types;
-                let text = openapi::document(&self.listed(), types, &schemas(), group, version)?;
-                Some(Document::plain(text).tagged(quoted(&fingerprint()?)).made_at(now))
-            },
-        )?;
+        let document = self.kept_of(&path, (group, version), || {
+            let (all, types) = (self.listed(), self.inner.registry.types);
+            let schemas = self.schemas(Form::Newer, Some((group, version)));
+            let text = openapi::document(&all, types, &schemas, group, version)?;
+            let tag = quoted(&self.fingerprint(&all, group, version)?);
+            Some(Document::plain(text).tagged(tag).made_at(now))
+        })?;
         if offer::choose(&text(head, header::ACCEPT), &offer::NEWER).is_none() {
             return Some(not_acceptable());
         }
@@ -186,15 +200,10 @@ impl<'a> Library<'a> {
         Some(response)
     }
 
-    /// What definitions say of their custom resources, of all or of one version of a group.
+    /// What definitions say of their custom resources.
     fn schemas(&self, form: Form, of: Option<(&str, &str)>) -> CustomSchemas {
-        let wanted = |served: &&Served| {
-            of.is_none_or(|(group, version)| {
-                served.resource.group == group && served.resource.version == version
-            })
-        };
-        let customs = self.customs.all().filter(wanted).filter_map(Served::custom);
-        customs.flat_map(|it| openapi::schemas_of(&it.definition, it.version(), form)).collect()
+        let all = self.definitions(of);
+        all.flat_map(|it| openapi::schemas_of(&it.definition, it.version(), form)).collect()
     }
 }
 

@@ -20,6 +20,7 @@ mod input;
 mod kubernetes_service;
 mod live;
 mod lookup;
+mod namespaces;
 mod metrics;
 mod negotiate;
 mod openapi;
@@ -59,8 +60,12 @@ pub(crate) struct Inner {
     pub(crate) registry: Registry,
     pub(crate) authenticator: Authenticator,
     pub(crate) authorizer: Authorizer,
+    pub(crate) admission: admission::Configured,
     pub(crate) service_range: ServiceRange,
+    pub(crate) enforces_owner_permissions: bool,
+    pub(crate) quotas: admission::resource_quota::Quotas,
     pub(crate) outbound: Arc<dyn Outbound>,
+    pub(crate) authority: Option<String>,
     pub(crate) advertised: Option<SocketAddr>,
     pub(crate) metrics: metrics::Metrics,
     pub(crate) documents: documents::Documents,
@@ -82,6 +87,10 @@ pub struct Config {
     pub advertised: Option<SocketAddr>,
     /// How webhooks are reached.
     pub outbound: Arc<dyn Outbound>,
+    /// PEM of who signs this server's certificate: pods trust it.
+    pub authority: Option<String>,
+    /// Kubernetes' OwnerReferencesPermissionEnforcement, which is off unless asked for.
+    pub enforces_owner_permissions: bool,
 }
 
 impl Default for Config {
@@ -93,6 +102,8 @@ impl Default for Config {
             service_range: ServiceRange::default(),
             advertised: None,
             outbound: Arc::new(Sockets::default()),
+            authority: None,
+            enforces_owner_permissions: false,
         }
     }
 }
@@ -106,8 +117,12 @@ impl Server {
             registry: Registry::built_in(),
             authenticator: Authenticator::new(config.tokens, config.signing_key, config.issuer),
             authorizer: Authorizer::default(),
+            admission: admission::Configured::default(),
             service_range: config.service_range,
+            enforces_owner_permissions: config.enforces_owner_permissions,
+            quotas: admission::resource_quota::Quotas::default(),
             outbound: config.outbound,
+            authority: config.authority,
             advertised: config.advertised,
             metrics: metrics::Metrics::default(),
             documents: documents::Documents::default(),
@@ -117,6 +132,9 @@ impl Server {
         let inner = Arc::new(inner);
         if let Err(status) = definitions::settle_all(&inner).await {
             tracing::warn!(problem = status.message, "definitions wait");
+        }
+        if let Err(status) = namespaces::furnish_all(&inner).await {
+            tracing::warn!(problem = status.message, "namespaces are not furnished");
         }
         let server = Server(inner);
         kubernetes_service::ensure(&server).await;
@@ -193,6 +211,8 @@ impl Inner {
         };
         if verb.is_write() && call.options.dry_run.is_none() && response.is_ok() {
             definitions::after(&call).await;
+            namespaces::after(&call, verb).await;
+            admission::resource_quota::after(&call).await;
         }
         let warnings = call.warnings();
         let warnings = deprecation.iter().chain(&warnings).map(String::as_str);

@@ -52,13 +52,13 @@ pub(crate) fn fingerprint(
 }
 
 /// `/openapi/v3`.
-pub(crate) fn index(all: &[Listed<'_>], custom: &CustomSchemas) -> String {
+pub(crate) fn index(all: &[Listed<'_>], fingerprint: impl Fn(&str, &str) -> Option<String>) -> String {
     let mut paths = Map::new();
     for it in all {
         let path = paths::prefix(it.group, it.version);
         let key = path.trim_start_matches('/');
         if !paths.contains_key(key) {
-            let hash = fingerprint(all, custom, it.group, it.version).unwrap_or_default();
+            let hash = fingerprint(it.group, it.version).unwrap_or_default();
             let url = format!("/openapi/v3{path}?hash={hash}");
             paths.insert(key.to_owned(), json!({ "serverRelativeURL": url }));
         }

@@ -110,7 +110,7 @@ impl Served {
     pub(crate) fn types(&self) -> &Types {
         match &self.kind {
             Kind::BuiltIn { types, .. } => types,
-            Kind::Custom(custom) => &custom.compiled().types,
+            Kind::Custom(custom) => custom.compiled().types(),
         }
     }
 
@@ -118,7 +118,7 @@ impl Served {
     pub(crate) fn of(&self) -> TypeId {
         match &self.kind {
             Kind::BuiltIn { of, .. } => *of,
-            Kind::Custom(custom) => custom.compiled().of,
+            Kind::Custom(custom) => custom.compiled().of(),
         }
     }
 

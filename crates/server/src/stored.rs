@@ -90,8 +90,8 @@ pub(crate) fn at_rest(served: &Served, mut object: Value) -> Bytes {
         }
         _ => served.encode(&object),
     };
-    // Kept for long: without the room that the encoder left.
-    json.into_boxed_slice().into()
+    // Kept for long: a copy has no more room than it needs, whatever the allocator makes of shrinking.
+    Bytes::copy_from_slice(&json)
 }
 
 /// Where in the bytes the resourceVersion belongs.

@@ -25,7 +25,7 @@ use api::{
 };
 use http::{HeaderMap, header, request::Parts};
 use schema::{managed_fields::validate_manager, types::Types};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Warnings of one answer; each is a header.
 const MAX_WARNINGS: usize = 64;
@@ -42,6 +42,8 @@ pub(crate) struct Call {
     pub(crate) form: Form,
     /// What the caller should hear beside the answer, from wherever it comes up.
     warnings: Arc<Mutex<Vec<String>>>,
+    /// What the object is called that the call has created; its name may have been generated.
+    pub(crate) made: Arc<OnceLock<String>>,
 }
 
 impl Call {
@@ -80,7 +82,7 @@ impl Call {
         }
         check_options(verb, &options)?;
         let form = Form::choose(&head.headers)?;
-        Ok(Call { inner: Arc::clone(inner), permit, target, served, options, headers: head.headers, form, warnings: Arc::default() })
+        Ok(Call { inner: Arc::clone(inner), permit, target, served, options, headers: head.headers, form, warnings: Arc::default(), made: Arc::default() })
     }
 
     /// What the server does of its own accord.
@@ -100,6 +102,7 @@ impl Call {
             headers: HeaderMap::new(),
             form: Form::default(),
             warnings: Arc::default(),
+            made: Arc::default(),
         }
     }
 
@@ -114,6 +117,7 @@ impl Call {
             headers: self.headers.clone(),
             form: self.form,
             warnings: Arc::clone(&self.warnings),
+            made: Arc::clone(&self.made),
         }
     }
 

@@ -21,6 +21,9 @@ use kinds::definition::WebhookAddress;
 use serde_json::Value;
 use std::time::Duration;
 
+/// Of an answer that is no review, so much is told.
+const MAX_QUOTED_BYTES: usize = 2048;
+
 /// Where a review goes, and whom to believe there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hook<'a> {
@@ -28,6 +31,8 @@ pub(crate) struct Hook<'a> {
     /// PEM in base64; empty trusts the authorities of the machine.
     pub(crate) ca_bundle: &'a str,
     pub(crate) timeout: Duration,
+    /// A longer answer is not read to its end.
+    pub(crate) max_answer: usize,
 }
 
 /// Sends a review, and reads the one that comes back. The text of an error is for the person who waits.
@@ -45,6 +50,7 @@ pub(crate) async fn call(inner: &Inner, hook: Hook<'_>, review: &Value) -> Resul
         server_name: destination.server_name,
         authorities,
         body: serde_json::to_vec(review).map_err(|error| error.to_string())?.into(),
+        max_answer: hook.max_answer,
     };
     let answer = inner.world.timeout(hook.timeout, inner.outbound.post(exchange)).await;
     let answer = answer.map_err(|_| told("context deadline exceeded".to_owned()))?.map_err(told)?;
@@ -52,21 +58,24 @@ pub(crate) async fn call(inner: &Inner, hook: Hook<'_>, review: &Value) -> Resul
         200..300 => serde_json::from_slice(&answer.body)
             .map_err(|error| format!("the answer of the webhook is no JSON: {error}")),
         // Kubernetes: what its client makes of an answer that is no review.
-        _ => Err(refusal(answer.status, &answer.body)),
+        _ => Err(refusal(&answer)),
     }
 }
 
-fn refusal(code: u16, body: &[u8]) -> String {
-    let said: Option<Value> = serde_json::from_slice(body).ok();
-    match said.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str) {
-        Some(message) => message.to_owned(),
-        None => match http::StatusCode::from_u16(code).ok().and_then(|code| code.canonical_reason()) {
-            _ if code == 404 => "the server could not find the requested resource".to_owned(),
-            _ if code >= 500 => format!(
-                "an error on the server ({:?}) has prevented the request from succeeding",
-                String::from_utf8_lossy(&body[..body.len().min(256)])
-            ),
-            reason => format!("the server answered {code} {}", reason.unwrap_or_default()),
-        },
+fn refusal(answer: &Answer) -> String {
+    let code = answer.status;
+    let said: Option<Value> = serde_json::from_slice(&answer.body).ok();
+    if let Some(message) = said.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str) {
+        return message.to_owned();
+    }
+    let text = String::from_utf8_lossy(&answer.body[..answer.body.len().min(MAX_QUOTED_BYTES)]);
+    let text = if answer.is_text { text.trim() } else { "unknown" };
+    match http::StatusCode::from_u16(code).ok().and_then(|code| code.canonical_reason()) {
+        _ if code == 404 => "the server could not find the requested resource".to_owned(),
+        _ if code >= 500 => {
+            let text = api::go::quote(text);
+            format!("an error on the server ({text}) has prevented the request from succeeding")
+        }
+        reason => format!("the server answered {code} {}", reason.unwrap_or_default()),
     }
 }

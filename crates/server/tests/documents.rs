@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Request, header};
 use http_body_util::{BodyExt, Full};
-use serde_json::Value;
+use serde_json::{Value, json};
 use server::{Caller, Config, Server};
 use std::{io::Read, sync::Arc};
 
@@ -125,5 +125,54 @@ fn large_answers_are_compressed_for_who_asks() {
             }
             assert_eq!(told, plain.body, "{path}");
         }
+    });
+}
+
+#[test]
+fn a_new_definition_changes_what_tells_of_it_and_nothing_else() {
+    run(async |server| {
+        let place = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let own = "/openapi/v3/apis/x.example.com/v1";
+        let schema = |title: &str| json!({"openAPIV3Schema": {"type": "object", "title": title}});
+        let mut definition = json!({
+            "metadata": {"name": "docs.x.example.com"},
+            "spec": {
+                "group": "x.example.com", "scope": "Cluster",
+                "names": {"plural": "docs", "singular": "doc", "kind": "Doc", "listKind": "DocList"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema("one")}],
+            },
+        });
+        let tags = async || {
+            let mut tags = Vec::new();
+            for path in ["/openapi/v3", "/openapi/v2", own, "/openapi/v3/apis/apps/v1"] {
+                tags.push(get(&server, path, &[]).await.header("etag"));
+            }
+            tags
+        };
+        let differ = |one: &[String], other: &[String]| -> Vec<bool> {
+            one.iter().zip(other).map(|(one, other)| one != other).collect()
+        };
+        let before = tags().await;
+        assert_eq!(get(&server, own, &[]).await.status, 404);
+        let (status, made) = crate::client::send(&server, "POST", place, definition.to_string()).await;
+        assert_eq!(status, 201, "{made}");
+        let after = tags().await;
+        assert_eq!(differ(&before, &after), [true, true, true, false]);
+        let told = get(&server, own, &[]).await;
+        assert!(String::from_utf8_lossy(&told.body).contains("\"title\":\"one\""));
+        let one = format!("{place}/docs.x.example.com");
+        let (_, current) = crate::client::send(&server, "GET", &one, "").await;
+        definition["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"].clone();
+        definition["metadata"]["labels"] = json!({"a": "b"});
+        assert_eq!(crate::client::send(&server, "PUT", &one, definition.to_string()).await.0, 200);
+        assert_eq!(tags().await, after, "a label says nothing about objects");
+        let (_, current) = crate::client::send(&server, "GET", &one, "").await;
+        definition["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"].clone();
+        definition["spec"]["versions"][0]["schema"] = schema("two");
+        assert_eq!(crate::client::send(&server, "PUT", &one, definition.to_string()).await.0, 200);
+        assert_eq!(differ(&after, &tags().await), [true, true, true, false]);
+        crate::client::send(&server, "DELETE", &one, "").await;
+        assert_eq!(get(&server, own, &[]).await.status, 404);
+        assert_eq!(tags().await, before);
     });
 }

@@ -63,10 +63,6 @@ async fn replay(world: World, scenario: &Value) -> Vec<Vec<String>> {
     let body = json!({"metadata": {"name": namespace}});
     let made = run.send(&json!({"do": "POST /api/v1/namespaces", "body": body})).await;
     assert_eq!(made.status, 201);
-    // A controller has done that in every namespace before a recording begins.
-    let path = format!("POST /api/v1/namespaces/{namespace}/serviceaccounts");
-    let made = run.send(&json!({"do": path, "body": {"metadata": {"name": "default"}}})).await;
-    assert_eq!(made.status, 201);
     let mut all = Vec::new();
     for step in scenario["steps"].as_array().unwrap() {
         let answer = run.answer(step).await;

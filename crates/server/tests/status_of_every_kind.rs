@@ -42,16 +42,9 @@ fn case(at: &'static str, object: Value, status: Value) -> Case {
     Case { at, object, status, labels: Labels::Written }
 }
 
-fn cases() -> Vec<Case> {
-    let kept = |case: Case| Case { labels: Labels::Kept, ..case };
-    let condition = json!([{
-        "type": "T", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2024-01-01T00:00:00Z",
-    }]);
-    let conditions = || json!({"conditions": condition});
-    let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 5}}});
-    let scaler = json!({"spec": {
-        "maxReplicas": 3, "metrics": [metric], "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"},
-    }});
+/// Kinds of the core group.
+fn core() -> Vec<Case> {
+    let condition = condition();
     vec![
         case("/api/v1/namespaces", json!({}), json!({"phase": "Active", "conditions": condition})),
         case("/api/v1/nodes", json!({}), json!({"capacity": {"cpu": "4"}})),
@@ -81,6 +74,24 @@ fn cases() -> Vec<Case> {
             json!({"spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}}),
             json!({"loadBalancer": {"ingress": [{"ip": "10.0.0.1"}]}}),
         ),
+    ]
+}
+
+fn condition() -> Value {
+    json!([{
+        "type": "T", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2024-01-01T00:00:00Z",
+    }])
+}
+
+/// Kinds of the other groups.
+fn others() -> Vec<Case> {
+    let kept = |case: Case| Case { labels: Labels::Kept, ..case };
+    let conditions = || json!({"conditions": condition()});
+    let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 5}}});
+    let scaler = json!({"spec": {
+        "maxReplicas": 3, "metrics": [metric], "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"},
+    }});
+    vec![
         case(
             "/apis/apps/v1/namespaces/default/daemonsets",
             workload(json!({})),
@@ -163,7 +174,7 @@ fn status_is_written_through_its_own_door_and_through_no_other() {
     let run = world::simulate(7, |world| async move {
         let store = Arc::new(store::Memory::new());
         let server = Server::start(&world, store, Config::default()).await.unwrap();
-        for case in cases() {
+        for case in core().into_iter().chain(others()) {
             check(&server, &case).await;
         }
     });

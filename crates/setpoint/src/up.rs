@@ -113,9 +113,9 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
     let named = [Some(address), advertised].into_iter().flatten().map(|address| address.ip());
     let named: Vec<IpAddr> = named.chain([IpAddr::V4(service_range.first())]).collect();
     let certificates = if options.ephemeral {
-        Certificates::make(world, &named)?
+        Certificates::make(world.wall(), &named)?
     } else {
-        Certificates::load_or_make(world, &options.data_dir.join("pki"), &named)?
+        Certificates::load_or_make(world.wall(), &options.data_dir.join("pki"), &named)?
     };
     let url = format!("https://{address}");
     let kubeconfig = kubeconfig_path(&options)?;
@@ -127,6 +127,7 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
         issuer: Some(options.service_account_issuer),
         service_range,
         advertised,
+        authority: Some(certificates.ca.clone()),
         ..Config::default()
     };
     let server = Server::start(world, store, config).await.context("cannot start on this store")?;

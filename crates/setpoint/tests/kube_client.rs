@@ -129,9 +129,9 @@ fn kube_patches_in_every_way() {
             let patched = api.patch("web", &options, &patch).await.unwrap();
             assert_eq!(images(&patched), expected, "{patch:?}");
         }
-        let scaled =
-            api.patch_scale("web", &PatchParams::default(), &Patch::Merge(json!({"spec": {"replicas": 5}})));
-        assert_eq!(scaled.await.unwrap().spec.unwrap().replicas, Some(5));
+        let five = Patch::Merge(json!({"spec": {"replicas": 5}}));
+        let scaled = api.patch_scale("web", &PatchParams::default(), &five).await.unwrap();
+        assert_eq!(scaled.spec.unwrap().replicas, Some(5));
         let unwanted =
             Patch::Apply(json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 3}}));
         let conflict = api.patch("web", &PatchParams::apply("me"), &unwanted).await.unwrap_err();

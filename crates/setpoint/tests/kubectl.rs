@@ -187,3 +187,94 @@ fn stopping_ends_open_watches_cleanly() {
     assert!(told.all(|line| line.unwrap().ends_with('}')), "no event is cut off");
     assert!(watch.wait().unwrap().success());
 }
+
+const DEFINITION: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: disks.storage.example.com}
+spec:
+  group: storage.example.com
+  scope: Namespaced
+  names: {plural: disks, singular: disk, kind: Disk, shortNames: [dk], categories: [all]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}, scale: {specReplicasPath: .spec.copies, statusReplicasPath: .status.copies}}
+    additionalPrinterColumns:
+    - {name: Size, type: string, jsonPath: .spec.size}
+    schema:
+      openAPIV3Schema:
+        type: object
+        description: A disk somewhere.
+        properties:
+          spec:
+            type: object
+            required: [size]
+            x-kubernetes-validations:
+            - {rule: quantity(self.size).isGreaterThan(quantity('1Gi')), message: too small}
+            properties:
+              size: {type: string, description: How much fits in.}
+              copies: {type: integer, default: 1}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+";
+
+const DISK: &str = "\
+apiVersion: storage.example.com/v1
+kind: Disk
+metadata: {name: data}
+spec: {size: 5Gi}
+";
+
+#[test]
+fn custom_resources_are_resources() {
+    let kubectl = Kubectl::new(&["--ephemeral"]);
+    kubectl.file("definition.yaml", DEFINITION);
+    kubectl.file("disk.yaml", DISK);
+    let made = kubectl.says("apply -f definition.yaml");
+    assert_eq!(made, "customresourcedefinition.apiextensions.k8s.io/disks.storage.example.com created");
+    kubectl.says("wait --for=condition=Established crd/disks.storage.example.com --timeout=10s");
+    assert_eq!(kubectl.says("apply -f disk.yaml"), "disk.storage.example.com/data created");
+    let table = kubectl.says("get dk");
+    assert_eq!(table.split_whitespace().collect::<Vec<_>>(), ["NAME", "SIZE", "data", "5Gi"]);
+    let explained = kubectl.says("explain disks.spec.size");
+    assert!(explained.contains("How much fits in."), "{explained}");
+    assert!(explained.contains("FIELD: size <string>"), "{explained}");
+    kubectl.says("scale disk data --replicas=3");
+    assert_eq!(kubectl.json("get disk data")["spec"]["copies"], 3);
+    kubectl.file("disk.yaml", &DISK.replace("5Gi", "1Mi"));
+    let refused = kubectl.refuses("apply -f disk.yaml");
+    assert!(refused.contains("spec: Invalid value: too small"), "{refused}");
+    kubectl.file("disk.yaml", &DISK.replace("size", "sise"));
+    let refused = kubectl.refuses("apply -f disk.yaml");
+    assert!(refused.contains(r#"unknown field "spec.sise""#), "{refused}");
+    kubectl.says("delete -f definition.yaml");
+    let refused = kubectl.refuses("get disks");
+    // It remembers what it has discovered, and asks for it.
+    assert!(refused.contains("the server could not find the requested resource"), "{refused}");
+}
+
+#[test]
+fn server_side_apply_tells_conflicts_and_can_force() {
+    let kubectl = Kubectl::new(&["--ephemeral"]);
+    kubectl.file("definition.yaml", DEFINITION);
+    kubectl.file("web.yaml", MANIFEST);
+    kubectl.file("disk.yaml", DISK);
+    kubectl.says("apply --server-side -f definition.yaml");
+    for (file, name, from, to, field) in [
+        ("web.yaml", "deployment.apps/web", "replicas: 2", "replicas: 3", ".spec.replicas"),
+        ("disk.yaml", "disk.storage.example.com/data", "5Gi", "6Gi", ".spec.size"),
+    ] {
+        let apply = format!("apply --server-side -f {file}");
+        assert_eq!(kubectl.says(&apply), format!("{name} serverside-applied"));
+        let text = std::fs::read_to_string(kubectl.scratch.path().join(file)).unwrap();
+        kubectl.file(file, &text.replace(from, to));
+        let refused = kubectl.refuses(&format!("{apply} --field-manager=other"));
+        assert!(refused.contains("conflict with \"kubectl\": "), "{refused}");
+        assert!(refused.contains(field), "{refused}");
+        let forced = kubectl.says(&format!("{apply} --field-manager=other --force-conflicts"));
+        assert_eq!(forced, format!("{name} serverside-applied"));
+    }
+    assert_eq!(kubectl.json("get deploy web")["spec"]["replicas"], 3);
+    assert_eq!(kubectl.json("get disk data")["spec"]["size"], "6Gi");
+}

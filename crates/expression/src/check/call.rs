@@ -16,7 +16,8 @@ impl Checker<'_, '_> {
         if let Some(operand) = target {
             // `a.b.c()` is either the function `a.b.c`, or `c` on the target `a.b`.
             let full = qualified_name(operand).map(|prefix| format!("{prefix}.{name}"));
-            let full = full.filter(|full| self.env.function(full.strip_prefix('.').unwrap_or(full)).is_some());
+            let full =
+                full.filter(|full| self.env.function(full.strip_prefix('.').unwrap_or(full)).is_some());
             if let Some(full) = full {
                 name = full.strip_prefix('.').unwrap_or(&full).into();
                 *target = None;
@@ -25,7 +26,8 @@ impl Checker<'_, '_> {
             }
         }
         let Some(overloads) = self.env.function(&name).cloned() else {
-            self.undeclared(offset, &name);
+            let spelled = function.clone();
+            self.undeclared(offset, &spelled);
             return;
         };
         *function = name.clone();
@@ -125,7 +127,8 @@ impl Checker<'_, '_> {
         let ty = self.unifier.resolve(&ty, false);
         self.set(field.id, Type::String);
         self.set(id, ty);
-        self.references[id as usize] = self.env.function("_?._").map(|all| Reference::Overloads(all.to_vec()));
+        self.references[id as usize] =
+            self.env.function("_?._").map(|all| Reference::Overloads(all.to_vec()));
     }
 }
 

@@ -39,9 +39,10 @@ fn walk(expr: &Expr, types: &[Type], mixed: bool, found: &mut Found<'_>) {
             for item in items {
                 walk(item, types, mixed, found);
             }
-            let elements = items.iter().enumerate().map(|(index, item)| {
-                (item.offset, element(types, item, optional.contains(&(index as u32))))
-            });
+            let elements = items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| (item.offset, element(types, item, optional.contains(&(index as u32)))));
             if !mixed {
                 refuse_mixed(elements, 1, found);
             }
@@ -51,11 +52,14 @@ fn walk(expr: &Expr, types: &[Type], mixed: bool, found: &mut Found<'_>) {
             if !mixed {
                 let keys = entries.iter().map(|entry| (entry.key.offset, &types[entry.key.id as usize]));
                 refuse_mixed(keys, usize::MAX, found);
-                let value = |entry: &Entry| (entry.value.offset, element(types, &entry.value, entry.optional));
+                let value =
+                    |entry: &Entry| (entry.value.offset, element(types, &entry.value, entry.optional));
                 refuse_mixed(entries.iter().map(value), usize::MAX, found);
             }
         }
-        Node::Struct { fields, .. } => fields.iter().for_each(|field| walk(&field.value, types, mixed, found)),
+        Node::Struct { fields, .. } => {
+            fields.iter().for_each(|field| walk(&field.value, types, mixed, found))
+        }
         Node::Fold(fold) => {
             for part in [&fold.range, &fold.start, &fold.condition, &fold.step, &fold.result] {
                 walk(part, types, mixed, found);
@@ -85,7 +89,7 @@ fn is_fine(function: &str, literal: &Value<'_>) -> bool {
     match function {
         "duration" => time::parse_duration(text).is_ok(),
         "timestamp" => time::parse_timestamp(text).is_ok(),
-        "matches" => pattern::compile(text).is_ok(),
+        "matches" => pattern::recall(text).is_ok(),
         _ => true,
     }
 }
@@ -98,11 +102,7 @@ fn element<'t>(types: &'t [Type], item: &Expr, optional: bool) -> &'t Type {
 }
 
 /// Tells the elements whose type is not that of the first, up to so many.
-fn refuse_mixed<'t>(
-    mut elements: impl Iterator<Item = (u32, &'t Type)>,
-    most: usize,
-    found: &mut Found<'_>,
-) {
+fn refuse_mixed<'t>(mut elements: impl Iterator<Item = (u32, &'t Type)>, most: usize, found: &mut Found<'_>) {
     let Some((_, first)) = elements.next() else { return };
     for (offset, ty) in elements.filter(|(_, ty)| *ty != first).take(most) {
         found.at(offset, format!("expected type '{first}' but found '{ty}'"));

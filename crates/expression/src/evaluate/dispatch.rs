@@ -17,7 +17,9 @@ pub(super) fn call<'a>(call: &Call, values: Vec<Value<'a>>) -> (Outcome<'a>, u64
         Ok(outcome) => return (outcome, 1),
         Err(values) => values,
     };
-    let Some(overload) = choose(call, &values) else { return (Err(mismatch(call, &values)), 1) };
+    let Some(overload) = choose(call, &values).or_else(|| operator(call, &values)) else {
+        return (Err(mismatch(call, &values)), 1);
+    };
     let outcome = (overload.body)(&values);
     let cost = charge(call, overload, &values, outcome.as_ref().unwrap_or(&Value::Null));
     (outcome, cost)
@@ -67,13 +69,19 @@ fn insert<'a>(map: Map<'a>, key: Value<'a>, value: Value<'a>) -> Outcome<'a> {
         let shown = key.as_str().map_or_else(|| describe(&key), str::to_string);
         return Err(Error::new(format!("insert failed: key {shown} already exists")));
     }
-    let key = Key::of(&key).ok_or_else(Error::no_such_overload)?;
-    Ok(Value::Map(map.with(key, value)))
+    Ok(Value::Map(map.with(Key::of(&key), value)))
 }
 
 /// The outcome of a call, whatever it costs.
 pub(crate) fn dispatch<'a>(this: &Call, values: &[Value<'a>]) -> Outcome<'a> {
     call(this, values.to_vec()).0
+}
+
+/// An operator takes what it can, whatever the checker made of the types of its operands.
+fn operator<'c>(call: &'c Call, values: &[Value<'_>]) -> Option<&'c Arc<Overload>> {
+    let is_operator = call.function.starts_with(['_', '-']) || matches!(&*call.function, "@in" | "size");
+    let overload = call.overloads.first().filter(|_| is_operator)?;
+    (overload.parameters.len() == values.len() && (overload.body)(values).is_ok()).then_some(overload)
 }
 
 fn choose<'c>(call: &'c Call, values: &[Value<'_>]) -> Option<&'c Arc<Overload>> {
@@ -101,9 +109,9 @@ fn fits(parameter: &Type, value: &Value<'_>) -> bool {
         // Kubernetes: functions of nested lists look for themselves; otherwise one element speaks for all.
         (Type::List(element), Value::List(_)) if matches!(**element, Type::List(_)) => true,
         (Type::List(element), Value::List(list)) => list.at(0).is_none_or(|first| fits(element, &first)),
-        (Type::Map(pair), Value::Map(map)) => map
-            .first()
-            .is_none_or(|(key, value)| fits(&pair.0, &key) && fits(&pair.1, &value)),
+        (Type::Map(pair), Value::Map(map)) => {
+            map.first().is_none_or(|(key, value)| fits(&pair.0, &key) && fits(&pair.1, &value))
+        }
         (Type::Opaque(_), Value::Opaque(value)) => value.ty() == *parameter,
         (Type::Object(object), Value::Object(value)) => object.name() == &*value.name,
         _ => false,
@@ -137,8 +145,8 @@ fn mismatch(call: &Call, values: &[Value<'_>]) -> Error {
         _ => false,
     });
     // These have functions of their own, which are asked instead.
-    let is_receiver =
-        matches!(first, Some(Value::String(_) | Value::Timestamp(_) | Value::Duration(_))) && name.starts_with(['_', '-']);
+    let is_receiver = matches!(first, Some(Value::String(_) | Value::Timestamp(_) | Value::Duration(_)))
+        && name.starts_with(['_', '-']);
     match name {
         "!_" | "@in" | "startsWith" | "endsWith" | "contains" | "matches" => Error::no_such_overload(),
         _ if has_operator || is_receiver => Error::no_such_overload(),

@@ -4,6 +4,7 @@ use super::{Machine, fold::go_type};
 use crate::{
     error::Error,
     library::Outcome,
+    number::format_double,
     plan::{Op, Step, StepKey},
     text::describe,
     value::{List, Value},
@@ -40,7 +41,7 @@ impl<'r, 'a> Machine<'r, 'a> {
                 }
             };
             if is_test && index + 1 == steps.len() {
-                self.charge(1)?;
+                self.charge(u64::from(!matches!(root, Op::If(_))))?;
                 return Ok(Value::Bool(find(&at, key)?.is_some()));
             }
             optional |= step.optional;
@@ -62,7 +63,18 @@ impl<'r, 'a> Machine<'r, 'a> {
 fn refuse_odd_key(key: Value<'_>) -> Outcome<'_> {
     match key {
         Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_) => Ok(key),
+        Value::Null => Err(Error::new("invalid qualifier type: <nil>")),
         other => Err(Error::new(format!("invalid qualifier type: {}", go_type(&other)))),
+    }
+}
+
+/// The same for a key that is a literal, before anything runs.
+pub(crate) fn refuse_literal_key(key: &Value<'static>) -> Result<(), Error> {
+    match key {
+        Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_) => Ok(()),
+        Value::List(_) => Err(Error::new("invalid qualifier type: *types.baseList")),
+        Value::Map(_) => Err(Error::new("invalid qualifier type: *types.baseMap")),
+        other => Err(Error::new(format!("invalid qualifier type: {}", go_type(other)))),
     }
 }
 
@@ -83,7 +95,8 @@ fn find<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>, Err
 fn element<'a>(list: &List<'a>, key: &Value<'_>) -> Result<Option<Value<'a>>, Error> {
     let index = match key {
         Value::Int(index) => *index,
-        Value::Uint(index) => i64::try_from(*index).unwrap_or(-1),
+        Value::Uint(index) => i64::try_from(*index)
+            .map_err(|_| Error::new(format!("unsupported index value {index} in list")))?,
         Value::Double(index) if index.fract() == 0.0 && index.abs() < 9.2e18 => *index as i64,
         Value::Double(index) => return Err(Error::new(format!("unsupported index value {index} in list"))),
         other => {
@@ -96,6 +109,8 @@ fn element<'a>(list: &List<'a>, key: &Value<'_>) -> Result<Option<Value<'a>>, Er
 fn missing(value: &Value<'_>, key: &Value<'_>) -> Error {
     let key = match key {
         Value::String(text) => text.to_string(),
+        Value::Uint(number) => number.to_string(),
+        Value::Double(number) => format_double(*number),
         other => describe(other),
     };
     match value {

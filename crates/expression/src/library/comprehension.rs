@@ -14,7 +14,8 @@ const INSERT: &str = "cel.@mapInsert";
 type Expanded = Result<Option<Expr>, MacroError>;
 
 pub(crate) fn library() -> Library {
-    let member = |name, arguments, expand: Expand| Macro { name, member: true, arguments: Some(arguments), expand };
+    let member =
+        |name, arguments, expand: Expand| Macro { name, member: true, arguments: Some(arguments), expand };
     let macros = vec![
         member("all", 3, all),
         member("exists", 3, exists),
@@ -85,7 +86,13 @@ fn transform_map_entry(make: &mut Expander, target: Option<&Expr>, args: &[Expr]
     Ok(Some(make_map(make, target, by, None, args)))
 }
 
-fn make_map(make: &mut Expander, target: Option<&Expr>, by: Variables, key: Option<Expr>, args: &[Expr]) -> Expr {
+fn make_map(
+    make: &mut Expander,
+    target: Option<&Expr>,
+    by: Variables,
+    key: Option<Expr>,
+    args: &[Expr],
+) -> Expr {
     let (keep, transformed) = parts(args);
     let start = make.node(Node::Map(Vec::new()));
     let condition = make.literal(Value::Bool(true));

@@ -29,10 +29,18 @@ pub(crate) fn library() -> Library {
             vec![Overload::global("optional_none", vec![], optional(), |_| Ok(Value::Optional(None)))],
         ),
         Function::new("value", vec![Overload::member("optional_value", vec![optional()], V, value)]),
-        Function::new("hasValue", vec![Overload::member("optional_hasValue", vec![optional()], Type::Bool, has_value)]),
+        Function::new(
+            "hasValue",
+            vec![Overload::member("optional_hasValue", vec![optional()], Type::Bool, has_value)],
+        ),
         Function::new(
             "or",
-            vec![Overload::member("optional_or_optional", vec![optional(), optional()], optional(), elsewhere)],
+            vec![Overload::member(
+                "optional_or_optional",
+                vec![optional(), optional()],
+                optional(),
+                elsewhere,
+            )],
         ),
         Function::new(
             "orValue",
@@ -40,12 +48,22 @@ pub(crate) fn library() -> Library {
         ),
         Function::new(
             "_?._",
-            vec![Overload::global("select_optional_field", vec![Type::Dyn, Type::String], optional(), elsewhere)],
+            vec![Overload::global(
+                "select_optional_field",
+                vec![Type::Dyn, Type::String],
+                optional(),
+                elsewhere,
+            )],
         ),
         Function::new(
             "_[?_]",
             vec![
-                Overload::global("list_optindex_optional_int", vec![list(), Type::Int], optional(), elsewhere),
+                Overload::global(
+                    "list_optindex_optional_int",
+                    vec![list(), Type::Int],
+                    optional(),
+                    elsewhere,
+                ),
                 Overload::global(
                     "optional_list_optindex_optional_int",
                     vec![Type::optional(list()), Type::Int],
@@ -70,7 +88,12 @@ pub(crate) fn library() -> Library {
                     optional(),
                     elsewhere,
                 ),
-                Overload::global("optional_map_index_value", vec![Type::optional(map()), K], optional(), elsewhere),
+                Overload::global(
+                    "optional_map_index_value",
+                    vec![Type::optional(map()), K],
+                    optional(),
+                    elsewhere,
+                ),
             ],
         ),
         Function::new("last", vec![Overload::member("list_last", vec![list()], optional(), last)]),
@@ -79,7 +102,10 @@ pub(crate) fn library() -> Library {
             "optional.unwrap",
             vec![Overload::global("optional_unwrap", vec![optionals()], list(), unwrap)],
         ),
-        Function::new("unwrapOpt", vec![Overload::member("optional_unwrapOpt", vec![optionals()], list(), unwrap)]),
+        Function::new(
+            "unwrapOpt",
+            vec![Overload::member("optional_unwrapOpt", vec![optionals()], list(), unwrap)],
+        ),
     ];
     let macros = vec![
         Macro { name: "optMap", member: true, arguments: Some(2), expand: opt_map },
@@ -150,10 +176,7 @@ fn unwrap<'a>(args: &[Value<'a>]) -> Outcome<'a> {
         match item {
             Value::Optional(value) => values.extend(value.as_deref().cloned()),
             other => {
-                return Err(Error::new(format!(
-                    "value {} is not optional",
-                    crate::text::describe(&other)
-                )));
+                return Err(Error::new(format!("value {} is not optional", crate::text::describe(&other))));
             }
         }
     }
@@ -167,7 +190,11 @@ fn opt_map(make: &mut Expander, target: Option<&Expr>, args: &[Expr]) -> Result<
     Ok(Some(when_present(make, target, some)))
 }
 
-fn opt_flat_map(make: &mut Expander, target: Option<&Expr>, args: &[Expr]) -> Result<Option<Expr>, MacroError> {
+fn opt_flat_map(
+    make: &mut Expander,
+    target: Option<&Expr>,
+    args: &[Expr],
+) -> Result<Option<Expr>, MacroError> {
     let bound = bind(make, target, args, "optFlatMap() variable name must be a simple identifier")?;
     Ok(Some(when_present(make, target, bound)))
 }
@@ -180,7 +207,12 @@ fn when_present(make: &mut Expander, target: Option<&Expr>, then: Expr) -> Expr 
 }
 
 /// The expression with the target's value under a name: a comprehension over nothing.
-fn bind(make: &mut Expander, target: Option<&Expr>, args: &[Expr], refusal: &str) -> Result<Expr, MacroError> {
+fn bind(
+    make: &mut Expander,
+    target: Option<&Expr>,
+    args: &[Expr],
+    refusal: &str,
+) -> Result<Expr, MacroError> {
     let Node::Ident(name) = &args[0].node else { return Err(MacroError::at(&args[0], refusal)) };
     let range = make.node(Node::List { items: Vec::new(), optional: Vec::new() });
     let target = target.map(|target| make.copy(target)).unwrap_or_else(|| range.clone());

@@ -49,7 +49,8 @@ impl Parser<'_, '_> {
             self.at += 1;
             return Ok(self.next());
         }
-        let fits_after = if symbol == ":" { starts_expression(token.kind) } else { self.may_follow_close(token.kind) };
+        let fits_after =
+            if symbol == ":" { starts_expression(token.kind) } else { self.may_follow_close(token.kind) };
         if fits_after {
             let shown = self.shown(token);
             self.found.at(token.start, format!("Syntax error: missing '{symbol}' at '{shown}'"));

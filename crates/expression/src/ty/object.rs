@@ -34,7 +34,12 @@ impl Object {
         name: impl Into<Arc<str>>,
         source: impl Fn() -> Vec<Field> + Send + Sync + 'static,
     ) -> Arc<Object> {
-        Arc::new(Object { name: name.into(), fields: OnceLock::new(), source: Some(Box::new(source)), open: false })
+        Arc::new(Object {
+            name: name.into(),
+            fields: OnceLock::new(),
+            source: Some(Box::new(source)),
+            open: false,
+        })
     }
 
     /// An object of which only the name is known.
@@ -54,12 +59,15 @@ impl Object {
         })
     }
 
+    /// The type of a field. Kubernetes: `namespace` may be spelled as it is, as well as `__namespace__`.
     pub fn field(&self, name: &str) -> Option<&Type> {
         if self.open {
             return Some(&Type::Dyn);
         }
         let fields = self.fields();
-        let at = fields.binary_search_by(|field| (*field.name).cmp(name)).ok()?;
+        let find = |name: &str| fields.binary_search_by(|field| (*field.name).cmp(name)).ok();
+        let at =
+            find(name).or_else(|| if is_reserved(name) { find(&format!("__{name}__")) } else { None })?;
         Some(&fields[at].ty)
     }
 }

@@ -13,14 +13,18 @@ pub fn view<'a>(json: &'a Json, shape: Option<&'a dyn Shape>) -> Value<'a> {
     let Some(shape) = shape else { return untyped(json) };
     match (shape.form(), json) {
         (Form::Number, Json::Number(number)) => Value::Double(number.as_f64().unwrap_or(f64::NAN)),
-        (Form::Duration, Json::String(text)) => time::parse_duration(text).map_or_else(|_| untyped(json), Value::Duration),
-        (Form::Date, Json::String(text)) => time::parse_date(text).map_or_else(|| untyped(json), Value::Timestamp),
+        (Form::Duration, Json::String(text)) => {
+            time::parse_duration(text).map_or_else(|_| untyped(json), Value::Duration)
+        }
+        (Form::Date, Json::String(text)) => {
+            time::parse_date(text).map_or_else(|| untyped(json), Value::Timestamp)
+        }
         (Form::DateTime, Json::String(text)) => {
             time::parse_timestamp(text).map_or_else(|_| untyped(json), Value::Timestamp)
         }
         (Form::Bytes, Json::String(text)) => decode_base64(text).map_or_else(|| untyped(json), Value::bytes),
         (Form::List, Json::Array(items)) => Value::List(List::json(items, Some(shape))),
-        (Form::Object | Form::Map | Form::Empty | Form::Unknown, Json::Object(entries)) => {
+        (Form::Object | Form::Map | Form::Empty, Json::Object(entries)) => {
             Value::Map(Map::json(entries, Some(shape), shape.is_embedded_resource()))
         }
         _ => untyped(json),

@@ -1,12 +1,15 @@
 //! Lists: made by an expression, or a typed view of a JSON array.
 
-use super::{Value, json};
+use super::{Key, Value, json};
 use crate::{
     equality::equal,
     shape::{ListKind, Shape},
 };
 use serde_json::Value as Json;
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+};
 
 /// A list of values. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -17,9 +20,15 @@ enum Repr<'a> {
     Made(Arc<[Value<'a>]>),
     /// An accumulator of a comprehension grows in place while nobody else holds it.
     Grown(Arc<Vec<Value<'a>>>),
-    Json { items: &'a [Json], shape: Option<&'a dyn Shape> },
+    Json {
+        items: &'a [Json],
+        shape: Option<&'a dyn Shape>,
+    },
     /// The sum of a list with a declared kind and another.
-    Merged { items: Arc<[Value<'a>]>, shape: &'a dyn Shape },
+    Merged {
+        items: Arc<[Value<'a>]>,
+        shape: &'a dyn Shape,
+    },
 }
 
 impl<'a> List<'a> {
@@ -68,18 +77,27 @@ impl<'a> List<'a> {
         let Some(shape) = self.shape() else { return self.appended(other) };
         let kind = shape.list_kind();
         let mut items: Vec<Value<'a>> = self.iter().collect();
+        if let ListKind::Atomic = kind {
+            items.extend(other.iter());
+            return List(Repr::Merged { items: items.into(), shape });
+        }
+        let mut places: BTreeMap<Identity<'a>, usize> = self.places(kind);
         for item in other.iter() {
-            match kind {
-                ListKind::Atomic => items.push(item),
-                ListKind::Set if items.iter().any(|known| equal(known, &item)) => {}
-                ListKind::Set => items.push(item),
-                ListKind::Map(keys) => match items.iter().position(|known| same_keys(known, &item, keys)) {
-                    Some(place) => items[place] = item,
-                    None => items.push(item),
-                },
+            match (places.entry(Identity::of(&item, kind)), kind) {
+                (Entry::Occupied(place), ListKind::Map(_)) => items[*place.get()] = item,
+                (Entry::Occupied(_), _) => {}
+                (Entry::Vacant(place), _) => {
+                    place.insert(items.len());
+                    items.push(item);
+                }
             }
         }
         List(Repr::Merged { items: items.into(), shape })
+    }
+
+    /// Where each element is, by what makes it itself.
+    fn places(&self, kind: ListKind<'_>) -> BTreeMap<Identity<'a>, usize> {
+        self.iter().enumerate().map(|(index, item)| (Identity::of(&item, kind), index)).collect()
     }
 
     fn appended(self, other: &List<'a>) -> List<'a> {
@@ -101,21 +119,29 @@ impl<'a> List<'a> {
 
     /// Sets and lists that are maps compare without order; `None` for all other lists.
     pub(crate) fn equal_as_declared(&self, other: &List<'_>) -> Option<bool> {
-        match self.shape()?.list_kind() {
-            ListKind::Atomic => None,
-            ListKind::Set => Some(other.iter().all(|item| self.contains(&item))),
-            ListKind::Map(keys) => Some(other.iter().all(|item| {
-                self.iter().find(|known| same_keys(known, &item, keys)).is_some_and(|known| equal(&known, &item))
-            })),
+        let kind = self.shape()?.list_kind();
+        if let ListKind::Atomic = kind {
+            return None;
         }
+        let places: BTreeMap<Identity<'_>, usize> = self.places(kind);
+        Some(other.iter().all(|item| {
+            let known = places.get(&Identity::of(&item, kind)).and_then(|place| self.at(*place));
+            known.is_some_and(|known| equal(&known, &item))
+        }))
     }
 }
 
-fn same_keys(one: &Value<'_>, other: &Value<'_>, keys: &[String]) -> bool {
-    let (Value::Map(one), Value::Map(other)) = (one, other) else { return false };
-    keys.iter().all(|key| match (one.property(key), other.property(key)) {
-        (Some(one), Some(other)) => equal(&one, &other),
-        (None, None) => true,
-        _ => false,
-    })
+/// What makes an element itself: its value in a set, its keys in a list that is a map.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Identity<'a>(Vec<Option<Key<'a>>>);
+
+impl<'a> Identity<'a> {
+    fn of(item: &Value<'a>, kind: ListKind<'_>) -> Identity<'a> {
+        match (kind, item) {
+            (ListKind::Map(keys), Value::Map(map)) => {
+                Identity(keys.iter().map(|key| Some(Key::of(&map.property(key)?))).collect())
+            }
+            _ => Identity(vec![Some(Key::of(item))]),
+        }
+    }
 }

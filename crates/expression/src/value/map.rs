@@ -4,6 +4,7 @@ use super::{Text, Value, json};
 use crate::{
     escape::{escape, unescape},
     shape::{self, Form, Shape},
+    text::describe,
 };
 use serde_json::Value as Json;
 use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
@@ -16,7 +17,11 @@ pub struct Map<'a>(Repr<'a>);
 enum Repr<'a> {
     /// Sorted by key.
     Made(Arc<Vec<(Key<'a>, Value<'a>)>>),
-    Json { entries: &'a serde_json::Map<String, Json>, shape: Option<&'a dyn Shape>, is_resource: bool },
+    Json {
+        entries: &'a serde_json::Map<String, Json>,
+        shape: Option<&'a dyn Shape>,
+        is_resource: bool,
+    },
 }
 
 /// What may be a key. An int and a uint of the same number are one key.
@@ -28,6 +33,8 @@ pub enum Key<'a> {
     /// Only what is no integer.
     Double(f64),
     String(Text<'a>),
+    /// Anything else, told apart by how it is spelled.
+    Other(Arc<(String, Value<'a>)>),
 }
 
 impl<'a> Map<'a> {
@@ -57,7 +64,7 @@ impl<'a> Map<'a> {
 
     pub fn find(&self, key: &Value<'_>) -> Option<Value<'a>> {
         match &self.0 {
-            Repr::Made(entries) => lookup(entries, &Key::of(key)?),
+            Repr::Made(entries) => lookup(entries, &Key::of(key)),
             Repr::Json { shape, .. } => {
                 let name = key.as_str()?;
                 if !shape.is_some_and(has_properties) {
@@ -133,8 +140,7 @@ impl<'a> Map<'a> {
             Repr::Made(entries) => entries,
             Repr::Json { .. } => {
                 let owned = self.entries().into_iter();
-                let mut owned: Vec<_> =
-                    owned.filter_map(|(key, value)| Some((Key::of(&key)?, value))).collect();
+                let mut owned: Vec<_> = owned.map(|(key, value)| (Key::of(&key), value)).collect();
                 owned.sort_by(|a, b| a.0.cmp(&b.0));
                 Arc::new(owned)
             }
@@ -149,7 +155,8 @@ impl<'a> Map<'a> {
 
     /// Whether data that no schema describes is the same on both sides; `None` where neither is a view.
     pub(crate) fn equal_unknown_fields(&self, other: &Map<'_>) -> Option<bool> {
-        let (Repr::Json { entries, shape, .. }, Repr::Json { entries: others, .. }) = (&self.0, &other.0) else {
+        let (Repr::Json { entries, shape, .. }, Repr::Json { entries: others, .. }) = (&self.0, &other.0)
+        else {
             return None;
         };
         (*shape)?;
@@ -170,16 +177,16 @@ fn has_properties(shape: &dyn Shape) -> bool {
 
 impl<'a> Key<'a> {
     /// The key that equals this value; a whole double finds the int.
-    pub fn of(value: &Value<'a>) -> Option<Key<'a>> {
-        Some(match value {
+    pub fn of(value: &Value<'a>) -> Key<'a> {
+        match value {
             Value::Bool(value) => Key::Bool(*value),
             Value::Int(value) => Key::Int(*value),
             Value::Uint(value) => Key::Uint(*value),
             Value::Double(value) if value.fract() == 0.0 && value.abs() < 9.2e18 => Key::Int(*value as i64),
             Value::Double(value) => Key::Double(*value),
             Value::String(text) => Key::String(text.clone()),
-            _ => return None,
-        })
+            other => Key::Other(Arc::new((describe(other), other.clone()))),
+        }
     }
 
     pub fn into_value(self) -> Value<'a> {
@@ -189,6 +196,7 @@ impl<'a> Key<'a> {
             Key::Uint(value) => Value::Uint(value),
             Key::Double(value) => Value::Double(value),
             Key::String(text) => Value::String(text),
+            Key::Other(other) => other.1.clone(),
         }
     }
 
@@ -197,10 +205,11 @@ impl<'a> Key<'a> {
             Key::Int(value) => i128::from(*value),
             Key::Uint(value) => i128::from(*value),
             Key::Bool(value) => i128::from(*value),
-            Key::Double(_) | Key::String(_) => 0,
+            Key::Double(_) | Key::String(_) | Key::Other(_) => 0,
         };
         match (self, other) {
             (Key::Double(a), Key::Double(b)) => a.total_cmp(b),
+            (Key::Other(a), Key::Other(b)) => a.0.cmp(&b.0),
             (Key::String(a), Key::String(b)) => (**a).cmp(&**b),
             _ => self.rank().cmp(&other.rank()).then_with(|| wide(self).cmp(&wide(other))),
         }
@@ -212,6 +221,7 @@ impl<'a> Key<'a> {
             Key::Int(_) | Key::Uint(_) => 1,
             Key::Double(_) => 2,
             Key::String(_) => 3,
+            Key::Other(_) => 4,
         }
     }
 }

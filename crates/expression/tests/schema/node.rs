@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
-pub struct Node {
+pub(crate) struct Node {
     json: Json,
     items: Option<Box<Node>>,
     values: Option<Box<Node>>,
@@ -14,8 +14,9 @@ pub struct Node {
 }
 
 impl Node {
-    pub fn new(json: &Json) -> Node {
-        let part = |name: &str| json.get(name).filter(|part| part.is_object()).map(|part| Box::new(Node::new(part)));
+    pub(crate) fn new(json: &Json) -> Node {
+        let part =
+            |name: &str| json.get(name).filter(|part| part.is_object()).map(|part| Box::new(Node::new(part)));
         let properties = json["properties"].as_object().into_iter().flatten();
         let keys = json["x-kubernetes-list-map-keys"].as_array().into_iter().flatten();
         Node {

@@ -77,13 +77,15 @@ POST /api/v1/namespaces/default/services json {"metadata":{"name":"t"},"spec":{"
 PATCH /api/v1/namespaces/default/services/s merge {"spec":{"type":"ExternalName","externalName":"x.y"}}
 DELETE /api/v1/namespaces/default/services json {}"#,
     ]);
-    // Every kind once, at the place where its objects belong.
+    // Every kind once, at the place where its objects belong, several to a story.
+    let mut lines = Vec::new();
     for recorded in recorded() {
         let object: Value = serde_json::from_str(recorded.json).unwrap();
         let (version, kind) = (object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());
         let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
-        let Some(resource) =
-            kinds::resources().iter().find(|it| (it.group, it.version, it.kind) == (group, version, kind))
+        let Some(resource) = kinds::resources()
+            .iter()
+            .find(|it| (&*it.group, &*it.version, &*it.kind) == (group, version, kind))
         else {
             continue;
         };
@@ -94,8 +96,9 @@ DELETE /api/v1/namespaces/default/services json {}"#,
         };
         let mut bare = object.clone();
         bare["metadata"] = serde_json::json!({"name": "a"});
-        seeds.push(format!("POST {root}/{version}{namespace}/{} json {bare}", resource.name).into_bytes());
+        lines.push(format!("POST {root}/{version}{namespace}/{} json {bare}", resource.name));
     }
+    seeds.extend(lines.chunks(MAX_LINES / 3).map(|lines| lines.join("\n").into_bytes()));
     seeds
 }
 

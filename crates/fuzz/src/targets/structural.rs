@@ -86,7 +86,10 @@ fn check(input: &[u8]) {
     let full = changed(&|object| schema.default(object), &object);
     assert_eq!(changed(&|object| schema.default(object), &full), full, "defaults, twice");
     let adopted = changed(&|object| schema.adopt(object), &object);
-    assert_eq!(changed(&|object| schema.adopt(object), &adopted), adopted, "adopted, twice");
+    // A definition whose defaults its own schema does not know is refused before it comes here.
+    if schema.prune(&mut full.clone()).is_empty() {
+        assert_eq!(changed(&|object| schema.adopt(object), &adopted), adopted, "adopted, twice");
+    }
 
     let said = |new: &Value, old: Option<&Value>| schema.validate(new, old).to_string();
     assert_eq!(said(&full, None), said(&full, None), "the same of the same");

@@ -1,10 +1,11 @@
-//! Admission policies and their bindings. Their expressions are compiled where they are run.
+//! Admission policies and their bindings.
 
 use api::field::{Error, ErrorList};
 use api::name::Format;
 
 use super::at::At;
 use super::{selector, webhook};
+use crate::policy::{Names, Offer, Wanted};
 
 const MAX_ANNOTATIONS: usize = 20;
 const MAX_ANNOTATION_BYTES: usize = 5 << 10;
@@ -13,7 +14,7 @@ const REASONS: &[&str] = &["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
 pub(super) fn validating(policy: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = policy.field("spec");
-    any(&spec, errors);
+    let names = any(&spec, false, errors);
     let (validations, annotations) = (spec.field("validations"), spec.field("auditAnnotations"));
     if validations.is_empty() && annotations.is_empty() {
         for list in [&validations, &annotations] {
@@ -22,7 +23,7 @@ pub(super) fn validating(policy: &At<'_, '_>, errors: &mut ErrorList) {
         return;
     }
     for it in validations.items() {
-        validation(&it, errors);
+        validation(&it, &names, errors);
     }
     if annotations.list().len() > MAX_ANNOTATIONS {
         let problem = format!("must not have more than {MAX_ANNOTATIONS} auditAnnotations");
@@ -37,6 +38,8 @@ pub(super) fn validating(policy: &At<'_, '_>, errors: &mut ErrorList) {
             value.required(errors, "valueExpression is not specified");
         } else if value.text().trim().len() > MAX_ANNOTATION_BYTES {
             value.required(errors, &format!("must not exceed {MAX_ANNOTATION_BYTES} bytes in length"));
+        } else if let Err(problem) = names.compile(value.text().trim(), Wanted::TextOrNull) {
+            value.invalid_text(errors, problem);
         }
         if taken.contains(&key.text()) {
             key.duplicate(errors);
@@ -45,14 +48,18 @@ pub(super) fn validating(policy: &At<'_, '_>, errors: &mut ErrorList) {
     }
 }
 
-fn validation(at: &At<'_, '_>, errors: &mut ErrorList) {
+fn validation(at: &At<'_, '_>, names: &Names, errors: &mut ErrorList) {
     let (expression, message) = (at.field("expression"), at.field("message"));
     if expression.text().trim().is_empty() {
         expression.required(errors, "expression is not specified");
+    } else {
+        webhook::compiles(names, &expression, Wanted::Bool, errors);
     }
     let computed = at.field("messageExpression");
     if !computed.text().is_empty() && computed.text().trim().is_empty() {
         computed.invalid_text(errors, "must be non-empty if specified");
+    } else if !computed.text().is_empty() {
+        webhook::compiles(names, &computed, Wanted::Text, errors);
     }
     let trimmed = message.text().trim();
     if !message.text().is_empty() && trimmed.is_empty() {
@@ -65,7 +72,7 @@ fn validation(at: &At<'_, '_>, errors: &mut ErrorList) {
 
 pub(super) fn mutating(policy: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = policy.field("spec");
-    any(&spec, errors);
+    let names = any(&spec, true, errors);
     mutating_operations(&spec, "matchConstraints", errors);
     let mutations = spec.field("mutations");
     if mutations.is_empty() {
@@ -90,6 +97,12 @@ pub(super) fn mutating(policy: &At<'_, '_>, errors: &mut ErrorList) {
             patch.required(errors, &format!("must be specified when patchType is {}", sort.text()));
         } else if patch.text_of("expression").trim().is_empty() {
             patch.field("expression").required(errors, "");
+        } else {
+            let expression = patch.field("expression");
+            let made = if wanted == "jsonPatch" { Wanted::Patches } else { Wanted::Object };
+            if let Err(problem) = names.compile(expression.text().trim(), made) {
+                expression.invalid_as(errors, expression.text().trim(), problem);
+            }
         }
         if surplus.is_set() {
             let problem = format!("must not be specified when patchType is {}", sort.text());
@@ -99,7 +112,8 @@ pub(super) fn mutating(policy: &At<'_, '_>, errors: &mut ErrorList) {
     spec.field("reinvocationPolicy").required_one_of(errors, &["IfNeeded", "Never"]);
 }
 
-fn any(spec: &At<'_, '_>, errors: &mut ErrorList) {
+/// What both sorts have; answers with what their own expressions may name.
+fn any(spec: &At<'_, '_>, patches: bool, errors: &mut ErrorList) -> Names {
     spec.field("failurePolicy").required_one_of(errors, &["Fail", "Ignore"]);
     let parameters = spec.field("paramKind");
     if parameters.is_set() {
@@ -114,7 +128,9 @@ fn any(spec: &At<'_, '_>, errors: &mut ErrorList) {
     } else {
         constraints.required(errors, "");
     }
-    webhook::conditions(&spec.field("matchConditions"), errors);
+    let params = parameters.is_set();
+    webhook::conditions(&spec.field("matchConditions"), params, errors);
+    let mut names = Names::new(Offer { params, authorizer: true, patches }).composed();
     let variables = spec.field("variables");
     for variable in variables.items() {
         let (name, expression) = (variable.field("name"), variable.field("expression"));
@@ -125,8 +141,15 @@ fn any(spec: &At<'_, '_>, errors: &mut ErrorList) {
         }
         if expression.text().trim().is_empty() {
             expression.required(errors, "expression is not specified");
+            continue;
+        }
+        let compiled = names.compile(expression.text(), Wanted::Anything);
+        names = names.define(name.text(), compiled.as_ref().ok());
+        if let Err(problem) = compiled {
+            expression.invalid_text(errors, problem);
         }
     }
+    names
 }
 
 fn param_kind(at: &At<'_, '_>, errors: &mut ErrorList) {

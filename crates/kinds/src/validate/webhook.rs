@@ -5,6 +5,7 @@ use api::name::{self, Format};
 
 use super::at::At;
 use super::selector;
+use crate::policy::{Names, Offer, Wanted};
 
 const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const REVIEW_VERSIONS: &[&str] = &["v1", "v1beta1"];
@@ -45,7 +46,7 @@ fn webhooks(configuration: &At<'_, '_>, errors: &mut ErrorList) {
         }
         hook.field("reinvocationPolicy").optional_one_of(errors, &["IfNeeded", "Never"]);
         client(&hook.field("clientConfig"), errors);
-        conditions(&hook.field("matchConditions"), errors);
+        conditions(&hook.field("matchConditions"), false, errors);
         review_versions(&hook.field("admissionReviewVersions"), errors);
         if !name.text().is_empty() && taken.contains(&name.text()) {
             name.duplicate(errors);
@@ -139,8 +140,7 @@ fn check_service(service: &At<'_, '_>, errors: &mut ErrorList) {
     }
 }
 
-/// The expressions themselves are compiled where they are run.
-pub(super) fn conditions(conditions: &At<'_, '_>, errors: &mut ErrorList) {
+pub(super) fn conditions(conditions: &At<'_, '_>, has_params: bool, errors: &mut ErrorList) {
     if conditions.list().len() > MAX_CONDITIONS {
         errors.push(Error::too_many(conditions.path(), conditions.list().len(), MAX_CONDITIONS));
     }
@@ -149,12 +149,22 @@ pub(super) fn conditions(conditions: &At<'_, '_>, errors: &mut ErrorList) {
         let (name, expression) = (condition.field("name"), condition.field("expression"));
         if expression.text().trim().is_empty() {
             expression.required(errors, "");
+        } else {
+            let names = Names::new(Offer { params: has_params, authorizer: true, patches: false });
+            compiles(&names, &expression, Wanted::Bool, errors);
         }
         name.required_format(errors, Format::QualifiedName);
         if !name.text().is_empty() && taken.contains(&name.text()) {
             name.duplicate(errors);
         }
         taken.push(name.text());
+    }
+}
+
+/// Whether an expression can be run at all.
+pub(super) fn compiles(names: &Names, expression: &At<'_, '_>, wanted: Wanted, errors: &mut ErrorList) {
+    if let Err(problem) = names.compile(expression.text(), wanted) {
+        expression.invalid_text(errors, problem);
     }
 }
 

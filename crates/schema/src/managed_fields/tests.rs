@@ -39,6 +39,7 @@ fn through<T>(version: &str, subresource: &str, run: impl FnOnce(&Target<'_>) ->
     let kept = if subresource.is_empty() { "status" } else { "spec" };
     let filter = Filter::Except(FieldSet::of_fields([[kept].as_slice()]));
     let filters = [("example.com/v1", filter.clone()), ("example.com/v2", filter)];
+    let convert = |object: &Value, version: &str| convert(object, version);
     run(&Target { types, of, version, subresource, filters: &filters, convert: &convert })
 }
 

@@ -31,10 +31,15 @@ impl Gzip {
         }
     }
 
+    /// Whether so many bytes should go out compressed.
+    pub(crate) fn suits(self, size: u64) -> bool {
+        self == Gzip::Yes && size > THRESHOLD
+    }
+
     /// Compresses what is large and all there; a watch is neither.
     pub(crate) async fn apply(self, world: &World, response: Response<Body>) -> Response<Body> {
-        let is_large = response.body().size_hint().exact().is_some_and(|size| size > THRESHOLD);
-        if self == Gzip::No || !is_large || response.headers().contains_key(header::CONTENT_ENCODING) {
+        let is_worth_it = response.body().size_hint().exact().is_some_and(|size| self.suits(size));
+        if !is_worth_it || response.headers().contains_key(header::CONTENT_ENCODING) {
             return response;
         }
         let (head, body) = response.into_parts();

@@ -44,6 +44,9 @@ impl Accounts {
 
     /// The claims of a token that was signed here.
     fn claims(&self, token: &str) -> Result<Arc<Claims>, BadToken> {
+        if token.len() > jwt::MAX_TOKEN_BYTES {
+            return Err(BadToken::NotOurs);
+        }
         let lock = || self.verified.lock().unwrap_or_else(PoisonError::into_inner);
         let digest: [u8; 32] =
             digest(&SHA256, token.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes");

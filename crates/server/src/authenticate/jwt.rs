@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
 /// Far more than the longest token that is given out: what is longer is not even looked at.
-const MAX_TOKEN_BYTES: usize = 16 * 1024;
+pub(super) const MAX_TOKEN_BYTES: usize = 16 * 1024;
 /// Clocks differ by so much.
 // Kubernetes: as its library allows.
 pub(crate) const LEEWAY_SECONDS: i64 = 60;
@@ -106,10 +106,7 @@ pub(crate) fn sign(key: &SigningKey, claims: &Claims) -> Option<String> {
 }
 
 /// The claims of a token that this key has signed. Whether they hold now is another question.
-pub(crate) fn verify(key: &SigningKey, issuer: &str, token: &str) -> Result<Claims, BadToken> {
-    if token.len() > MAX_TOKEN_BYTES {
-        return Err(BadToken::NotOurs);
-    }
+pub(super) fn verify(key: &SigningKey, issuer: &str, token: &str) -> Result<Claims, BadToken> {
     let parts: Vec<&str> = token.split('.').collect();
     let [header, payload, signature] = parts[..] else { return Err(BadToken::NotOurs) };
     let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| BadToken::NotOurs);
@@ -222,7 +219,6 @@ mod tests {
             ("from the future", forge(&key, &kid, &with("iat", 1600.into())), BadToken::FromTheFuture),
             ("a fourth part", format!("{whole}.x"), BadToken::NotOurs),
             ("padding", format!("{whole}=="), BadToken::NotOurs),
-            ("huge", forge(&key, &kid, &with("jti", "x".repeat(1 << 20).into())), BadToken::NotOurs),
             ("nothing", String::new(), BadToken::NotOurs),
             ("dots", "..".to_owned(), BadToken::NotOurs),
         ] {

@@ -178,6 +178,19 @@ mod tests {
     }
 
     #[test]
+    fn an_rsa_key_signs_as_kubernetes_does() {
+        use aws_lc_rs::{encoding::Pkcs8V1Der, rsa::KeySize};
+        let made = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
+        let der: Pkcs8V1Der<'_> = made.as_der().unwrap();
+        let key = SigningKey::from_pem(&pem(der.as_ref())).unwrap();
+        let signature = key.sign(b"message").unwrap();
+        assert!(key.has_signed(b"message", &signature) && !key.has_signed(b"massage", &signature));
+        let jwk = key.jwk();
+        assert_eq!((&jwk["alg"], &jwk["kty"], &jwk["e"]), (&json!("RS256"), &json!("RSA"), &json!("AQAB")));
+        assert_eq!(jwk["n"].as_str().unwrap().len(), 342, "256 bytes");
+    }
+
+    #[test]
     fn secrets_are_not_shown() {
         let (key, text) = SigningKey::make().unwrap();
         let shown = format!("{key:?}");

@@ -7,12 +7,10 @@ use crate::answer::{self, Body, Gzip};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header, request::Parts};
 use world::Timestamp;
 
-/// Documents below this are not worth the work.
-const MIN_COMPRESSED: usize = 128 * 1024;
 const YEAR_SECONDS: i64 = 365 * 24 * 3600;
 
 pub(super) fn whole(document: &Document, head: &Parts) -> Response<Body> {
-    let is_compressed = document.body.len() > MIN_COMPRESSED && Gzip::asked_for(&head.headers) == Gzip::Yes;
+    let is_compressed = Gzip::asked_for(&head.headers).suits(document.body.len() as u64);
     match is_compressed {
         true => answer::mark_gzipped(answer::full(StatusCode::OK, document.content_type, document.gzipped())),
         false => answer::full(StatusCode::OK, document.content_type, document.body.clone()),

@@ -73,7 +73,8 @@ impl Patch {
         D: Fn(&[u8], FieldValidation) -> Result<Decoded, Status>,
     {
         let patch = self.read.as_ref().map_err(Clone::clone)?;
-        let document: Value = serde_json::from_slice(patched.json).map_err(Status::internal_error)?;
+        let document = decode::decode_json(patched.json, FieldValidation::Ignore);
+        let document = document.map_err(Status::internal_error)?.value;
         let result = match (self.sort, patched.of) {
             (Sort::Json, _) => {
                 let lenient = self.validation == FieldValidation::Ignore;

@@ -112,7 +112,7 @@ impl DeleteOptions {
 pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let mut call = call.again();
     let options = DeleteOptions::read(&mut call, &body)?;
-    let (code, outcome) = delete_one(&call, &options).await?;
+    let (code, outcome) = delete_one(&call, &options, Asked::ToDelete).await?;
     Ok(match outcome {
         Deleted::Gone(object) => {
             let status = Status::deleted(&call.resource(), object::name(&object), object::uid(&object));
@@ -126,7 +126,15 @@ pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response<Body>, S
 
 /// A delete that nobody but the server asked for.
 pub(crate) async fn by_server(call: &Call) -> Result<(), Status> {
-    delete_one(call, &DeleteOptions::default()).await.map(drop)
+    delete_one(call, &DeleteOptions::default(), Asked::ToDelete).await.map(drop)
+}
+
+/// What a delete comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    ToDelete,
+    /// Admission has spoken about the eviction already, and says nothing about what it does.
+    ToEvict,
 }
 
 enum Deleted {
@@ -135,12 +143,18 @@ enum Deleted {
     Marked(Stored),
 }
 
-async fn delete_one(call: &Call, options: &DeleteOptions) -> Result<(StatusCode, Deleted), Status> {
+async fn delete_one(
+    call: &Call,
+    options: &DeleteOptions,
+    asked: Asked,
+) -> Result<(StatusCode, Deleted), Status> {
     let name = call.target.name.as_str();
     for _ in 0..ATTEMPTS {
         let (stored, live) = current(call).await?;
         check_preconditions(call, options, &live)?;
-        admission::delete(call, &live).await?;
+        if asked == Asked::ToDelete {
+            admission::delete(call, &live).await?;
+        }
         let mut marked = live.clone();
         mark(call, options, &mut marked);
         let gone = write::is_released(call, &marked);
@@ -230,7 +244,7 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
         let mut one = call.again();
         one.target.name = object::name(&object).to_owned();
         one.target.namespace = object::namespace(&object).to_owned();
-        match delete_one(&one, &options).await {
+        match delete_one(&one, &options, Asked::ToDelete).await {
             Ok(_) => {}
             Err(status) if status.code == 404 => {}
             Err(status) => return Err(status),
@@ -246,6 +260,7 @@ pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, St
     let wanted = Wanted { types, of, group: "policy", version: "v1", kind: "Eviction" };
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let eviction = wanted.decode(&body, encoding, call.options.validation)?.value;
+    let eviction = admission::subresource(call, eviction).await?;
     let text = |pointer: &str| eviction.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let options = DeleteOptions {
         grace_seconds: eviction.pointer("/deleteOptions/gracePeriodSeconds").and_then(Value::as_i64),
@@ -256,7 +271,7 @@ pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, St
     };
     let mut plain = call.again();
     plain.target.subresource = String::new();
-    delete_one(&plain, &options).await?;
+    delete_one(&plain, &options, Asked::ToEvict).await?;
     let mut status = Status::success();
     status.code = 201;
     Ok(answer::status(&status, call.form))

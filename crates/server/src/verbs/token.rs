@@ -2,6 +2,7 @@
 
 use super::{Call, store_failed};
 use crate::{
+    admission,
     answer::{self, Body},
     authenticate::jwt::{self, Bound, Claims, Kubernetes},
     input::{self, Wanted},
@@ -41,6 +42,7 @@ pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, 
     check_names(call, &mut asked)?;
     schema::encode::normalize(types, of, &mut asked);
     record_owner(call, of, &mut asked);
+    let mut asked = admission::subresource(call, asked).await?;
     let account = find(call, call.key(&call.target.name)).await?;
     let account = account.ok_or_else(|| call.not_found(&call.target.name))?;
     fill(call, &account, &mut asked)?;

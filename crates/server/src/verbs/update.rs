@@ -5,6 +5,7 @@ use super::{
     create::{current, warnings},
 };
 use crate::{
+    admission,
     answer::{self, Body},
     input::{
         self, Encoding, Wanted,
@@ -136,6 +137,7 @@ pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Sta
     let wanted = Wanted { types, of, group: "", version: "v1", kind: "Binding" };
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let binding = wanted.decode(&body, encoding, call.options.validation)?.value;
+    let binding = admission::subresource(call, binding).await?;
     let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
     let name = call.target.name.as_str();
     for _ in 0..ATTEMPTS {
@@ -149,6 +151,15 @@ pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Sta
             return Err(conflict(format!("pod {name} is already assigned to node {taken:?}")));
         }
         pod["spec"]["nodeName"] = node.clone().into();
+        // Kubernetes: what the binding says beside goes to the pod; labels only where it has none of that name.
+        for (key, value) in object::annotations(&binding).into_iter().flatten() {
+            pod["metadata"]["annotations"][key] = value.clone();
+        }
+        for (key, value) in object::labels(&binding).into_iter().flatten() {
+            if object::label(&pod, key).is_none() {
+                pod["metadata"]["labels"][key] = value.clone();
+            }
+        }
         let scheduled = json!({
             "type": "PodScheduled", "status": "True", "lastProbeTime": null,
             "lastTransitionTime": write::now(call).to_string(),

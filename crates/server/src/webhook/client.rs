@@ -29,8 +29,6 @@ use tokio_rustls::{
     rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer, pki_types::ServerName, pki_types::pem::PemObject},
 };
 
-/// An answer that is longer is cut off. A conversion answers with a whole list.
-const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// Other sides that connections are kept to.
 const MAX_CLIENTS: usize = 256;
 /// Connections that nobody has used for this long are closed.
@@ -47,6 +45,8 @@ pub struct Exchange {
     /// PEM of those who may have signed it; empty trusts the authorities of the machine.
     pub authorities: Bytes,
     pub body: Bytes,
+    /// A longer answer is not read to its end.
+    pub max_answer: usize,
 }
 
 /// What a webhook answers.
@@ -54,6 +54,8 @@ pub struct Exchange {
 pub struct Answer {
     pub status: u16,
     pub body: Bytes,
+    /// Whether it claims to be text for people.
+    pub is_text: bool,
 }
 
 /// The way out of the process.
@@ -84,9 +86,11 @@ impl Outbound for Sockets {
             // A redirect is an answer like any other: nobody is sent elsewhere.
             let answer = client.request(request).await.map_err(|error| root(&error))?;
             let status = answer.status().as_u16();
-            let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+            let sort = answer.headers().get(header::CONTENT_TYPE).map(|sort| sort.as_bytes());
+            let is_text = sort.is_none_or(|sort| sort.starts_with(b"text/"));
+            let body = Limited::new(answer.into_body(), exchange.max_answer).collect().await;
             let body = body.map_err(|error| format!("cannot read the answer: {error}"))?;
-            Ok(Answer { status, body: body.to_bytes() })
+            Ok(Answer { status, body: body.to_bytes(), is_text })
         })
     }
 }

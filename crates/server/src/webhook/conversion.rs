@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// Kubernetes: as long as any of its clients waits.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// A conversion answers with a whole list.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// Has the webhook of a definition convert those objects that are not in the wanted version yet.
 pub(crate) async fn convert(
@@ -61,7 +63,12 @@ async fn review(
         "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": objects},
         "response": {"uid": "", "convertedObjects": null, "result": {"metadata": {}}},
     });
-    let hook = Hook { address: &webhook.address, ca_bundle: &webhook.ca_bundle, timeout: TIMEOUT };
+    let hook = Hook {
+        address: &webhook.address,
+        ca_bundle: &webhook.ca_bundle,
+        timeout: TIMEOUT,
+        max_answer: MAX_ANSWER_BYTES,
+    };
     let mut answer = super::call(inner, hook, &review).await?;
     let (version, kind) = (object::api_version(&answer), object::kind(&answer));
     if spoken == "v1" && (version, kind) != ("apiextensions.k8s.io/v1", "ConversionReview") {

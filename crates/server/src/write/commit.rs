@@ -5,6 +5,7 @@ use super::{
     claims::{self, Filled},
 };
 use crate::{
+    admission::resource_quota::{self, Charge},
     convert,
     stored::{Stored, at_rest},
     verbs::{Call, store_failed},
@@ -15,7 +16,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use store::{Batch, Revision};
 
-/// How often other addresses are tried when the chosen ones are taken.
+/// How often other addresses are tried when the chosen ones are taken, and quotas asked again when they were charged
+/// by others.
 const CHOICES: u64 = 64;
 
 /// How a conditional write ended.
@@ -36,7 +38,11 @@ pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Sta
             return Ok(Outcome::Lost);
         }
     }
-    put(call, checked, None, |batch, json| batch.create(key.clone(), json)).await
+    let outcome = put(call, checked, None, |batch, json| batch.create(key.clone(), json)).await?;
+    if matches!(outcome, Outcome::Done(_)) {
+        drop(call.made.set(name));
+    }
+    Ok(outcome)
 }
 
 /// Replaces an object that is still as it was read.
@@ -51,15 +57,25 @@ pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<
     if call.options.dry_run.is_some() {
         return Ok(Outcome::Done(current.clone()));
     }
-    let mut batch = Batch::new().delete_at(call.key(name), current.revision);
-    if claims::concern(call) {
-        batch = claims::of(&current.value()).into_iter().fold(batch, |batch, claim| batch.delete(claim));
+    let turn = resource_quota::turn(call).await?;
+    let counted = (claims::concern(call) || turn.is_some()).then(|| current.value());
+    for _ in 0..CHOICES {
+        let charge = match &turn {
+            Some(turn) => turn.charge(counted.as_ref(), None).await?,
+            None => Charge::default(),
+        };
+        let mut batch = Batch::new().delete_at(call.key(name), current.revision);
+        if let Some(service) = counted.as_ref().filter(|_| claims::concern(call)) {
+            batch = claims::of(service).into_iter().fold(batch, |batch, claim| batch.delete(claim));
+        }
+        match call.inner.store.commit(charge.add_to(batch)).await {
+            Ok(revision) => return Ok(Outcome::Done(Stored::new(current.json.clone(), revision))),
+            Err(store::Error::Conflict(conflict)) if charge.is_about(&conflict.key) => {}
+            Err(store::Error::Conflict(_)) => return Ok(Outcome::Lost),
+            Err(error) => return Err(store_failed(&error)),
+        }
     }
-    match call.inner.store.commit(batch).await {
-        Ok(revision) => Ok(Outcome::Done(Stored::new(current.json.clone(), revision))),
-        Err(store::Error::Conflict(_)) => Ok(Outcome::Lost),
-        Err(error) => Err(store_failed(&error)),
-    }
+    Ok(Outcome::Lost)
 }
 
 async fn put(
@@ -69,11 +85,17 @@ async fn put(
     write: impl Fn(Batch, Bytes) -> Batch,
 ) -> Result<Outcome, Status> {
     let object = checked.into_object();
-    let old = current.filter(|_| claims::concern(call)).map(Stored::value);
+    let turn = resource_quota::turn(call).await?;
+    let before = current.filter(|_| claims::concern(call) || turn.is_some()).map(Stored::value);
+    let old = before.as_ref().filter(|_| claims::concern(call));
     for round in 0..CHOICES {
         let Filled { service: object, chosen } = match claims::concern(call) {
-            true => claims::fill(call, object.clone(), old.as_ref(), round)?,
+            true => claims::fill(call, object.clone(), old, round)?,
             false => Filled { service: object.clone(), chosen: BTreeSet::new() },
+        };
+        let charge = match &turn {
+            Some(turn) => turn.charge(before.as_ref(), Some(&object)).await?,
+            None => Charge::default(),
         };
         let json = encode(call, object.clone()).await?;
         if call.options.dry_run.is_some() {
@@ -84,10 +106,11 @@ async fn put(
         }
         let mut batch = write(Batch::new(), json.clone());
         if claims::concern(call) {
-            batch = claim(batch, &object, old.as_ref());
+            batch = claim(batch, &object, old);
         }
-        match call.inner.store.commit(batch).await {
+        match call.inner.store.commit(charge.add_to(batch)).await {
             Ok(revision) => return Ok(Outcome::Done(Stored::new(json, revision))),
+            Err(store::Error::Conflict(conflict)) if charge.is_about(&conflict.key) => {}
             Err(store::Error::Conflict(conflict)) if conflict.index == 0 => return Ok(Outcome::Lost),
             Err(store::Error::Conflict(conflict)) => {
                 let key = String::from_utf8_lossy(&conflict.key).into_owned();

@@ -99,7 +99,7 @@ fn in_version<'a>(
         Kind::Custom(custom) => {
             let compiled = custom.compiled_as(version).filter(|_| group == resource.group);
             let compiled = compiled.ok_or(Unconvertible::NoSuchVersion)?;
-            let (types, of) = (&compiled.types, compiled.of);
+            let (types, of) = (compiled.types(), compiled.of());
             match ready.iter().find(|it| it.to == version && it.from == *object) {
                 Some(found) => Ok((found.made.clone(), types, of)),
                 None => {

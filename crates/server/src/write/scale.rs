@@ -9,6 +9,7 @@ use crate::{
         Encoding, Wanted,
         patch::{Patch, Patched},
     },
+    served::Served,
     stored::Stored,
     verbs::{Call, applied, create::in_version, not_served},
 };
@@ -55,6 +56,19 @@ pub(crate) async fn of(call: &Call, stored: &Stored) -> Result<Value, Status> {
         return Err(Status::internal_error(format!("the spec replicas field {path} does not exist")));
     }
     Ok(places.scale(&object))
+}
+
+/// The scale of an object on its way, for those who have a say in it.
+pub(crate) fn shown(served: &Served, object: &Value) -> Option<Value> {
+    Places::of(served).map(|places| places.scale(object))
+}
+
+/// The object with as many replicas as a scale asks for.
+pub(crate) fn rescaled(served: &Served, object: &Value, scale: &Value) -> Option<Value> {
+    let (places, replicas) = (Places::of(served)?, scale["spec"]["replicas"].as_i64()?);
+    let mut object = object.clone();
+    places.set_replicas(&mut object, replicas);
+    Some(object)
 }
 
 /// Writes the number of replicas that the change makes of the current scale.

@@ -232,8 +232,8 @@ mod tests {
         check(&format!("server: 'https://a/k8s/', {ANY}"), "", Ok(("a/k8s/version", 443, None)));
         check(
             &format!("server: 'https://[::1]:1', {ANY}"),
-            "username: n, password: p",
-            Ok(("::1/version", 1, Some("Basic bjpw"))),
+            "username: name, password: p",
+            Ok(("::1/version", 1, Some("Basic bmFtZTpw"))),
         );
         check(&format!("server: 'http://a', {ANY}"), "", Err("is not https"));
         check(

@@ -19,7 +19,7 @@ use tokio_rustls::rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     server::WebPkiClientVerifier,
 };
-use world::{Timestamp, World};
+use world::Timestamp;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 /// Long enough to forget about it, as the CA of a cluster is.
@@ -46,58 +46,58 @@ pub(crate) struct Certificates {
 impl Certificates {
     /// Those in `directory`, made on the first start and renewed in time; the server's is for all `addresses`.
     pub(crate) fn load_or_make(
-        world: &World,
+        now: Timestamp,
         directory: &Path,
         addresses: &[IpAddr],
     ) -> Result<Certificates> {
         let files = Files(directory.to_owned());
         let kept = files.read()?;
-        let ca_is_fresh = |kept: &Certificates| Ok(years_left(world, &kept.ca)? >= CA_RENEWED_YEARS);
+        let ca_is_fresh = |kept: &Certificates| Ok(years_left(now, &kept.ca)? >= CA_RENEWED_YEARS);
         let Some(mut kept) = kept.filter(|kept| ca_is_fresh(kept).unwrap_or_else(|_: anyhow::Error| false))
         else {
-            let made = Certificates::make(world, addresses)?;
+            let made = Certificates::make(now, addresses)?;
             files.write(&made)?;
             return Ok(made);
         };
-        if kept.renew(world, addresses)? {
+        if kept.renew(now, addresses)? {
             files.write_renewed(&kept)?;
         }
         Ok(kept)
     }
 
     /// New ones, kept nowhere.
-    pub(crate) fn make(world: &World, addresses: &[IpAddr]) -> Result<Certificates> {
+    pub(crate) fn make(now: Timestamp, addresses: &[IpAddr]) -> Result<Certificates> {
         let ca_key = KeyPair::generate()?;
-        let ca_pem = ca_params(world)?.self_signed(&ca_key)?.pem();
+        let ca_pem = ca_params(now)?.self_signed(&ca_key)?.pem();
         let (server_key, admin_key) = (KeyPair::generate()?, KeyPair::generate()?);
         let ca_key_pem = ca_key.serialize_pem();
-        let issuer = Issuer::new(ca_params(world)?, ca_key);
+        let issuer = Issuer::new(ca_params(now)?, ca_key);
         Ok(Certificates {
             ca: ca_pem,
             ca_key: ca_key_pem,
-            server: server_certificate(world, addresses, &server_key, &issuer)?,
+            server: server_certificate(now, addresses, &server_key, &issuer)?,
             server_key: server_key.serialize_pem(),
-            admin: admin_certificate(world, &admin_key, &issuer)?,
+            admin: admin_certificate(now, &admin_key, &issuer)?,
             admin_key: admin_key.serialize_pem(),
         })
     }
 
     /// Signs anew what runs out soon, or does not name an address; keys stay. Tells whether it did.
-    fn renew(&mut self, world: &World, addresses: &[IpAddr]) -> Result<bool> {
-        let is_old = |pem: &str| Ok::<_, anyhow::Error>(years_left(world, pem)? < RENEWED_YEARS);
+    fn renew(&mut self, now: Timestamp, addresses: &[IpAddr]) -> Result<bool> {
+        let is_old = |pem: &str| Ok::<_, anyhow::Error>(years_left(now, pem)? < RENEWED_YEARS);
         let renew_server = is_old(&self.server)? || !names_all(&self.server, addresses)?;
         let renew_admin = is_old(&self.admin)?;
         if !renew_server && !renew_admin {
             return Ok(false);
         }
-        let issuer = Issuer::new(ca_params(world)?, KeyPair::from_pem(&self.ca_key)?);
+        let issuer = Issuer::new(ca_params(now)?, KeyPair::from_pem(&self.ca_key)?);
         if renew_server {
             let key = KeyPair::from_pem(&self.server_key)?;
-            self.server = server_certificate(world, addresses, &key, &issuer)?;
+            self.server = server_certificate(now, addresses, &key, &issuer)?;
         }
         if renew_admin {
             let key = KeyPair::from_pem(&self.admin_key)?;
-            self.admin = admin_certificate(world, &key, &issuer)?;
+            self.admin = admin_certificate(now, &key, &issuer)?;
         }
         Ok(true)
     }
@@ -121,49 +121,49 @@ impl Certificates {
 }
 
 /// The same each time: certificates name their issuer by this.
-fn ca_params(world: &World) -> Result<CertificateParams> {
-    let mut ca = params(world, "setpoint-ca", &[], CA_YEARS)?;
+fn ca_params(now: Timestamp) -> Result<CertificateParams> {
+    let mut ca = params(now, "setpoint-ca", &[], CA_YEARS)?;
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     Ok(ca)
 }
 
 fn server_certificate(
-    world: &World,
+    now: Timestamp,
     addresses: &[IpAddr],
     key: &KeyPair,
     issuer: &Issuer<'_, KeyPair>,
 ) -> Result<String> {
-    let mut server = params(world, "setpoint", &[], YEARS)?;
+    let mut server = params(now, "setpoint", &[], YEARS)?;
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     server.subject_alt_names = server_names(addresses)?;
     Ok(server.signed_by(key, issuer)?.pem())
 }
 
-fn admin_certificate(world: &World, key: &KeyPair, issuer: &Issuer<'_, KeyPair>) -> Result<String> {
+fn admin_certificate(now: Timestamp, key: &KeyPair, issuer: &Issuer<'_, KeyPair>) -> Result<String> {
     // Kubernetes: the group whose members may do everything.
-    let mut admin = params(world, "kubernetes-admin", &["system:masters"], YEARS)?;
+    let mut admin = params(now, "kubernetes-admin", &["system:masters"], YEARS)?;
     admin.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     Ok(admin.signed_by(key, issuer)?.pem())
 }
 
-fn params(world: &World, name: &str, groups: &[&str], years: i64) -> Result<CertificateParams> {
+fn params(now: Timestamp, name: &str, groups: &[&str], years: i64) -> Result<CertificateParams> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.distinguished_name.push(DnType::CommonName, name);
     for group in groups {
         params.distinguished_name.push(DnType::OrganizationName, *group);
     }
-    let now = world.wall().as_second();
+    let now = now.as_second();
     params.not_before = moment(now - BACKDATED_SECONDS)?;
     params.not_after = moment(now + years * YEAR_SECONDS)?;
     Ok(params)
 }
 
 /// For how many more years a certificate is good, rounded down.
-fn years_left(world: &World, pem: &str) -> Result<i64> {
+fn years_left(now: Timestamp, pem: &str) -> Result<i64> {
     let der = CertificateDer::from_pem_slice(pem.as_bytes())?;
     let (_, certificate) = X509Certificate::from_der(&der)?;
-    let left = certificate.validity().not_after.timestamp() - world.wall().as_second();
+    let left = certificate.validity().not_after.timestamp() - now.as_second();
     Ok(left.div_euclid(YEAR_SECONDS))
 }
 
@@ -268,7 +268,6 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     const LISTEN: [IpAddr; 1] = [IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1))];
     const MORE: [IpAddr; 2] = [LISTEN[0], IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2))];
@@ -284,40 +283,35 @@ mod tests {
 
     #[test]
     fn certificates_are_renewed_before_they_run_out() {
-        let run = world::simulate(1, |world| async move {
-            let scratch = tempfile::tempdir().unwrap();
-            let mut before = Certificates::load_or_make(&world, scratch.path(), &LISTEN).unwrap();
-            for (years, addresses, expected) in [
-                (0, &LISTEN[..], &[][..]),
-                (3, &LISTEN, &[]),
-                (0, &MORE, &["server.crt"]),
-                (0, &LISTEN, &[]),
-                (2, &MORE, &["admin.crt"]),
-                (4, &MORE, &["server.crt", "admin.crt"]),
-                (7, &MORE, &FILES),
-            ] {
-                // No timer reaches further than two years.
-                for _ in 0..years {
-                    world.sleep(Duration::from_secs(365 * 24 * 3600)).await;
-                }
-                let after = Certificates::load_or_make(&world, scratch.path(), addresses).unwrap();
-                assert_eq!(changed(&before, &after), expected, "after {years} years");
-                after.server_config().unwrap();
-                before = after;
-            }
-        });
-        run.unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let mut now = 1_767_225_600;
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let mut before = Certificates::load_or_make(at(now), scratch.path(), &LISTEN).unwrap();
+        for (years, addresses, expected) in [
+            (0, &LISTEN[..], &[][..]),
+            (3, &LISTEN, &[]),
+            (0, &MORE, &["server.crt"]),
+            (0, &LISTEN, &[]),
+            (2, &MORE, &["admin.crt"]),
+            (4, &MORE, &["server.crt"]),
+            (5, &MORE, &["server.crt", "admin.crt"]),
+            (2, &MORE, &FILES),
+        ] {
+            now += years * YEAR_SECONDS;
+            let after = Certificates::load_or_make(at(now), scratch.path(), addresses).unwrap();
+            assert_eq!(changed(&before, &after), expected, "after {years} years");
+            after.server_config().unwrap();
+            before = after;
+        }
     }
 
     #[test]
     fn a_set_that_was_written_halfway_is_made_anew() {
-        let run = world::simulate(1, |world| async move {
-            let scratch = tempfile::tempdir().unwrap();
-            let before = Certificates::load_or_make(&world, scratch.path(), &LISTEN).unwrap();
-            fs::remove_file(scratch.path().join("admin.key")).unwrap();
-            let after = Certificates::load_or_make(&world, scratch.path(), &LISTEN).unwrap();
-            assert_eq!(changed(&before, &after), FILES);
-        });
-        run.unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let now = Timestamp::from_second(1_767_225_600).unwrap();
+        let before = Certificates::load_or_make(now, scratch.path(), &LISTEN).unwrap();
+        fs::remove_file(scratch.path().join("admin.key")).unwrap();
+        let after = Certificates::load_or_make(now, scratch.path(), &LISTEN).unwrap();
+        assert_eq!(changed(&before, &after), FILES);
     }
 }

@@ -35,8 +35,18 @@ pub(super) fn functions() -> Vec<Function> {
                 same("subtract_double", Double, subtract),
                 same("subtract_duration_duration", Duration, subtract),
                 same("subtract_int64", Int, subtract),
-                Overload::global("subtract_timestamp_duration", vec![Timestamp, Duration], Timestamp, subtract),
-                Overload::global("subtract_timestamp_timestamp", vec![Timestamp, Timestamp], Duration, subtract),
+                Overload::global(
+                    "subtract_timestamp_duration",
+                    vec![Timestamp, Duration],
+                    Timestamp,
+                    subtract,
+                ),
+                Overload::global(
+                    "subtract_timestamp_timestamp",
+                    vec![Timestamp, Timestamp],
+                    Duration,
+                    subtract,
+                ),
                 same("subtract_uint64", Uint, subtract),
             ],
         ),
@@ -118,7 +128,9 @@ fn multiply<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 
 fn divide<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     match args {
-        [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => Err(Error::new("division by zero")),
+        [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
+            Err(Error::new("division by zero"))
+        }
         [Value::Int(a), Value::Int(b)] => int(a.checked_div(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint(a.checked_div(*b)),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a / b)),
@@ -128,7 +140,9 @@ fn divide<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 
 fn modulo<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     match args {
-        [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => Err(Error::new("modulus by zero")),
+        [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
+            Err(Error::new("modulus by zero"))
+        }
         [Value::Int(a), Value::Int(b)] => int(a.checked_rem(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint(a.checked_rem(*b)),
         _ => Err(Error::no_such_overload()),
@@ -148,10 +162,10 @@ fn joined_cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
 }
 
 fn joined_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
-    let size = args[0].known_size().plus(args[1].known_size());
+    let size = args[0].size.plus(args[1].size);
     Some(CallEstimate::sized(size.scaled(STRING_TRAVERSAL), size))
 }
 
 fn list_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
-    Some(CallEstimate::sized(Range::ONE, args[0].known_size().plus(args[1].known_size())))
+    Some(CallEstimate::sized(Range::ONE, args[0].size.plus(args[1].size)))
 }

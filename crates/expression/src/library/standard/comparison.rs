@@ -70,7 +70,9 @@ fn function(name: &'static str, ids: &Ids, body: Body) -> Function {
     let overload = |(id, (left, right)): (&&'static str, &(Type, Type))| {
         let overload = Overload::global(id, vec![left.clone(), right.clone()], Type::Bool, body);
         match left {
-            Type::String | Type::Bytes => overload.costs_by_overload(shorter_cost).estimated(shorter_estimate),
+            Type::String | Type::Bytes => {
+                overload.costs_by_overload(shorter_cost).estimated(shorter_estimate)
+            }
             _ => overload,
         }
     };

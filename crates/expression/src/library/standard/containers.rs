@@ -56,10 +56,15 @@ fn is_in<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 }
 
 fn in_list_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
-    let size = args[1].known_size();
+    let size = args[1].size;
     Some(CallEstimate::of(Range { min: size.min, max: size.max }.scaled(1.0)))
 }
 
 fn size<'a>(args: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::Int(args[0].size() as i64))
+    match &args[0] {
+        sized @ (Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_)) => {
+            Ok(Value::Int(sized.size() as i64))
+        }
+        _ => Err(Error::no_such_overload()),
+    }
 }

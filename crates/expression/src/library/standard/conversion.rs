@@ -13,7 +13,9 @@ use crate::{
 pub(super) fn functions() -> Vec<Function> {
     use Type::{Bool, Bytes, Double, Duration, Int, String, Timestamp, Uint};
     let to = |result: Type, body: Body, from: Vec<(&'static str, Type)>| {
-        from.into_iter().map(|(id, ty)| Overload::global(id, vec![ty], result.clone(), body)).collect::<Vec<_>>()
+        from.into_iter()
+            .map(|(id, ty)| Overload::global(id, vec![ty], result.clone(), body))
+            .collect::<Vec<_>>()
     };
     let charged = |overloads: Vec<Overload>, id: &str, estimate| {
         let charge = |overload: Overload| match overload.id == id {
@@ -41,14 +43,25 @@ pub(super) fn functions() -> Vec<Function> {
         ("timestamp_to_int64", Timestamp),
         ("uint64_to_int64", Uint),
     ];
-    let uints =
-        vec![("uint64_to_uint64", Uint), ("double_to_uint64", Double), ("int64_to_uint64", Int), ("string_to_uint64", String)];
-    let doubles =
-        vec![("double_to_double", Double), ("int64_to_double", Int), ("string_to_double", String), ("uint64_to_double", Uint)];
+    let uints = vec![
+        ("uint64_to_uint64", Uint),
+        ("double_to_uint64", Double),
+        ("int64_to_uint64", Int),
+        ("string_to_uint64", String),
+    ];
+    let doubles = vec![
+        ("double_to_double", Double),
+        ("int64_to_double", Int),
+        ("string_to_double", String),
+        ("uint64_to_double", Uint),
+    ];
     let durations =
         vec![("duration_to_duration", Duration), ("int64_to_duration", Int), ("string_to_duration", String)];
-    let timestamps =
-        vec![("timestamp_to_timestamp", Timestamp), ("int64_to_timestamp", Int), ("string_to_timestamp", String)];
+    let timestamps = vec![
+        ("timestamp_to_timestamp", Timestamp),
+        ("int64_to_timestamp", Int),
+        ("string_to_timestamp", String),
+    ];
     vec![
         Function::new("type", vec![Overload::global("type", vec![A], Type::type_of(A), type_of)]),
         Function::new("dyn", vec![Overload::global("to_dyn", vec![A], Type::Dyn, to_dyn)]),
@@ -57,7 +70,10 @@ pub(super) fn functions() -> Vec<Function> {
         Function::new("double", to(Double, to_double, doubles)),
         Function::new("duration", to(Duration, to_duration, durations)),
         Function::new("int", to(Int, to_int, ints)),
-        Function::new("string", charged(to(String, to_string, strings), "bytes_to_string", to_string_estimate)),
+        Function::new(
+            "string",
+            charged(to(String, to_string, strings), "bytes_to_string", to_string_estimate),
+        ),
         Function::new("timestamp", to(Timestamp, to_timestamp, timestamps)),
         Function::new("uint", to(Uint, to_uint, uints)),
     ]
@@ -112,7 +128,7 @@ fn to_double<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 
 fn to_duration<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     match &args[0] {
-        Value::Duration(nanos) | Value::Int(nanos) => Ok(Value::Duration(*nanos)),
+        Value::Duration(nanos) => Ok(Value::Duration(*nanos)),
         Value::String(text) => time::parse_duration(text).map(Value::Duration),
         other => refuse(other, "google.protobuf.Duration"),
     }
@@ -189,12 +205,12 @@ fn walk_cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
 
 /// A character is up to four bytes.
 fn to_bytes_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
-    let size = args[0].known_size();
+    let size = args[0].size;
     let grown = Range { min: size.min, max: size.max.wrapping_mul(4) };
     Some(CallEstimate::sized(size.scaled(STRING_TRAVERSAL), grown))
 }
 
 fn to_string_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
-    let size = args[0].known_size();
+    let size = args[0].size;
     Some(CallEstimate::sized(size.scaled(STRING_TRAVERSAL), Range { min: size.min / 4, max: size.max }))
 }

@@ -33,7 +33,10 @@ pub(super) fn functions() -> Vec<Function> {
         ),
         Function::new(
             "_!=_",
-            vec![Overload::global("not_equals", vec![A, A], Type::Bool, not_equals).estimated(shorter_estimate)],
+            vec![
+                Overload::global("not_equals", vec![A, A], Type::Bool, not_equals)
+                    .estimated(shorter_estimate),
+            ],
         ),
     ]
 }
@@ -73,7 +76,7 @@ fn compare_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
 
 /// A walk over the shorter of two.
 pub(super) fn shorter_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
-    let max = args[0].known_size().max.min(args[1].known_size().max);
+    let max = args[0].size.max.min(args[1].size.max);
     let range = Range { min: u64::from(max > 0), max };
     Some(CallEstimate::of(range.scaled(STRING_TRAVERSAL)))
 }

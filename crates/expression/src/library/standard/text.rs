@@ -72,7 +72,7 @@ fn ends_with<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 fn matches<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     match args {
         [Value::String(text), Value::String(expression)] => {
-            Ok(Value::Bool(pattern::compile(expression)?.is_match(text)))
+            Ok(Value::Bool(pattern::recall(expression)?.is_match(text)))
         }
         _ => Err(Error::no_such_overload()),
     }
@@ -84,7 +84,7 @@ fn affix_cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
 
 /// Kubernetes: the estimate walks the affix, the charge at run time the text.
 fn affix_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
-    Some(CallEstimate::of(args[1].known_size().scaled(STRING_TRAVERSAL)))
+    Some(CallEstimate::of(args[1].size.scaled(STRING_TRAVERSAL)))
 }
 
 fn contains_cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
@@ -92,7 +92,7 @@ fn contains_cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
 }
 
 fn contains_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
-    let walk = |argument: &Argument<'_>| argument.known_size().scaled(STRING_TRAVERSAL);
+    let walk = |argument: &Argument<'_>| argument.size.scaled(STRING_TRAVERSAL);
     Some(CallEstimate::of(walk(&args[0]).times(walk(&args[1]))))
 }
 
@@ -101,6 +101,6 @@ fn matches_cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
 }
 
 fn matches_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
-    let text = args[0].known_size().plus(Range::ONE).scaled(STRING_TRAVERSAL);
-    Some(CallEstimate::of(text.times(args[1].known_size().scaled(REGEX_LENGTH))))
+    let text = args[0].size.plus(Range::ONE).scaled(STRING_TRAVERSAL);
+    Some(CallEstimate::of(text.times(args[1].size.scaled(REGEX_LENGTH))))
 }

@@ -9,7 +9,6 @@ use api::field::ErrorList;
 
 /// What was so before, and so may stay.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a rule of its own that came with some release")]
 pub(super) struct Leniency<'v> {
     pub(super) any_review_version: bool,
     pub(super) no_schema: bool,

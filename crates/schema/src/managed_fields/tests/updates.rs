@@ -127,7 +127,7 @@ fn old_updaters_are_merged_when_there_are_too_many() {
 #[test]
 fn owners_in_other_versions_lose_fields_by_other_names() {
     let live = created(thing(&json!({"count": 1, "labels": {"a": "b"}})), "one");
-    let (mut live, _) = convert(&live, "example.com/v2").unwrap();
+    let (mut live, _, _) = convert(&live, "example.com/v2").unwrap();
     live["metadata"]["managedFields"][0]["apiVersion"] = json!("example.com/v1");
     let gone = entry("g", "example.com/v3", &json!({"f:x": {}}));
     live["metadata"]["managedFields"].as_array_mut().unwrap().push(gone);

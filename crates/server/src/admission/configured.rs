@@ -1,0 +1,29 @@
+//! What objects of the cluster add to the rules, as of now: webhooks and policies, found by resource.
+
+use super::{policy::Policies, webhook::Configurations};
+use crate::live::Live;
+
+// Kubernetes: where their objects are kept. Policies and their bindings are followed together.
+const MUTATING_WEBHOOKS: &str = "/registry/mutatingwebhookconfigurations/";
+const VALIDATING_WEBHOOKS: &str = "/registry/validatingwebhookconfigurations/";
+const MUTATING_POLICIES: &str = "/registry/mutatingadmissionpolic";
+const VALIDATING_POLICIES: &str = "/registry/validatingadmissionpolic";
+
+#[derive(Debug)]
+pub(crate) struct Configured {
+    pub(super) mutating_webhooks: Live<Configurations>,
+    pub(super) validating_webhooks: Live<Configurations>,
+    pub(super) mutating_policies: Live<Policies>,
+    pub(super) validating_policies: Live<Policies>,
+}
+
+impl Default for Configured {
+    fn default() -> Configured {
+        Configured {
+            mutating_webhooks: Live::new(MUTATING_WEBHOOKS, Configurations::default()),
+            validating_webhooks: Live::new(VALIDATING_WEBHOOKS, Configurations::default()),
+            mutating_policies: Live::new(MUTATING_POLICIES, Policies::default()),
+            validating_policies: Live::new(VALIDATING_POLICIES, Policies::default()),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Whether a policy or a webhook is asked about a write: rules, exclusions and selectors.
+
+use super::facts::Facts;
+use crate::served::Served;
+use api::{
+    label_selector::{LabelSelector, Selector},
+    object,
+    status::Status,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Operations on resources.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Rule {
+    operations: Vec<String>,
+    api_groups: Vec<String>,
+    api_versions: Vec<String>,
+    resources: Vec<String>,
+    scope: Option<String>,
+    resource_names: Vec<String>,
+}
+
+/// Everything that a write must fit.
+#[derive(Clone, Debug)]
+pub(super) struct Criteria {
+    rules: Vec<Rule>,
+    excluded: Vec<Rule>,
+    namespaces: Selector,
+    objects: Selector,
+    /// Whether a rule for one version is for all of them.
+    is_for_equivalents: bool,
+    /// What no rules mean.
+    is_open: bool,
+}
+
+/// Those who may have to be asked, by the name of the resource: to ask nobody costs next to nothing.
+#[derive(Debug)]
+pub(super) struct Index<T> {
+    all: Vec<Arc<T>>,
+    by_resource: BTreeMap<String, Vec<usize>>,
+    for_any: Vec<usize>,
+}
+
+impl Rule {
+    fn fits(&self, facts: &Facts<'_>, face: &Served, object: &Value) -> bool {
+        let has = |list: &[String], wanted: &str| list.iter().any(|it| it == "*" || it == wanted);
+        let is_in_cluster = facts.is_namespace() || facts.namespace(object).is_empty();
+        let fits_scope = match self.scope.as_deref() {
+            None | Some("*") => true,
+            Some("Namespaced") => !is_in_cluster,
+            Some("Cluster") => is_in_cluster,
+            Some(_) => false,
+        };
+        let fits_resource = |it: &String| {
+            let (name, sub) = it.split_once('/').unwrap_or((it, ""));
+            (name == "*" || name == face.resource.name) && (sub == "*" || sub == facts.subresource())
+        };
+        fits_scope
+            && has(&self.operations, facts.operation())
+            && has(&self.api_groups, &face.resource.group)
+            && has(&self.api_versions, &face.resource.version)
+            && self.resources.iter().any(fits_resource)
+            && (self.resource_names.is_empty() || self.resource_names.iter().any(|it| it == facts.name(object)))
+    }
+}
+
+impl Criteria {
+    /// Of a webhook, which is for nothing where it has no rules.
+    pub(super) fn of_webhook(webhook: &Value) -> Criteria {
+        Criteria { rules: rules(&webhook["rules"]), is_open: false, ..Criteria::of_policy(webhook) }
+    }
+
+    /// Of `matchConstraints` or `matchResources`.
+    pub(super) fn of_policy(matched: &Value) -> Criteria {
+        Criteria {
+            rules: rules(&matched["resourceRules"]),
+            excluded: rules(&matched["excludeResourceRules"]),
+            namespaces: selector(&matched["namespaceSelector"]),
+            objects: selector(&matched["objectSelector"]),
+            is_for_equivalents: matched["matchPolicy"] == "Equivalent",
+            is_open: true,
+        }
+    }
+
+    /// The names of the resources that it may be about; none where it may be any.
+    fn resources(&self) -> Option<Vec<&str>> {
+        if self.rules.is_empty() && self.is_open {
+            return None;
+        }
+        let all = self.rules.iter().flat_map(|rule| &rule.resources);
+        let names: Vec<&str> = all.map(|it| it.split('/').next().unwrap_or_default()).collect();
+        if names.contains(&"*") { None } else { Some(names) }
+    }
+
+    /// The version in which to ask, if it is to be asked.
+    pub(super) async fn matches(&self, facts: &Facts<'_>, object: &Value) -> Result<Option<Arc<Served>>, Status> {
+        if self.find(&self.excluded, facts, object).await?.is_some() {
+            return Ok(None);
+        }
+        let face = match self.rules.is_empty() && self.is_open {
+            true => Some(Arc::clone(&facts.call.served)),
+            false => self.find(&self.rules, facts, object).await?,
+        };
+        let Some(face) = face else { return Ok(None) };
+        let fits = self.fits_object(facts, object) && self.fits_namespace(facts, object).await?;
+        Ok(fits.then_some(face))
+    }
+
+    async fn find(&self, rules: &[Rule], facts: &Facts<'_>, object: &Value) -> Result<Option<Arc<Served>>, Status> {
+        let own = &facts.call.served;
+        if rules.iter().any(|rule| rule.fits(facts, own, object)) {
+            return Ok(Some(Arc::clone(own)));
+        }
+        if !self.is_for_equivalents || rules.is_empty() {
+            return Ok(None);
+        }
+        let others = facts.equivalents().await?;
+        let pairs = rules.iter().flat_map(|rule| others.iter().map(move |face| (rule, face)));
+        let mut fitting = pairs.filter(|(rule, face)| rule.fits(facts, face, object));
+        Ok(fitting.next().map(|(_, face)| Arc::clone(face)))
+    }
+
+    fn fits_object(&self, facts: &Facts<'_>, object: &Value) -> bool {
+        let fits = |it: &Value| !it.is_null() && matches(&self.objects, it);
+        self.objects.is_everything() || fits(object) || facts.old.is_some_and(fits)
+    }
+
+    async fn fits_namespace(&self, facts: &Facts<'_>, object: &Value) -> Result<bool, Status> {
+        if self.namespaces.is_everything() {
+            return Ok(true);
+        }
+        // Kubernetes: the labels that a namespace is to have, and else those that it has.
+        if facts.is_namespace() && facts.subresource().is_empty() && !object.is_null() {
+            return Ok(matches(&self.namespaces, object));
+        }
+        let namespace = facts.stored_namespace(object).await?;
+        Ok(namespace.is_none_or(|namespace| matches(&self.namespaces, namespace)))
+    }
+}
+
+impl<T> Index<T> {
+    pub(super) fn new<'t>(all: impl Iterator<Item = &'t Arc<T>>, criteria: impl Fn(&T) -> &Criteria) -> Index<T>
+    where
+        T: 't,
+    {
+        let mut index = Index::default();
+        for it in all {
+            let at = index.all.len();
+            match criteria(it).resources() {
+                None => index.for_any.push(at),
+                Some(names) => {
+                    for name in names {
+                        let places = index.by_resource.entry(name.to_owned()).or_default();
+                        if places.last() != Some(&at) {
+                            places.push(at);
+                        }
+                    }
+                }
+            }
+            index.all.push(Arc::clone(it));
+        }
+        index
+    }
+
+    /// In the order in which they are asked.
+    pub(super) fn candidates(&self, resource: &str) -> Vec<Arc<T>> {
+        let named = self.by_resource.get(resource).map(Vec::as_slice).unwrap_or_default();
+        let mut places: Vec<usize> = named.iter().chain(&self.for_any).copied().collect();
+        places.sort_unstable();
+        places.into_iter().map(|at| Arc::clone(&self.all[at])).collect()
+    }
+}
+
+impl<T> Default for Index<T> {
+    fn default() -> Index<T> {
+        Index { all: Vec::new(), by_resource: BTreeMap::new(), for_any: Vec::new() }
+    }
+}
+
+fn rules(list: &Value) -> Vec<Rule> {
+    Vec::deserialize(list).unwrap_or_default()
+}
+
+/// A selector that is stored has been checked.
+pub(super) fn selector(json: &Value) -> Selector {
+    let selector = LabelSelector::deserialize(json).ok();
+    selector.and_then(|selector| selector.to_selector().ok()).unwrap_or_default()
+}
+
+pub(super) fn matches(selector: &Selector, object: &Value) -> bool {
+    match object::labels(object) {
+        Some(labels) => selector.matches(labels),
+        None => selector.matches(&Map::new()),
+    }
+}

@@ -1,0 +1,101 @@
+//! OwnerReferencesPermissionEnforcement, where it is asked for: who ties an object to an owner could delete it, and
+//! who blocks the owner's deletion could do so directly.
+
+use super::{Operation, Review};
+use crate::{
+    authorize::{self, Attributes, Decision, OnResource},
+    served::Served,
+};
+use api::{go, object, status::Status};
+use serde_json::Value;
+
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+    let owners = |object: &Value| object::owner_references(object).cloned().collect::<Vec<_>>();
+    let old = review.old.map(owners).unwrap_or_default();
+    let is_exempt = review.operation == Operation::Delete || review.is_on_sub("", "pods", "status");
+    if !review.call.inner.enforces_owner_permissions || is_exempt || owners(&review.object) == old {
+        return Ok(());
+    }
+    if review.operation == Operation::Update {
+        check_deletable(review).await?;
+    }
+    let is_blocking = |owner: &&Value| owner["blockOwnerDeletion"] == true;
+    let was_blocking = |owner: &Value| old.iter().any(|old| old["uid"] == owner["uid"] && is_blocking(&old));
+    let blocked: Vec<_> = object::owner_references(&review.object)
+        .filter(is_blocking)
+        .filter(|owner| !was_blocking(owner))
+        .collect();
+    let anything = OnResource {
+        verb: "update",
+        group: "*",
+        resource: "*",
+        subresource: "finalizers",
+        name: "*",
+        ..OnResource::default()
+    };
+    if blocked.is_empty() || allows(review, anything).await?.is_allowed {
+        return Ok(());
+    }
+    for owner in blocked {
+        check_blockable(review, owner).await?;
+    }
+    Ok(())
+}
+
+async fn check_deletable(review: &Review<'_>) -> Result<(), Status> {
+    let target = &review.call.target;
+    let delete = OnResource {
+        verb: "delete",
+        group: &target.group,
+        resource: &target.resource,
+        subresource: &target.subresource,
+        namespace: &target.namespace,
+        name: review.name(),
+        fields: None,
+    };
+    let decision = allows(review, delete).await?;
+    if decision.is_allowed {
+        return Ok(());
+    }
+    let why = decision.reason;
+    Err(review.forbidden(format!("cannot set an ownerRef on a resource you can't delete: {why}, <nil>")))
+}
+
+async fn check_blockable(review: &Review<'_>, owner: &Value) -> Result<(), Status> {
+    let text = |field: &str| owner[field].as_str().unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let inner = &review.call.inner;
+    let customs = inner.registry.customs(&*inner.store).await?;
+    let is_it = |served: &&Served| served.api_version() == api_version && served.resource.kind == kind;
+    let Some(served) = inner.registry.kept().find(is_it).or_else(|| customs.all().find(is_it)) else {
+        let quoted = (go::quote(kind), go::quote(api_version));
+        return Err(review.forbidden(format!(
+            "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion {api_version} \
+             Kind {kind}: no matches for kind {} in version {}",
+            quoted.0, quoted.1
+        )));
+    };
+    let finalize = OnResource {
+        verb: "update",
+        group: &served.resource.group,
+        resource: &served.resource.name,
+        subresource: "finalizers",
+        namespace: if served.is_namespaced() { review.namespace() } else { "" },
+        name: text("name"),
+        fields: None,
+    };
+    let decision = allows(review, finalize).await?;
+    if decision.is_allowed {
+        return Ok(());
+    }
+    let why = decision.reason;
+    Err(review.forbidden(format!(
+        "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: {why}, \
+         <nil>"
+    )))
+}
+
+async fn allows(review: &Review<'_>, wanted: OnResource<'_>) -> Result<Decision, Status> {
+    let caller = review.call.permit.caller();
+    authorize::allows(&review.call.inner, caller, &Attributes::Resource(wanted)).await
+}

@@ -1,0 +1,185 @@
+//! What the labels of a namespace ask of its pods: a level and a version, to enforce, to audit and to warn about.
+
+use api::{
+    field::{Error, ErrorList, Path},
+    object,
+};
+use serde_json::Value;
+use std::fmt;
+
+const PREFIX: &str = "pod-security.kubernetes.io/";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Privileged,
+    Baseline,
+    Restricted,
+}
+
+/// Of the rules, which change with Kubernetes' versions. Whatever comes is older than the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Version {
+    /// The part behind `v1.`
+    Minor(u32),
+    Latest,
+}
+
+/// Shown as `restricted:v1.30`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Standard {
+    pub(super) level: Level,
+    pub(super) version: Version,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Policy {
+    pub(super) enforce: Standard,
+    pub(super) audit: Standard,
+    pub(super) warn: Standard,
+}
+
+impl fmt::Display for Standard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let level = match self.level {
+            Level::Privileged => "privileged",
+            Level::Baseline => "baseline",
+            Level::Restricted => "restricted",
+        };
+        match self.version {
+            Version::Minor(minor) => write!(f, "{level}:v1.{minor}"),
+            Version::Latest => write!(f, "{level}:latest"),
+        }
+    }
+}
+
+impl Level {
+    fn parse(text: &str) -> Option<Level> {
+        match text {
+            "privileged" => Some(Level::Privileged),
+            "baseline" => Some(Level::Baseline),
+            "restricted" => Some(Level::Restricted),
+            _ => None,
+        }
+    }
+}
+
+impl Version {
+    fn parse(text: &str) -> Option<Version> {
+        if text == "latest" {
+            return Some(Version::Latest);
+        }
+        let minor = text.strip_prefix("v1.")?;
+        let is_canonical = minor == "0" || !minor.starts_with('0');
+        let is_number = !minor.is_empty() && minor.bytes().all(|byte| byte.is_ascii_digit());
+        minor.parse().ok().filter(|_| is_canonical && is_number).map(Version::Minor)
+    }
+}
+
+impl Policy {
+    /// Asks nothing of anybody.
+    pub(super) fn is_privileged(&self) -> bool {
+        [self.enforce, self.audit, self.warn].iter().all(|standard| standard.level == Level::Privileged)
+    }
+
+    /// Of a namespace, with what is wrong with its labels. What cannot be read is enforced strictly, and neither
+    /// audited nor warned about.
+    pub(super) fn of(namespace: &Value) -> (Policy, ErrorList) {
+        let mut errors = ErrorList::new();
+        let enforced = read(namespace, "enforce", Level::Restricted, &mut errors);
+        let audited = read(namespace, "audit", Level::Privileged, &mut errors);
+        let warned = read(namespace, "warn", Level::Privileged, &mut errors);
+        let mut warn = warned.standard;
+        // Who is refused pods should also hear about what would make such pods.
+        if warned.level == Said::Nothing && enforced.level == Said::Well && enforced.standard.level > warn.level {
+            warn.level = enforced.standard.level;
+            if !warned.has_version {
+                warn.version = enforced.standard.version;
+            }
+        }
+        (Policy { enforce: enforced.standard, audit: audited.standard, warn }, errors)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    Well,
+    Nonsense,
+}
+
+struct Labels {
+    standard: Standard,
+    level: Said,
+    has_version: bool,
+}
+
+fn read(namespace: &Value, mode: &str, otherwise: Level, errors: &mut ErrorList) -> Labels {
+    let metadata = Path::new("metadata");
+    let path = metadata.child("labels");
+    let (level_label, version_label) = (format!("{PREFIX}{mode}"), format!("{PREFIX}{mode}-version"));
+    let mut standard = Standard { level: Level::Privileged, version: Version::Latest };
+    let mut said = Said::Nothing;
+    if let Some(text) = object::label(namespace, &level_label) {
+        let level = Level::parse(text);
+        said = if level.is_some() { Said::Well } else { Said::Nonsense };
+        standard.level = level.unwrap_or(otherwise);
+        if level.is_none() {
+            let detail = "must be one of privileged, baseline, restricted";
+            errors.push(Error::invalid(&path.key(&level_label), text, detail));
+        }
+    }
+    let version = object::label(namespace, &version_label);
+    if let Some(text) = version {
+        match Version::parse(text) {
+            Some(version) => standard.version = version,
+            None => {
+                let detail = "must be \"latest\" or \"v1.x\"";
+                errors.push(Error::invalid(&path.key(&version_label), text, detail));
+            }
+        }
+    }
+    Labels { standard, level: said, has_version: version.is_some() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn labels_say_what_is_asked_of_pods() {
+        for (labels, expected) in [
+            (json!({}), "privileged:latest privileged:latest privileged:latest"),
+            (json!({"enforce": "baseline"}), "baseline:latest privileged:latest baseline:latest"),
+            (
+                json!({"enforce": "restricted", "enforce-version": "v1.24", "warn": "baseline"}),
+                "restricted:v1.24 privileged:latest baseline:latest",
+            ),
+            (
+                json!({"enforce": "restricted", "enforce-version": "v1.24"}),
+                "restricted:v1.24 privileged:latest restricted:v1.24",
+            ),
+            (
+                json!({"enforce": "Nonsense", "audit": "nonsense", "warn": "nonsense"}),
+                "restricted:latest privileged:latest privileged:latest, 3 errors",
+            ),
+            (
+                json!({"enforce": "baseline", "enforce-version": "v1.01", "warn-version": "v1.2"}),
+                "baseline:latest privileged:latest baseline:v1.2, 1 errors",
+            ),
+        ] {
+            let labels: serde_json::Map<String, Value> = labels
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, value)| (format!("{PREFIX}{name}"), value.clone()))
+                .collect();
+            let (policy, errors) = Policy::of(&json!({"metadata": {"labels": labels}}));
+            let mut shown = format!("{} {} {}", policy.enforce, policy.audit, policy.warn);
+            if let Err(errors) = errors.into_result() {
+                shown += &format!(", {} errors", errors.iter().count());
+            }
+            assert_eq!(shown, expected, "{labels:?}");
+        }
+    }
+}

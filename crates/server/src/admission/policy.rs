@@ -1,0 +1,100 @@
+//! Policies: expressions that decide about a write, or change it, without a call to anyone.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `configured` | policies and their bindings → those to ask about a resource, compiled when first needed |
+//! | `params` | the objects that a binding hands to its policy |
+//! | `validating` | decisions: deny, warn |
+//! | `mutating` | changes: a configuration to apply, or a patch |
+
+mod configured;
+mod merge;
+mod mutating;
+mod params;
+mod validating;
+
+pub(super) use configured::Policies;
+pub(super) use mutating::mutate;
+pub(super) use validating::validate;
+
+use super::{
+    evaluation::Scene,
+    facts::Facts,
+};
+use crate::{live::Live, served::Served, verbs::store_failed};
+use api::status::Status;
+use configured::{Binding, Policy};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// A policy, and the bindings that put it to work.
+type Bound = (Arc<Policy>, Vec<Arc<Binding>>);
+
+/// What the expressions of a policy are run on.
+#[derive(Debug)]
+struct Material {
+    object: Value,
+    old: Value,
+    request: Value,
+    namespace: Value,
+}
+
+impl Material {
+    async fn gather(facts: &Facts<'_>, face: &Arc<Served>, object: &Value) -> Result<Material, Status> {
+        Ok(Material {
+            object: facts.shown(face, object).await?,
+            old: facts.shown(face, facts.old.unwrap_or(&Value::Null)).await?,
+            request: Value::Object(facts.request(face, object)),
+            namespace: namespace(facts, object).await?,
+        })
+    }
+
+    fn scene<'a>(&'a self, facts: &'a Facts<'_>, policy: &'a Policy, params: Option<&'a Value>) -> Scene<'a> {
+        Scene {
+            object: &self.object,
+            old: &self.old,
+            request: &self.request,
+            params,
+            namespace: &self.namespace,
+            authority: Some(&facts.authority),
+            variables: &policy.compiled().variables,
+        }
+    }
+}
+
+/// Kubernetes: what expressions may see of a namespace.
+const NAMESPACE_METADATA: [&str; 12] = [
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "finalizers",
+];
+
+async fn namespace(facts: &Facts<'_>, object: &Value) -> Result<Value, Status> {
+    // Kubernetes: a namespace lies in itself, but not here.
+    if facts.is_namespace() {
+        return Ok(Value::Null);
+    }
+    let Some(stored) = facts.stored_namespace(object).await? else { return Ok(Value::Null) };
+    let metadata = stored["metadata"].as_object().into_iter().flatten();
+    let metadata = metadata.filter(|(name, _)| NAMESPACE_METADATA.contains(&name.as_str()));
+    let metadata: Map<String, Value> = metadata.map(|(name, value)| (name.clone(), value.clone())).collect();
+    Ok(serde_json::json!({"metadata": metadata, "spec": stored["spec"], "status": stored["status"]}))
+}
+
+async fn candidates(facts: &Facts<'_>, policies: &Live<Policies>) -> Result<Vec<Bound>, Status> {
+    if facts.is_exempt() {
+        return Ok(Vec::new());
+    }
+    let store = &*facts.call.inner.store;
+    let found = policies.look(store, |policies| policies.candidates(facts.resource())).await;
+    found.map_err(|error| store_failed(&error))
+}

@@ -1,0 +1,214 @@
+//! Policies and their bindings in, those to ask about a resource out, compiled once for each generation.
+
+use crate::{
+    admission::{
+        evaluation::Expression,
+        matching::{Criteria, Index},
+    },
+    live::Fold,
+    stored::Stored,
+};
+use api::object;
+use kinds::policy::{Names, Offer, Wanted};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
+
+#[derive(Debug)]
+pub(super) struct Policy {
+    pub(super) name: String,
+    /// Which state of which policy this is: expressions change with it only.
+    state: (String, i64),
+    pub(super) criteria: Criteria,
+    pub(super) fails_open: bool,
+    pub(super) is_reinvocable: bool,
+    /// Group and version, kind.
+    pub(super) param_kind: Option<(String, String)>,
+    spec: Value,
+    compiled: OnceLock<Compiled>,
+}
+
+/// The expressions of a policy.
+#[derive(Debug, Default)]
+pub(super) struct Compiled {
+    pub(super) variables: Vec<Expression>,
+    pub(super) conditions: Vec<Expression>,
+    pub(super) validations: Vec<Validation>,
+    pub(super) annotations: Vec<Expression>,
+    pub(super) mutations: Vec<Mutation>,
+}
+
+#[derive(Debug)]
+pub(super) struct Validation {
+    pub(super) expression: Expression,
+    pub(super) message: String,
+    pub(super) message_expression: Option<Expression>,
+    pub(super) reason: String,
+}
+
+#[derive(Debug)]
+pub(super) enum Mutation {
+    Apply(Expression),
+    Patch(Expression),
+}
+
+#[derive(Debug)]
+pub(super) struct Binding {
+    pub(super) name: String,
+    policy: String,
+    /// Everything that its policy is for, where it does not say.
+    pub(super) criteria: Option<Criteria>,
+    pub(super) param_ref: Value,
+    pub(super) actions: Vec<String>,
+}
+
+/// All policies of a sort with their bindings, by key.
+#[derive(Debug, Default)]
+pub(crate) struct Policies {
+    policies: BTreeMap<String, Arc<Policy>>,
+    bindings: BTreeMap<String, Arc<Binding>>,
+    index: Index<Policy>,
+    bound: BTreeMap<String, Vec<Arc<Binding>>>,
+}
+
+impl Policy {
+    fn read(object: &Value) -> Policy {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let spec = &object["spec"];
+        let kind = &spec["paramKind"];
+        Policy {
+            name: object::name(object).to_owned(),
+            state: (object::uid(object).to_owned(), object::generation(object)),
+            criteria: Criteria::of_policy(&spec["matchConstraints"]),
+            fails_open: spec["failurePolicy"] == "Ignore",
+            is_reinvocable: spec["reinvocationPolicy"] == "IfNeeded",
+            param_kind: kind.is_object().then(|| (text(&kind["apiVersion"]), text(&kind["kind"]))),
+            spec: spec.clone(),
+            compiled: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn compiled(&self) -> &Compiled {
+        self.compiled.get_or_init(|| self.compile())
+    }
+
+    fn compile(&self) -> Compiled {
+        let (spec, params) = (&self.spec, self.param_kind.is_some());
+        let patches = spec["mutations"].is_array();
+        let list = |name: &str| spec[name].as_array().into_iter().flatten();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut names = Names::new(Offer { params, authorizer: true, patches: false }).composed();
+        let mut patching = Names::new(Offer { params, authorizer: true, patches }).composed();
+        let mut variables = Vec::new();
+        for variable in list("variables") {
+            let (name, source) = (text(&variable["name"]), text(&variable["expression"]));
+            let compiled = patching.compile(&source, Wanted::Anything);
+            names = names.define(&name, compiled.as_ref().ok());
+            patching = patching.define(&name, compiled.as_ref().ok());
+            variables.push(Expression::new(&name, &source, compiled));
+        }
+        let expression = |names: &Names, source: &str, wanted| {
+            Expression::new("", source, names.compile(source, wanted))
+        };
+        let validations = list("validations").map(|it| Validation {
+            expression: expression(&names, &text(&it["expression"]), Wanted::Bool),
+            message: text(&it["message"]).trim().to_owned(),
+            message_expression: it["messageExpression"]
+                .as_str()
+                .filter(|source| !source.is_empty())
+                .map(|source| expression(&names, source, Wanted::Text)),
+            reason: text(&it["reason"]),
+        });
+        let annotations = list("auditAnnotations").map(|it| {
+            let source = text(&it["valueExpression"]);
+            Expression::new(&text(&it["key"]), &source, names.compile(source.trim(), Wanted::TextOrNull))
+        });
+        let mutations = list("mutations").map(|it| match it["patchType"].as_str() {
+            Some("JSONPatch") => {
+                let source = text(&it["jsonPatch"]["expression"]);
+                Mutation::Patch(expression(&patching, source.trim(), Wanted::Patches))
+            }
+            _ => {
+                let source = text(&it["applyConfiguration"]["expression"]);
+                Mutation::Apply(expression(&patching, source.trim(), Wanted::Object))
+            }
+        });
+        Compiled {
+            conditions: Expression::conditions(&names, &spec["matchConditions"]),
+            validations: validations.collect(),
+            annotations: annotations.collect(),
+            mutations: mutations.collect(),
+            variables,
+        }
+    }
+}
+
+impl Binding {
+    fn read(object: &Value) -> Binding {
+        let spec = &object["spec"];
+        let actions = spec["validationActions"].as_array().into_iter().flatten();
+        let matched = &spec["matchResources"];
+        Binding {
+            name: object::name(object).to_owned(),
+            policy: spec["policyName"].as_str().unwrap_or_default().to_owned(),
+            criteria: matched.is_object().then(|| Criteria::of_policy(matched)),
+            param_ref: spec["paramRef"].clone(),
+            actions: actions.filter_map(Value::as_str).map(str::to_owned).collect(),
+        }
+    }
+}
+
+impl Policies {
+    /// Those that have a binding, in the order of their names.
+    pub(super) fn candidates(&self, resource: &str) -> Vec<super::Bound> {
+        let found = self.index.candidates(resource).into_iter();
+        let bound = |policy: Arc<Policy>| {
+            let bindings = self.bound.get(&policy.name)?.clone();
+            Some((policy, bindings))
+        };
+        found.filter_map(bound).collect()
+    }
+
+    fn index(&mut self) {
+        self.index = Index::new(self.policies.values(), |policy| &policy.criteria);
+        self.bound.clear();
+        for binding in self.bindings.values() {
+            self.bound.entry(binding.policy.clone()).or_default().push(Arc::clone(binding));
+        }
+    }
+}
+
+fn is_binding(key: &str) -> bool {
+    key.contains("policybindings/")
+}
+
+impl Fold for Policies {
+    fn clear(&mut self) {
+        self.bindings.clear();
+        self.bound.clear();
+        self.index = Index::default();
+        self.policies.clear();
+    }
+
+    fn put(&mut self, key: &str, object: Stored) {
+        let object = object.value();
+        if is_binding(key) {
+            self.bindings.insert(key.to_owned(), Arc::new(Binding::read(&object)));
+        } else {
+            let new = Policy::read(&object);
+            if self.policies.get(key).is_some_and(|known| known.state == new.state) {
+                return;
+            }
+            self.policies.insert(key.to_owned(), Arc::new(new));
+        }
+        self.index();
+    }
+
+    fn remove(&mut self, key: &str) {
+        self.policies.remove(key);
+        self.bindings.remove(key);
+        self.index();
+    }
+}

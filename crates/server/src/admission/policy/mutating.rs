@@ -1,0 +1,214 @@
+//! Mutating policies: expressions that change a write.
+
+use super::{
+    Material, candidates,
+    configured::{Binding, Mutation, Policy},
+    merge, params,
+};
+use crate::{
+    admission::{
+        Review,
+        evaluation::{self, BUDGET, Evaluation, Expression, Scene},
+        facts::Facts,
+        reinvocation::Reinvocation,
+    },
+    served::Served,
+};
+use api::status::{Cause, Reason, Status};
+use expression::library::mutation::{apply_configuration, patch_operations};
+use schema::patch::{
+    PatchError,
+    json::{JsonPatch, Reading},
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What a mutation comes to before it is applied.
+enum Change {
+    Apply(Value),
+    Patch(Value),
+}
+
+/// A policy that was not able to do its work.
+struct Failure {
+    message: String,
+    reason: Option<Reason>,
+}
+
+/// One run of a policy.
+struct Invocation {
+    policy: Arc<Policy>,
+    binding: Arc<Binding>,
+    param: Option<Value>,
+    face: Arc<Served>,
+}
+
+/// Has the policies change the object, one after the other.
+pub(in crate::admission) async fn mutate(
+    review: &mut Review<'_>,
+    rounds: &mut Reinvocation,
+) -> Result<(), Status> {
+    let facts = Facts::of(review);
+    let mut failures = Vec::new();
+    let invocations = select(&facts, review, &mut failures).await?;
+    if !invocations.is_empty() {
+        rounds.policies.begin(rounds.is_second, &review.object);
+        for invocation in &invocations {
+            run(&facts, review, rounds, invocation, &mut failures).await?;
+        }
+        rounds.policies.end(&review.object);
+    }
+    if failures.is_empty() {
+        return Ok(());
+    }
+    let mut status = facts.forbidden(&review.object, "admission request denied by policy");
+    for (at, failure) in failures.into_iter().enumerate() {
+        if at == 0 {
+            status.message.clone_from(&failure.message);
+            status.reason = failure.reason.unwrap_or(status.reason);
+        }
+        status = status.with_cause(Cause::new("", failure.message));
+    }
+    Err(status)
+}
+
+/// What there is to run.
+async fn select(
+    facts: &Facts<'_>,
+    review: &Review<'_>,
+    failures: &mut Vec<Failure>,
+) -> Result<Vec<Invocation>, Status> {
+    let mut found = Vec::new();
+    for (policy, bindings) in candidates(facts, &facts.call.inner.admission.mutating_policies).await? {
+        let face = match policy.criteria.matches(facts, &review.object).await {
+            Ok(Some(face)) => face,
+            Ok(None) => continue,
+            Err(status) => {
+                let problem = format!("failed to configure policy: {}", status.message);
+                failures.extend(failed(&policy, None, &problem, None));
+                continue;
+            }
+        };
+        for binding in bindings {
+            let matched = match &binding.criteria {
+                None => Ok(true),
+                Some(criteria) => criteria.matches(facts, &review.object).await.map(|face| face.is_some()),
+            };
+            let params = match matched {
+                Ok(false) => continue,
+                Ok(true) => params::collect(facts, &policy, &binding, &review.object).await,
+                Err(status) => Err(status.message),
+            };
+            match params {
+                Ok(params) => found.extend(params.into_iter().map(|param| Invocation {
+                    policy: Arc::clone(&policy),
+                    binding: Arc::clone(&binding),
+                    param,
+                    face: Arc::clone(&face),
+                })),
+                Err(problem) => {
+                    let problem = format!("failed to configure binding: {problem}");
+                    failures.extend(failed(&policy, Some(&binding), &problem, None));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn failed(policy: &Policy, binding: Option<&Binding>, problem: &str, reason: Option<Reason>) -> Option<Failure> {
+    let name = &policy.name;
+    let message = match binding {
+        Some(binding) => format!("policy '{name}' with binding '{}' denied request: {problem}", binding.name),
+        None => format!("policy {} denied request: {problem}", api::go::quote(name)),
+    };
+    (!policy.fails_open).then_some(Failure { message, reason })
+}
+
+/// Runs the mutations of a policy for one parameter.
+async fn run(
+    facts: &Facts<'_>,
+    review: &mut Review<'_>,
+    rounds: &mut Reinvocation,
+    invocation: &Invocation,
+    failures: &mut Vec<Failure>,
+) -> Result<(), Status> {
+    let Invocation { policy, binding, param, face } = invocation;
+    let (compiled, inner) = (policy.compiled(), &facts.call.inner);
+    let problem = |problem: &str| failed(policy, Some(binding), problem, Some(Reason::Invalid));
+    if !compiled.conditions.is_empty() {
+        let material = Material::gather(facts, face, &review.object).await?;
+        // Kubernetes: conditions do not see the namespace.
+        let scene = Scene { namespace: &Value::Null, ..material.scene(facts, policy, param.as_ref()) };
+        let holds = || evaluation::holds(&compiled.conditions, &scene);
+        match facts.authority.answering(inner, holds).await? {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(_) if policy.fails_open => return Ok(()),
+            Err(told) => {
+                failures.extend(problem(&told));
+                return Ok(());
+            }
+        }
+    }
+    let named = |param: &Value| format!("{}/{}", api::object::namespace(param), api::object::name(param));
+    let param_name = param.as_ref().map(named).unwrap_or_default();
+    let id = format!("{}/{}/{param_name}", policy.name, binding.name);
+    if !rounds.policies.is_due(rounds.is_second, &id) {
+        return Ok(());
+    }
+    let before = review.object.clone();
+    for mutation in compiled.mutations.iter().filter(|_| !before.is_null()) {
+        let material = Material::gather(facts, face, &review.object).await?;
+        let scene = material.scene(facts, policy, param.as_ref());
+        let change = facts.authority.answering(inner, || evaluate(mutation, &scene)).await?;
+        let made = change.and_then(|change| apply(face, &material.object, change));
+        match made {
+            Ok(Some(made)) => review.object = facts.adopted(face, &made, &review.object).await?,
+            Ok(None) => {}
+            Err(told) => failures.extend(problem(&told)),
+        }
+    }
+    if before != review.object {
+        rounds.policies.ask_again();
+        rounds.is_wanted = true;
+    }
+    if policy.is_reinvocable {
+        rounds.policies.asked(&id);
+    }
+    Ok(())
+}
+
+fn evaluate(mutation: &Mutation, scene: &Scene<'_>) -> Result<Change, String> {
+    let (Mutation::Apply(expression) | Mutation::Patch(expression)) = mutation;
+    if let Some(problem) = Expression::problem(expression) {
+        return Err(problem.to_owned());
+    }
+    let evaluation = Evaluation::new(scene, BUDGET);
+    let value = evaluation.run(expression)??;
+    match mutation {
+        Mutation::Apply(_) => apply_configuration(&value).map(Change::Apply),
+        Mutation::Patch(_) => patch_operations(&value).map(|all| Change::Patch(Value::Array(all))),
+    }
+    .map_err(|error| error.to_string())
+}
+
+/// The object after the change; none where a test of the patch says that it is not for this one.
+fn apply(face: &Served, object: &Value, change: Change) -> Result<Option<Value>, String> {
+    match change {
+        Change::Apply(config) => merge::merge(face, object, config).map(Some),
+        Change::Patch(operations) => {
+            let patch = JsonPatch::decode(&operations, Reading::Lenient);
+            let patch = patch.map_err(|error| format!("JSON Patch: {error}"))?;
+            match patch.apply(object.clone()) {
+                Ok(made) => Ok(Some(made)),
+                Err(error) if is_test(&error) => Ok(None),
+                Err(error) => Err(format!("JSON Patch: {error}")),
+            }
+        }
+    }
+}
+
+fn is_test(error: &PatchError) -> bool {
+    error.to_string().contains("testing value")
+}

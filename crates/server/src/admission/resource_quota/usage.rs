@@ -1,0 +1,293 @@
+//! What an object counts for: its number, and what pods, services and claims ask for beside.
+
+use super::super::pod_resources::{self, Amounts};
+use api::{
+    object,
+    quantity::{Format, Quantity},
+};
+use serde_json::Value;
+use world::Timestamp;
+
+const CLASS_SUFFIX: &str = ".storageclass.storage.k8s.io/";
+const DEVICE_CLASS_PREFIX: &str = "requests.deviceclass.resource.kubernetes.io/";
+const HUGE_PAGES: &str = "hugepages-";
+const REQUESTS: &str = "requests.";
+
+/// What a quota calls amounts of pods, beside what has a name of its own.
+const OF_PODS: [&str; 10] = [
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "pods",
+];
+
+// Kubernetes: once these are limited, every container must say how much it wants.
+const REQUIRED: [&str; 6] =
+    ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
+
+/// A resource by group and name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Sort<'a> {
+    pub(super) group: &'a str,
+    pub(super) resource: &'a str,
+}
+
+impl<'a> Sort<'a> {
+    /// Whose objects count for what a quota calls by this name.
+    pub(super) fn behind(name: &'a str) -> Option<Sort<'a>> {
+        let core = |resource| Some(Sort { group: "", resource });
+        if let Some(counted) = name.strip_prefix("count/") {
+            let (resource, group) = counted.split_once('.').unwrap_or((counted, ""));
+            return Some(Sort { group, resource });
+        }
+        match name {
+            "services" | "services.nodeports" | "services.loadbalancers" => core("services"),
+            "persistentvolumeclaims" | "requests.storage" => core("persistentvolumeclaims"),
+            "configmaps" | "resourcequotas" | "replicationcontrollers" | "secrets" => core(name),
+            _ if is_of_class(name) => core("persistentvolumeclaims"),
+            _ if is_of_pods(name) => core("pods"),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is(self, resource: &str) -> bool {
+        self.group.is_empty() && self.resource == resource
+    }
+
+    /// What one object counts for.
+    pub(super) fn usage(self, object: &Value, now: Timestamp) -> Amounts {
+        let count = match self.group {
+            "" => format!("count/{}", self.resource),
+            group => format!("count/{}.{group}", self.resource),
+        };
+        let mut usage = Amounts::from([(count, one())]);
+        match self.resource {
+            _ if !self.group.is_empty() => {}
+            "pods" if is_charged(object, now) => usage.extend(of_pod(object)),
+            "services" => usage.extend(of_service(object)),
+            "persistentvolumeclaims" => usage.extend(of_claim(object)),
+            alias @ ("configmaps" | "resourcequotas" | "replicationcontrollers" | "secrets") => {
+                usage.insert(alias.to_owned(), one());
+            }
+            _ => {}
+        }
+        usage
+    }
+}
+
+fn is_of_pods(name: &str) -> bool {
+    let is_native = !name.contains('/') || name.contains("kubernetes.io/");
+    let is_extended = name.starts_with(REQUESTS) && (!is_native || name.starts_with(DEVICE_CLASS_PREFIX));
+    let is_huge = name.strip_prefix(REQUESTS).unwrap_or(name).starts_with(HUGE_PAGES);
+    OF_PODS.contains(&name) || is_huge || is_extended
+}
+
+fn is_of_class(name: &str) -> bool {
+    let what = name.split_once(CLASS_SUFFIX).map(|(_, what)| what);
+    matches!(what, Some("persistentvolumeclaims" | "requests.storage"))
+}
+
+fn one() -> Quantity {
+    number(1)
+}
+
+fn number(count: usize) -> Quantity {
+    Quantity::new(i64::try_from(count).unwrap_or(i64::MAX), Format::DecimalSi)
+}
+
+/// Pods at their end count as objects, and for nothing else.
+fn is_charged(pod: &Value, now: Timestamp) -> bool {
+    if matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded")) {
+        return false;
+    }
+    // Kubernetes: one that is stuck, perhaps because its node is lost, should not keep others from starting.
+    let (deleted, grace) = (object::deletion_timestamp(pod), object::deletion_grace_period_seconds(pod));
+    match (deleted, grace) {
+        (Some(deleted), Some(grace)) => now.as_second() <= deleted.timestamp().as_second() + grace,
+        _ => true,
+    }
+}
+
+fn of_pod(pod: &Value) -> Amounts {
+    let (mut requests, mut limits) =
+        (pod_resources::of_pod(pod, "requests"), pod_resources::of_pod(pod, "limits"));
+    let overhead = pod_resources::amounts(&pod["spec"], "overhead");
+    pod_resources::add(&mut requests, &overhead);
+    // Kubernetes: no limit is no limit, whatever comes on top.
+    let limited = overhead.into_iter().filter(|(name, _)| limits.get(name).is_some_and(|it| !it.is_zero()));
+    let limited = limited.collect();
+    pod_resources::add(&mut limits, &limited);
+    by_quota_name(&requests, &limits)
+}
+
+/// Amounts of a pod or a container by the names that quotas give them.
+fn by_quota_name(requests: &Amounts, limits: &Amounts) -> Amounts {
+    let mut usage = Amounts::from([("pods".to_owned(), one())]);
+    for (name, amount) in requests {
+        let is_plain = matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage");
+        let is_extended = name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with(REQUESTS)
+            || format!("{REQUESTS}{name}").starts_with(DEVICE_CLASS_PREFIX);
+        if is_plain || name.starts_with(HUGE_PAGES) {
+            usage.insert(name.clone(), amount.clone());
+        }
+        if is_plain || is_extended || name.starts_with(HUGE_PAGES) {
+            usage.insert(format!("{REQUESTS}{name}"), amount.clone());
+        }
+    }
+    for name in ["cpu", "memory", "ephemeral-storage"] {
+        if let Some(amount) = limits.get(name) {
+            usage.insert(format!("limits.{name}"), amount.clone());
+        }
+    }
+    usage
+}
+
+fn of_service(service: &Value) -> Amounts {
+    let spec = &service["spec"];
+    let ports = spec["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_balanced = spec["type"] == "LoadBalancer";
+    let node_ports = match spec["type"].as_str() {
+        // What is allocated is not known before the commit: what is wanted counts.
+        Some("NodePort") => ports.len(),
+        Some("LoadBalancer") if spec["allocateLoadBalancerNodePorts"] == false => {
+            ports.iter().filter(|port| port["nodePort"].as_i64().unwrap_or(0) != 0).count()
+        }
+        Some("LoadBalancer") => ports.len(),
+        _ => 0,
+    };
+    Amounts::from([
+        ("services".to_owned(), one()),
+        ("services.loadbalancers".to_owned(), number(usize::from(is_balanced))),
+        ("services.nodeports".to_owned(), number(node_ports)),
+    ])
+}
+
+fn of_claim(claim: &Value) -> Amounts {
+    let mut usage = Amounts::from([("persistentvolumeclaims".to_owned(), one())]);
+    let amount = |value: &Value| value.as_str()?.parse::<Quantity>().ok();
+    if let Some(asked) = amount(&claim["spec"]["resources"]["requests"]["storage"]) {
+        let allocated = amount(&claim["status"]["allocatedResources"]["storage"]);
+        let most = allocated.filter(|allocated| *allocated > asked).unwrap_or(asked);
+        usage.insert("requests.storage".to_owned(), most.round_up(0));
+    }
+    let older = claim["metadata"]["annotations"]["volume.beta.kubernetes.io/storage-class"].as_str();
+    let class = older.or_else(|| claim["spec"]["storageClassName"].as_str()).unwrap_or_default();
+    if !class.is_empty() {
+        let by_class = usage.iter().map(|(name, amount)| (format!("{class}{CLASS_SUFFIX}{name}"), amount.clone()));
+        let by_class: Amounts = by_class.collect();
+        usage.extend(by_class);
+    }
+    usage
+}
+
+/// What the containers of a pod do not say though a quota wants to know; nothing if all is said.
+pub(super) fn left_open<'a>(pod: &Value, hard: impl Iterator<Item = &'a str>) -> Option<String> {
+    let spec = &pod["spec"];
+    if ["requests", "limits"].iter().any(|which| says_for_itself(&spec["resources"], which)) {
+        return None;
+    }
+    let mut required: Vec<_> = hard.filter(|name| REQUIRED.contains(name)).collect();
+    required.sort_unstable();
+    let containers = ["containers", "initContainers"].into_iter().flat_map(|field| spec[field].as_array());
+    let containers: Vec<_> = containers.flatten().collect();
+    let mut open = Vec::new();
+    for name in required {
+        let says = |container: &Value| {
+            let amounts = |which| pod_resources::amounts(&container["resources"], which);
+            by_quota_name(&amounts("requests"), &amounts("limits")).contains_key(name)
+        };
+        let mut silent: Vec<_> = containers.iter().filter(|container| !says(container)).collect();
+        silent.sort_by_key(|container| container["name"].as_str());
+        let silent: Vec<_> = silent.iter().filter_map(|container| container["name"].as_str()).collect();
+        if !silent.is_empty() {
+            open.push(format!("{name} for: {}", silent.join(",")));
+        }
+    }
+    (!open.is_empty()).then(|| format!("must specify {}", open.join("; ")))
+}
+
+/// Whether the pod as a whole asks for something that it can.
+fn says_for_itself(resources: &Value, which: &str) -> bool {
+    let listed = resources[which].as_object().into_iter().flatten();
+    let mut names = listed.map(|(name, _)| name.as_str());
+    names.any(|name| matches!(name, "cpu" | "memory") || name.starts_with(HUGE_PAGES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(resource: &str, object: &Value, expected: &str) {
+        let now = "2026-01-01T00:00:00Z".parse().expect("a moment");
+        let usage = Sort { group: "", resource }.usage(object, now);
+        let shown: Vec<_> = usage.iter().map(|(name, amount)| format!("{name}={amount}")).collect();
+        assert_eq!(shown.join(" "), expected, "{object}");
+    }
+
+    #[test]
+    fn an_object_counts_for_what_it_asks_for() {
+        let pod = |status: Value| {
+            json!({"status": status, "spec": {
+                "overhead": {"cpu": "250m", "memory": "1Mi"},
+                "containers": [{"resources": {
+                    "requests": {"cpu": "1", "hugepages-2Mi": "4Mi", "example.com/gpu": "2"},
+                    "limits": {"cpu": "2"},
+                }}],
+            }})
+        };
+        let all = "count/pods=1 cpu=1250m hugepages-2Mi=4Mi limits.cpu=2250m memory=1Mi pods=1 requests.cpu=1250m \
+                   requests.example.com/gpu=2 requests.hugepages-2Mi=4Mi requests.memory=1Mi";
+        check("pods", &pod(json!({})), all);
+        check("pods", &pod(json!({"phase": "Succeeded"})), "count/pods=1");
+        let mut stuck = pod(json!({}));
+        stuck["metadata"] = json!({"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeconds": 30});
+        check("pods", &stuck, "count/pods=1");
+        let service = |spec: Value| json!({ "spec": spec });
+        let ports = json!([{"port": 1, "nodePort": 30001}, {"port": 2}]);
+        for (spec, balancers, node_ports) in [
+            (json!({"type": "ClusterIP", "ports": ports}), 0, 0),
+            (json!({"type": "NodePort", "ports": ports}), 0, 2),
+            (json!({"type": "LoadBalancer", "ports": ports}), 1, 2),
+            (json!({"type": "LoadBalancer", "ports": ports, "allocateLoadBalancerNodePorts": false}), 1, 1),
+        ] {
+            let expected = format!(
+                "count/services=1 services=1 services.loadbalancers={balancers} services.nodeports={node_ports}"
+            );
+            check("services", &service(spec), &expected);
+        }
+        let claim = json!({"spec": {"storageClassName": "gold", "resources": {"requests": {"storage": "1500m"}}}});
+        check(
+            "persistentvolumeclaims",
+            &claim,
+            "count/persistentvolumeclaims=1 gold.storageclass.storage.k8s.io/persistentvolumeclaims=1 \
+             gold.storageclass.storage.k8s.io/requests.storage=2 persistentvolumeclaims=1 requests.storage=2",
+        );
+        check("secrets", &json!({}), "count/secrets=1 secrets=1");
+        check("endpoints", &json!({}), "count/endpoints=1");
+    }
+
+    #[test]
+    fn a_name_in_a_quota_is_about_one_resource() {
+        for (name, group, resource) in [
+            ("pods", "", "pods"),
+            ("requests.example.com/gpu", "", "pods"),
+            ("requests.hugepages-1Gi", "", "pods"),
+            ("requests.storage", "", "persistentvolumeclaims"),
+            ("gold.storageclass.storage.k8s.io/requests.storage", "", "persistentvolumeclaims"),
+            ("services.nodeports", "", "services"),
+            ("count/deployments.apps", "apps", "deployments"),
+            ("count/widgets.a.example.com", "a.example.com", "widgets"),
+            ("secrets", "", "secrets"),
+        ] {
+            assert_eq!(Sort::behind(name), Some(Sort { group, resource }), "{name}");
+        }
+        assert_eq!(Sort::behind("example.com/gpu"), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! Webhooks that have a say in a write: mutating ones one after the other, validating ones all at once.
+
+mod configured;
+mod exchange;
+
+pub(super) use configured::Configurations;
+
+use super::{
+    Review,
+    evaluation::{self, Scene},
+    facts::Facts,
+    reinvocation::Reinvocation,
+};
+use crate::{live::Live, served::Served, verbs::store_failed};
+use api::status::Status;
+use configured::Webhook;
+use exchange::{Failure, Reply};
+use schema::patch::json::{JsonPatch, Reading};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Asks the mutating webhooks, and makes of the object what they want.
+pub(super) async fn mutate(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Result<(), Status> {
+    let facts = Facts::of(review);
+    let hooks = candidates(&facts, &facts.call.inner.admission.mutating_webhooks).await?;
+    let is_second = rounds.is_second;
+    rounds.webhooks.begin(is_second, &review.object);
+    for hook in hooks {
+        let Some(face) = is_asked(&hook, &facts, &review.object).await? else { continue };
+        if !rounds.webhooks.is_due(is_second, &hook.id) {
+            continue;
+        }
+        let before = review.object.clone();
+        match apply(&hook, &facts, &face, &mut review.object).await {
+            Ok(()) => {}
+            Err(Failure::Refused(status)) => return Err(status),
+            Err(Failure::Call(problem)) if hook.fails_open => ignore(&hook, &problem),
+            Err(Failure::Call(problem)) => return Err(failed(&hook, &problem)),
+        }
+        if before != review.object {
+            rounds.webhooks.ask_again();
+            rounds.is_wanted = true;
+        }
+        if hook.is_reinvocable {
+            rounds.webhooks.asked(&hook.id);
+        }
+    }
+    rounds.webhooks.end(&review.object);
+    Ok(())
+}
+
+/// Asks the validating webhooks. Of several refusals the first one counts.
+pub(super) async fn validate(review: &Review<'_>) -> Result<(), Status> {
+    let facts = Facts::of(review);
+    let hooks = candidates(&facts, &facts.call.inner.admission.validating_webhooks).await?;
+    let mut asked = Vec::new();
+    for hook in hooks {
+        if let Some(face) = is_asked(&hook, &facts, &review.object).await? {
+            asked.push((hook, face));
+        }
+    }
+    let calls = asked.iter().map(|(hook, face)| async {
+        match exchange::ask(hook, &facts, face, &review.object, exchange::Sort::Validating).await {
+            Ok(_) => Ok(()),
+            Err(Failure::Refused(status)) => Err(status),
+            Err(Failure::Call(problem)) if hook.fails_open => {
+                ignore(hook, &problem);
+                Ok(())
+            }
+            Err(Failure::Call(problem)) => Err(failed(hook, &problem)),
+        }
+    });
+    futures::future::join_all(calls).await.into_iter().collect()
+}
+
+async fn candidates(facts: &Facts<'_>, configured: &Live<Configurations>) -> Result<Vec<Arc<Webhook>>, Status> {
+    if facts.is_exempt() {
+        return Ok(Vec::new());
+    }
+    let store = &*facts.call.inner.store;
+    let found = configured.look(store, |configured| configured.index.candidates(facts.resource())).await;
+    found.map_err(|error| store_failed(&error))
+}
+
+/// The version in which a webhook is asked, if it is.
+async fn is_asked(hook: &Webhook, facts: &Facts<'_>, object: &Value) -> Result<Option<Arc<Served>>, Status> {
+    let Some(face) = hook.criteria.matches(facts, object).await? else { return Ok(None) };
+    let conditions = hook.conditions();
+    if conditions.is_empty() {
+        return Ok(Some(face));
+    }
+    let shown = facts.shown(&face, object).await?;
+    let old = facts.shown(&face, facts.old.unwrap_or(&Value::Null)).await?;
+    let request = Value::Object(facts.request(&face, object));
+    let scene = Scene {
+        object: &shown,
+        old: &old,
+        request: &request,
+        params: None,
+        namespace: &Value::Null,
+        authority: Some(&facts.authority),
+        variables: &[],
+    };
+    let inner = &facts.call.inner;
+    match facts.authority.answering(inner, || evaluation::holds(conditions, &scene)).await? {
+        Ok(true) => Ok(Some(face)),
+        Ok(false) => Ok(None),
+        Err(_) if hook.fails_open => Ok(None),
+        Err(problem) => Err(facts.forbidden(object, &problem)),
+    }
+}
+
+/// Asks one, and applies the patch that it answers with.
+async fn apply(
+    hook: &Webhook,
+    facts: &Facts<'_>,
+    face: &Arc<Served>,
+    object: &mut Value,
+) -> Result<(), Failure> {
+    let Reply { patch, shown } = exchange::ask(hook, facts, face, object, exchange::Sort::Mutating).await?;
+    let Some(patch) = patch else { return Ok(()) };
+    let undecodable = |problem: String| {
+        Failure::Call(format!("received undecodable patch in webhook response: {problem}"))
+    };
+    let patch: Value = serde_json::from_slice(&patch).map_err(|error| undecodable(error.to_string()))?;
+    let operations = JsonPatch::decode(&patch, Reading::Lenient).map_err(|error| undecodable(error.to_string()))?;
+    if patch.as_array().is_some_and(Vec::is_empty) {
+        return Ok(());
+    }
+    if shown.is_null() {
+        let name = api::go::quote(&hook.name);
+        return Err(Failure::Refused(Status::internal_error(format!(
+            "admission webhook {name} attempted to modify the object, which is not supported for this operation"
+        ))));
+    }
+    let patched = operations.apply(shown).map_err(|error| Failure::Refused(Status::internal_error(error)))?;
+    *object = facts.adopted(face, &patched, object).await.map_err(Failure::Refused)?;
+    Ok(())
+}
+
+fn ignore(hook: &Webhook, problem: &str) {
+    tracing::warn!(webhook = hook.name, problem, "a webhook failed, and the write goes on");
+}
+
+fn failed(hook: &Webhook, problem: &str) -> Status {
+    Status::internal_error(format!("failed calling webhook {}: {problem}", api::go::quote(&hook.name)))
+}

@@ -1,0 +1,206 @@
+//! One webhook is asked: the review out, its answer in, as far as it can be believed.
+
+use super::configured::Webhook;
+use crate::{admission::facts::Facts, served::Served, webhook};
+use api::{
+    object,
+    status::{Outcome, Status},
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A patch can hardly be longer than an object, and base64 adds a third.
+const MAX_ANSWER_BYTES: usize = 8 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    Mutating,
+    Validating,
+}
+
+/// What a webhook that agrees has to say.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) patch: Option<Vec<u8>>,
+    /// The object that it was shown.
+    pub(super) shown: Value,
+}
+
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// It could not be asked, or what it said makes no sense.
+    Call(String),
+    Refused(Status),
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Response {
+    uid: String,
+    allowed: bool,
+    status: Option<Value>,
+    patch: Option<String>,
+    patch_type: Option<String>,
+    warnings: Option<Vec<String>>,
+}
+
+/// Asks whether the write may go on, and how it should be changed.
+pub(super) async fn ask(
+    hook: &Webhook,
+    facts: &Facts<'_>,
+    face: &Arc<Served>,
+    object: &Value,
+    sort: Sort,
+) -> Result<Reply, Failure> {
+    let name = api::go::quote(&hook.name);
+    if facts.is_dry_run() && !hook.allows_dry_run {
+        let problem = format!("admission webhook {name} does not support dry run");
+        return Err(Failure::Refused(Status::bad_request(problem)));
+    }
+    let known = |version: &&String| matches!(version.as_str(), "v1" | "v1beta1");
+    let spoken = hook.review_versions.iter().find(known).ok_or_else(|| {
+        let problem = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+        Failure::Call(format!("could not create admission objects: {problem}"))
+    })?;
+    let shown = facts.shown(face, object).await.map_err(Failure::Refused)?;
+    let old = facts.shown(face, facts.old.unwrap_or(&Value::Null)).await.map_err(Failure::Refused)?;
+    let uid = facts.call.inner.world.uid();
+    let mut request = facts.request(face, object);
+    request.insert("uid".to_owned(), uid.clone().into());
+    request.insert("object".to_owned(), shown.clone());
+    request.insert("oldObject".to_owned(), old);
+    let api_version = format!("admission.k8s.io/{spoken}");
+    let review = json!({"kind": "AdmissionReview", "apiVersion": api_version, "request": request});
+    let to = webhook::Hook {
+        address: &hook.address,
+        ca_bundle: &hook.ca_bundle,
+        timeout: hook.timeout,
+        max_answer: MAX_ANSWER_BYTES,
+    };
+    let answer = webhook::call(&facts.call.inner, to, &review).await;
+    let answer = answer.map_err(|problem| Failure::Call(format!("failed to call webhook: {problem}")))?;
+    let response = believe(answer, spoken, &uid, sort)
+        .map_err(|problem| Failure::Call(format!("received invalid webhook response: {problem}")))?;
+    response.warnings.iter().flatten().for_each(|warning| facts.call.warn(warning.as_str()));
+    if !response.allowed {
+        return Err(Failure::Refused(refusal(&name, response.status)));
+    }
+    let patch = match response.patch.filter(|patch| !patch.is_empty()) {
+        None => None,
+        Some(_) if response.patch_type.as_deref().is_some_and(|sort| sort != "JSONPatch") => {
+            let sort = api::go::quote(response.patch_type.as_deref().unwrap_or_default());
+            return Err(Failure::Call(format!("unsupported patch type {sort}")));
+        }
+        Some(text) => Some(STANDARD.decode(text).map_err(|error| {
+            Failure::Call(format!("failed to call webhook: the patch is no base64: {error}"))
+        })?),
+    };
+    Ok(Reply { patch, shown })
+}
+
+/// The answer, if it is one to this review.
+fn believe(mut answer: Value, spoken: &str, uid: &str, sort: Sort) -> Result<Response, String> {
+    let (version, kind) = (object::api_version(&answer).to_owned(), object::kind(&answer).to_owned());
+    let response = answer.get_mut("response").map(Value::take).filter(|it| it.is_object());
+    let response = response.ok_or("webhook response was absent")?;
+    let mut response = Response::deserialize(response).map_err(|error| error.to_string())?;
+    if spoken != "v1" {
+        // Kubernetes: the old version was not looked at closely.
+        if sort == Sort::Validating {
+            response.patch = None;
+        }
+        response.patch_type = response.patch.as_ref().map(|_| "JSONPatch".to_owned());
+        return Ok(response);
+    }
+    if response.uid != uid {
+        let quote = api::go::quote;
+        return Err(format!("expected response.uid={}, got {}", quote(uid), quote(&response.uid)));
+    }
+    if (version.as_str(), kind.as_str()) != ("admission.k8s.io/v1", "AdmissionReview") {
+        let version = if version.contains('/') { version } else { format!("/{version}") };
+        return Err(format!(
+            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {version}, Kind={kind}"
+        ));
+    }
+    let has_patch = response.patch.as_ref().is_some_and(|patch| !patch.is_empty());
+    match (sort, has_patch, response.patch_type.as_deref()) {
+        (Sort::Validating, true, _) => Err("validating webhook may not return response.patch".to_owned()),
+        (Sort::Validating, _, Some(_)) => Err("validating webhook may not return response.patchType".to_owned()),
+        (_, true, None) => Err("webhook returned response.patch but not response.patchType".to_owned()),
+        (_, false, Some(_)) => Err("webhook returned response.patchType but not response.patch".to_owned()),
+        (_, _, Some("")) => Err("webhook returned invalid response.patchType of \"\"".to_owned()),
+        _ => Ok(response),
+    }
+}
+
+/// What the caller hears of a refusal: mostly what the webhook says.
+fn refusal(name: &str, said: Option<Value>) -> Status {
+    let mut status: Status = said.and_then(|said| serde_json::from_value(said).ok()).unwrap_or_default();
+    status.code = status.code.max(400);
+    status.status = Outcome::Failure;
+    let denied = format!("admission webhook {name} denied the request");
+    status.message = match (status.message.as_str(), status.reason.as_str()) {
+        ("", "") => format!("{denied} without explanation"),
+        ("", reason) => format!("{denied}: {reason}"),
+        (message, _) => format!("{denied}: {message}"),
+    };
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_to_other_questions_are_not_believed() {
+        let answer = |response: Value| {
+            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+        };
+        let (mutating, validating) = (Sort::Mutating, Sort::Validating);
+        for (answer, sort, problem) in [
+            (answer(json!({"uid": "u", "allowed": true})), validating, ""),
+            (answer(json!({"uid": "u", "patch": "W10=", "patchType": "JSONPatch"})), mutating, ""),
+            (json!({}), validating, "webhook response was absent"),
+            (json!([1]), validating, "webhook response was absent"),
+            (answer(json!({"uid": "x"})), validating, "expected response.uid=\"u\", got \"x\""),
+            (
+                json!({"response": {"uid": "u"}}),
+                validating,
+                "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=",
+            ),
+            (
+                answer(json!({"uid": "u", "patch": "W10="})),
+                mutating,
+                "webhook returned response.patch but not response.patchType",
+            ),
+            (
+                answer(json!({"uid": "u", "patchType": "JSONPatch"})),
+                mutating,
+                "webhook returned response.patchType but not response.patch",
+            ),
+            (
+                answer(json!({"uid": "u", "patch": "W10=", "patchType": "JSONPatch"})),
+                validating,
+                "validating webhook may not return response.patch",
+            ),
+        ] {
+            let told = believe(answer, "v1", "u", sort).err().unwrap_or_default();
+            assert_eq!(told, problem);
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_the_words_of_the_webhook() {
+        for (said, code, message) in [
+            (None, 400, "admission webhook \"a\" denied the request without explanation"),
+            (Some(json!({"message": "no"})), 400, "admission webhook \"a\" denied the request: no"),
+            (Some(json!({"reason": "Teapot", "code": 418})), 418, "admission webhook \"a\" denied the request: Teapot"),
+            (Some(json!({"code": 200, "status": "Success"})), 400, "admission webhook \"a\" denied the request without explanation"),
+        ] {
+            let status = refusal("\"a\"", said);
+            assert_eq!((status.code, status.message.as_str()), (code, message));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! How long a request may take: what it says itself, within what the server allows.
+
+use crate::request::{Options, Target, Verb};
+use api::{go, status::Status};
+use std::time::Duration;
+
+/// What a request gets that asks for nothing less.
+// Kubernetes: --request-timeout.
+const REQUEST: Duration = Duration::from_secs(60);
+/// No request waits longer for seats.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// How long a request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deadline {
+    After(Duration),
+    /// A watch, or a connection into a pod: as long as the client wants.
+    Never,
+}
+
+impl Deadline {
+    /// By what a query says. `target` is empty for what is no resource.
+    pub(crate) fn new(verb: Option<Verb>, target: Option<&Target>, options: &Options) -> Result<Deadline, Status> {
+        if verb == Some(Verb::Watch) || target.is_some_and(is_connection) {
+            return Ok(Deadline::Never);
+        }
+        let asked = match options.rest.get("timeout").map(String::as_str) {
+            None | Some("") => None,
+            Some(text) => Some(parse(text).map_err(|problem| {
+                Status::bad_request(format!("invalid timeout specified in the request URL - {problem}"))
+            })?),
+        };
+        let asked = asked.flatten().filter(|asked| !asked.is_zero() && *asked < REQUEST);
+        Ok(Deadline::After(asked.unwrap_or(REQUEST)))
+    }
+
+    /// How much of it may pass without seats.
+    // Kubernetes: a quarter.
+    pub(super) fn wait(self) -> Duration {
+        let whole = match self {
+            Deadline::After(limit) => limit,
+            Deadline::Never => REQUEST,
+        };
+        (whole / 4).min(MAX_WAIT)
+    }
+}
+
+/// Whether a request holds a connection for as long as its client wants.
+// Kubernetes: these take no seats, and have no deadline.
+pub(super) fn is_connection(target: &Target) -> bool {
+    let subresource = target.subresource.split('/').next().unwrap_or_default();
+    matches!(subresource, "attach" | "exec" | "proxy" | "log" | "portforward")
+}
+
+/// The answer to a request that was not done in time.
+pub(crate) fn too_slow() -> Status {
+    Status::timeout("request did not complete within the allotted timeout", 0)
+}
+
+/// A duration as Go reads it; `None` for one below zero.
+fn parse(text: &str) -> Result<Option<Duration>, String> {
+    let bad = || format!("time: invalid duration {}", go::quote(text));
+    let (negative, mut rest) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    if rest == "0" {
+        return Ok(Some(Duration::ZERO));
+    }
+    if rest.is_empty() {
+        return Err(bad());
+    }
+    let mut total = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, after) = rest.split_at(digits);
+        let unit_end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit_end);
+        let number: f64 = number.parse().map_err(|_| bad())?;
+        let seconds = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "" => return Err(format!("time: missing unit in duration {}", go::quote(text))),
+            _ => return Err(format!("time: unknown unit {} in duration {}", go::quote(unit), go::quote(text))),
+        };
+        total += number * seconds;
+        rest = after;
+    }
+    if total > MAX_SECONDS {
+        return Err(bad());
+    }
+    Ok((!negative).then(|| Duration::from_secs_f64(total)))
+}
+
+/// Go counts nanoseconds in 64 bits.
+const MAX_SECONDS: f64 = 9_223_372_036.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_name_deadlines() {
+        for (query, expected) in [
+            ("", Ok(60_000)),
+            ("timeout=", Ok(60_000)),
+            ("timeout=5s", Ok(5_000)),
+            ("timeout=1.5s", Ok(1_500)),
+            ("timeout=1s500ms", Ok(1_500)),
+            ("timeout=0", Ok(60_000)),
+            ("timeout=0s", Ok(60_000)),
+            ("timeout=-3s", Ok(60_000)),
+            ("timeout=10m", Ok(60_000)),
+            ("timeout=5", Err(r#"time: missing unit in duration "5""#)),
+            ("timeout=5x", Err(r#"time: unknown unit "x" in duration "5x""#)),
+            ("timeout=abc", Err(r#"time: invalid duration "abc""#)),
+            ("timeout=1..s", Err(r#"time: invalid duration "1..s""#)),
+            ("timeout=9999999999999h", Err(r#"time: invalid duration "9999999999999h""#)),
+        ] {
+            let options = Options::parse(query).unwrap();
+            let found = Deadline::new(Some(Verb::List), None, &options);
+            let expected = expected
+                .map(|millis| Deadline::After(Duration::from_millis(millis)))
+                .map_err(|text| format!("invalid timeout specified in the request URL - {text}"));
+            assert_eq!(found.map_err(|status| status.message), expected, "{query}");
+        }
+        let log = Target { subresource: "log".to_owned(), ..Target::default() };
+        let options = Options::parse("timeout=never").unwrap();
+        for (verb, target) in [(Verb::Watch, None), (Verb::Get, Some(&log))] {
+            assert_eq!(Deadline::new(Some(verb), target, &options), Ok(Deadline::Never));
+        }
+    }
+
+    #[test]
+    fn a_quarter_of_the_time_may_pass_waiting() {
+        for (deadline, expected) in [
+            (Deadline::After(Duration::from_secs(60)), 15),
+            (Deadline::After(Duration::from_secs(4)), 1),
+            (Deadline::Never, 15),
+        ] {
+            assert_eq!(deadline.wait().as_secs(), expected);
+        }
+    }
+}

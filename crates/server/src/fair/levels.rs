@@ -1,0 +1,238 @@
+//! All priority levels and the seats between them: each event in, who gets seats now out. No clock, no waiting.
+
+use super::{
+    demand::Demand,
+    dropped::Dropped,
+    queues::{Arrival, Dispatched, Queues, Response, Seats, Tally, Ticket},
+    settings::{CATCH_ALL, EXEMPT, Level, mandatory},
+    share::{Claim, Shares, divide},
+    width::Width,
+};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+/// How often seats move to the levels that want them.
+// Kubernetes: borrowingAdjustmentPeriod.
+const PERIOD: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub(super) struct Levels<W> {
+    /// The seats of the server.
+    total: u32,
+    levels: BTreeMap<String, Standing<W>>,
+    turned: Duration,
+}
+
+/// A priority level and what it has at the moment.
+#[derive(Debug)]
+struct Standing<W> {
+    settings: Arc<Level>,
+    queues: Queues<W>,
+    demand: Demand,
+    shares: Shares,
+    current: u32,
+    dropped: Dropped,
+    /// Its object is gone; it stays until its requests are.
+    is_leaving: bool,
+}
+
+/// One level, as seen from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    pub(super) name: String,
+    pub(super) seats: u32,
+    pub(super) queues: usize,
+    pub(super) is_idle: bool,
+    pub(super) is_leaving: bool,
+    pub(super) waiting: usize,
+    pub(super) executing: u64,
+    pub(super) tally: Tally,
+}
+
+impl<W> Levels<W> {
+    pub(super) fn new(total: u32, now: Duration) -> Levels<W> {
+        Levels { total, levels: BTreeMap::new(), turned: now }
+    }
+
+    /// New settings. Requests that wait or run keep what they have.
+    pub(super) fn configure(&mut self, now: Duration, settings: Vec<Arc<Level>>) -> Vec<Dispatched<W>> {
+        let mut wanted: BTreeMap<String, Arc<Level>> = BTreeMap::new();
+        for level in settings.into_iter().filter(|level| level.is_sound()) {
+            wanted.insert(level.metadata.name.clone(), level);
+        }
+        for name in [EXEMPT, CATCH_ALL] {
+            wanted.entry(name.to_owned()).or_insert_with(|| Arc::new(mandatory(name)));
+        }
+        self.levels.retain(|name, level| {
+            level.is_leaving = !wanted.contains_key(name);
+            !level.is_leaving || !level.queues.is_idle()
+        });
+        for (name, settings) in wanted {
+            match self.levels.get_mut(&name) {
+                Some(level) => level.settings = settings,
+                None => drop(self.levels.insert(name, Standing::new(settings, now))),
+            }
+        }
+        self.share_out();
+        self.rebalance(now, 0)
+    }
+
+    pub(super) fn has(&self, level: &str) -> bool {
+        self.levels.get(level).is_some_and(|level| !level.is_leaving)
+    }
+
+    pub(super) fn uid(&self, level: &str) -> String {
+        self.levels.get(level).map(|level| level.settings.metadata.uid.clone()).unwrap_or_default()
+    }
+
+    /// Whether flows are told apart.
+    pub(super) fn has_flows(&self, level: &str) -> bool {
+        let response = self.levels.get(level).map(|level| level.settings.response());
+        matches!(response, Some(Response::Queue { queues, .. }) if queues > 1)
+    }
+
+    /// Seats of a single request at most, where the level says it.
+    pub(super) fn widest(&self, level: &str) -> Option<u32> {
+        let level = self.levels.get(level)?;
+        match level.settings.response() {
+            Response::Queue { hand, .. } => Some(level.shares.widest(hand)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn arrive(
+        &mut self,
+        now: Duration,
+        level: &str,
+        flow: u64,
+        width: Width,
+        waiter: W,
+    ) -> (Arrival, Vec<Dispatched<W>>) {
+        let Some(standing) = self.levels.get_mut(level) else { return (Arrival::Refused, Vec::new()) };
+        let arrival = standing.queues.arrive(now, flow, width, waiter);
+        (arrival, self.settle(now, level))
+    }
+
+    pub(super) fn finish(&mut self, now: Duration, level: &str, seats: Seats) -> Vec<Dispatched<W>> {
+        if let Some(standing) = self.levels.get_mut(level) {
+            standing.queues.finish(now, seats);
+        }
+        self.settle(now, level)
+    }
+
+    /// Takes somebody out of its queue; `false` if they have seats already.
+    pub(super) fn leave(
+        &mut self,
+        now: Duration,
+        level: &str,
+        ticket: Ticket,
+        timed_out: bool,
+    ) -> (bool, Vec<Dispatched<W>>) {
+        let Some(standing) = self.levels.get_mut(level) else { return (false, Vec::new()) };
+        let left = standing.queues.leave(now, ticket);
+        if left {
+            let tally = &mut standing.queues.tally;
+            *(if timed_out { &mut tally.timed_out } else { &mut tally.cancelled }) += 1;
+        }
+        (left, self.settle(now, level))
+    }
+
+    /// Time has passed, and nothing else.
+    pub(super) fn tick(&mut self, now: Duration, level: &str) -> Vec<Dispatched<W>> {
+        self.settle(now, level)
+    }
+
+    /// When time alone gives seats to somebody who waits.
+    pub(super) fn next_release(&self, level: &str) -> Option<Duration> {
+        let queues = &self.levels.get(level)?.queues;
+        queues.next_release().filter(|_| queues.waiting() > 0)
+    }
+
+    /// Somebody is sent away; answers for how many seconds.
+    pub(super) fn dropped(&mut self, now: Duration, level: &str) -> u64 {
+        self.levels.get_mut(level).map_or(1, |level| level.dropped.count(now.as_secs()))
+    }
+
+    pub(super) fn report(&self) -> Vec<Report> {
+        let report = |(name, level): (&String, &Standing<W>)| Report {
+            name: name.clone(),
+            seats: level.current,
+            queues: level.queues.filled(),
+            is_idle: level.queues.is_idle(),
+            is_leaving: level.is_leaving,
+            waiting: level.queues.waiting(),
+            executing: level.queues.executing(),
+            tally: level.queues.tally,
+        };
+        self.levels.iter().map(report).collect()
+    }
+
+    /// After every event: seats move if it is time, and go to who waits.
+    fn settle(&mut self, now: Duration, level: &str) -> Vec<Dispatched<W>> {
+        let Some(standing) = self.levels.get_mut(level) else { return Vec::new() };
+        let mut dispatched = standing.queues.dispatch(now);
+        standing.demand.set(now, standing.queues.demand());
+        if standing.is_leaving && standing.queues.is_idle() {
+            self.levels.remove(level);
+            self.share_out();
+            dispatched.extend(self.rebalance(now, 0));
+        }
+        let periods = now.saturating_sub(self.turned).as_secs() / PERIOD.as_secs();
+        if periods > 0 {
+            self.turned = now;
+            dispatched.extend(self.rebalance(now, u32::try_from(periods).unwrap_or(u32::MAX)));
+        }
+        dispatched
+    }
+
+    fn share_out(&mut self) {
+        let whole: f64 = self.levels.values().map(|level| f64::from(level.settings.shares())).sum();
+        for level in self.levels.values_mut() {
+            let settings = &level.settings;
+            level.shares = Shares::new(
+                self.total,
+                settings.shares(),
+                whole,
+                settings.lendable(),
+                settings.borrowing(),
+            );
+        }
+    }
+
+    fn rebalance(&mut self, now: Duration, periods: u32) -> Vec<Dispatched<W>> {
+        for level in self.levels.values_mut() {
+            level.demand.turn(now, periods);
+        }
+        let claims: Vec<Claim> = self.levels.values().map(Standing::claim).collect();
+        let mut dispatched = Vec::new();
+        for (level, seats) in self.levels.values_mut().zip(divide(&claims)) {
+            level.current = seats;
+            level.queues.configure(now, level.settings.response(), seats);
+            dispatched.extend(level.queues.dispatch(now));
+        }
+        dispatched
+    }
+}
+
+impl<W> Standing<W> {
+    fn new(settings: Arc<Level>, now: Duration) -> Standing<W> {
+        Standing {
+            queues: Queues::new(settings.response(), 0, now),
+            settings,
+            demand: Demand::default(),
+            shares: Shares::default(),
+            current: 0,
+            dropped: Dropped::default(),
+            is_leaving: false,
+        }
+    }
+
+    fn claim(&self) -> Claim {
+        Claim {
+            is_exempt: self.settings.is_exempt(),
+            shares: self.shares,
+            high: self.demand.high,
+            smoothed: self.demand.smoothed,
+            current: self.current,
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! The requests of one priority level: each arrival and end in, who gets seats now out. No clock, no waiting.
+//!
+//! A flow waits in one of a few queues. Queues take turns by the work that each has been given, as if all of them were
+//! served at once and evenly: a queue is served in the order in which its oldest request would then be done.
+
+use super::{deal::deal, width::Width};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap, VecDeque},
+    time::Duration,
+};
+
+/// Seats times nanoseconds.
+type Work = i128;
+
+/// What a request is taken to last before it is known.
+// Kubernetes: its own guess.
+const GUESS: Duration = Duration::from_millis(3);
+
+/// What becomes of requests that find no seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Response {
+    /// They get one anyway.
+    Exempt,
+    Reject,
+    Queue { queues: u32, hand: u32, length: usize },
+}
+
+/// One priority level's seats, and who waits for them. `W` is whoever is to be told.
+#[derive(Debug)]
+pub(super) struct Queues<W> {
+    response: Response,
+    limit: u32,
+    /// Only those that somebody waits in or is served from.
+    queues: BTreeMap<u32, Queue<W>>,
+    /// Queues with somebody in them, or served from them.
+    active: u64,
+    /// The work that each active queue was given so far, had it always been there.
+    progress: Work,
+    seen: Duration,
+    last_served: u32,
+    arrivals: u64,
+    executing: u64,
+    seats_in_use: u64,
+    waiting: usize,
+    seats_waiting: u64,
+    /// Seats of requests that have ended, kept a while for what these cause: until when, how many, of which queue.
+    lingering: BinaryHeap<Reverse<(Duration, u32, Option<u32>)>>,
+    pub(super) tally: Tally,
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) dispatched: u64,
+    pub(super) refused: u64,
+    pub(super) timed_out: u64,
+    pub(super) cancelled: u64,
+}
+
+#[derive(Debug)]
+struct Queue<W> {
+    waiting: VecDeque<Waiting<W>>,
+    work_waiting: Work,
+    /// How much progress there is when its next request should be served.
+    next: Work,
+    executing: u64,
+    seats_in_use: u64,
+}
+
+#[derive(Debug)]
+struct Waiting<W> {
+    ticket: Ticket,
+    width: Width,
+    arrived: Work,
+    waiter: W,
+}
+
+/// Seats taken. Whoever has them gives them back with [`Queues::finish`].
+#[derive(Debug)]
+#[must_use = "seats that are not given back are lost"]
+pub(super) struct Seats {
+    queue: Option<u32>,
+    width: Width,
+    since: Duration,
+}
+
+/// A place in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ticket {
+    queue: u32,
+    number: u64,
+}
+
+/// Somebody who waited and has seats now.
+#[derive(Debug)]
+pub(super) struct Dispatched<W> {
+    pub(super) waiter: W,
+    pub(super) seats: Seats,
+}
+
+/// What becomes of an arrival. One that waits may be among those who are dispatched at once.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    Seated(Seats),
+    Waits(Ticket),
+    Refused,
+}
+
+impl<W> Queues<W> {
+    pub(super) fn new(response: Response, limit: u32, now: Duration) -> Queues<W> {
+        Queues {
+            response,
+            limit,
+            queues: BTreeMap::new(),
+            active: 0,
+            progress: 0,
+            seen: now,
+            last_served: 0,
+            arrivals: 0,
+            executing: 0,
+            seats_in_use: 0,
+            waiting: 0,
+            seats_waiting: 0,
+            lingering: BinaryHeap::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// New settings. Whoever waits goes on waiting where it is, even where queues are now fewer.
+    pub(super) fn configure(&mut self, now: Duration, response: Response, limit: u32) {
+        self.pass(now);
+        (self.response, self.limit) = (response, limit);
+    }
+
+    /// A request of a flow. `waiter` is kept only if it has to wait.
+    pub(super) fn arrive(&mut self, now: Duration, flow: u64, width: Width, waiter: W) -> Arrival {
+        self.pass(now);
+        let Response::Queue { queues, hand, length } = self.response else {
+            if self.response == Response::Reject && !self.has_room(width) {
+                self.tally.refused += 1;
+                return Arrival::Refused;
+            }
+            return Arrival::Seated(self.seat(now, None, width));
+        };
+        let at = self.choose(flow, queues, hand);
+        let progress = self.progress;
+        let queue = self.queues.entry(at).or_insert_with(Queue::new);
+        // Kubernetes lets a queue grow further as long as any seat is free, even if nobody can take it.
+        if queue.waiting.len() >= length.max(1) {
+            self.tally.refused += 1;
+            return Arrival::Refused;
+        }
+        if !queue.is_active() {
+            queue.next = progress;
+            self.active += 1;
+        }
+        if self.waiting == 0 && self.has_room(width) {
+            self.charge(at, width);
+            return Arrival::Seated(self.seat(now, Some(at), width));
+        }
+        let ticket = Ticket { queue: at, number: self.arrivals };
+        let queue = self.queues.get_mut(&at).expect("it was put there above");
+        queue.waiting.push_back(Waiting { ticket, width, arrived: progress, waiter });
+        queue.work_waiting += width.work();
+        queue.bound();
+        self.waiting += 1;
+        self.seats_waiting += u64::from(width.most());
+        Arrival::Waits(ticket)
+    }
+
+    /// Gives seats to whoever is next, as long as there are any.
+    pub(super) fn dispatch(&mut self, now: Duration) -> Vec<Dispatched<W>> {
+        self.pass(now);
+        let mut dispatched = Vec::new();
+        while let Some(at) = self.next_queue() {
+            let queue = self.queues.get_mut(&at).expect("it was found above");
+            let head = queue.waiting.front().expect("somebody waits in it").width.within(self.limit);
+            if !self.has_room(head) {
+                break;
+            }
+            let queue = self.queues.get_mut(&at).expect("it was found above");
+            let Some(Waiting { width, waiter, .. }) = queue.waiting.pop_front() else { break };
+            queue.work_waiting -= width.work();
+            self.waiting -= 1;
+            self.seats_waiting -= u64::from(width.most());
+            self.last_served = at;
+            let seats = self.seat(now, Some(at), head);
+            self.charge(at, width);
+            dispatched.push(Dispatched { waiter, seats });
+        }
+        dispatched
+    }
+
+    /// A request has ended.
+    pub(super) fn finish(&mut self, now: Duration, seats: Seats) {
+        self.pass(now);
+        let Seats { queue: at, width, since } = seats;
+        self.executing -= 1;
+        if let Some(at) = at
+            && let Some(queue) = self.queues.get_mut(&at)
+        {
+            queue.executing -= 1;
+            // What was charged was a guess.
+            let lasted = now.saturating_sub(since).as_nanos() as Work;
+            queue.next -= Work::from(width.seats) * (GUESS.as_nanos() as Work - lasted);
+            queue.bound();
+            self.active -= u64::from(!queue.is_active());
+        }
+        if width.lingering.is_zero() {
+            self.release(width.most(), at);
+        } else {
+            self.lingering.push(Reverse((now + width.lingering, width.most(), at)));
+        }
+    }
+
+    /// Somebody does not want to wait any longer; `false` if they got seats meanwhile.
+    pub(super) fn leave(&mut self, now: Duration, ticket: Ticket) -> bool {
+        self.pass(now);
+        let Some(queue) = self.queues.get_mut(&ticket.queue) else { return false };
+        let Some(index) = queue.waiting.iter().position(|it| it.ticket == ticket) else { return false };
+        let Some(left) = queue.waiting.remove(index) else { return false };
+        queue.work_waiting -= left.width.work();
+        queue.bound();
+        self.active -= u64::from(!queue.is_active());
+        self.waiting -= 1;
+        self.seats_waiting -= u64::from(left.width.most());
+        self.forget(ticket.queue);
+        true
+    }
+
+    /// When seats are next freed by time alone.
+    pub(super) fn next_release(&self) -> Option<Duration> {
+        self.lingering.peek().map(|Reverse((until, ..))| *until)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting == 0 && self.executing == 0 && self.lingering.is_empty()
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    pub(super) fn executing(&self) -> u64 {
+        self.executing
+    }
+
+    /// Seats that are taken or waited for.
+    pub(super) fn demand(&self) -> u64 {
+        self.seats_in_use + self.seats_waiting
+    }
+
+    /// Queues that somebody waits in.
+    pub(super) fn filled(&self) -> usize {
+        self.queues.values().filter(|queue| !queue.waiting.is_empty()).count()
+    }
+
+    /// Of the queues that a flow may wait in, the one with the least work.
+    fn choose(&mut self, flow: u64, queues: u32, hand: u32) -> u32 {
+        let mut cards = [0; super::deal::MAX_HAND];
+        let mut count = 0;
+        for card in deal(flow, queues.max(1), hand.max(1) as usize) {
+            cards[count] = card;
+            count += 1;
+        }
+        // Not always in the same order, or flows whose hands overlap would meet in the same queue.
+        let first = (self.arrivals % count as u64) as usize;
+        self.arrivals += 1;
+        let work = |at: &u32| self.queues.get(at).map_or(0, |queue| queue.work_waiting);
+        let (late, early) = cards[..count].split_at(first);
+        early.iter().chain(late).copied().min_by_key(work).unwrap_or_default()
+    }
+
+    /// The queue whose oldest request would be done first; after the one served last, if there are several.
+    fn next_queue(&self) -> Option<u32> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let after = self.queues.range(self.last_served.saturating_add(1)..);
+        let others = after.chain(self.queues.range(..=self.last_served));
+        let ends = others.filter_map(|(at, queue)| Some((queue.next + queue.waiting.front()?.width.work(), *at)));
+        ends.min_by_key(|(end, _)| *end).map(|(_, at)| at)
+    }
+
+    fn has_room(&self, width: Width) -> bool {
+        let seats = u64::from(width.most());
+        match self.response {
+            Response::Exempt => true,
+            // Kubernetes: a level of no seats halts those who wait for one.
+            Response::Queue { .. } if self.seats_in_use >= u64::from(self.limit) => false,
+            // What is wider than everything there is gets everything there is.
+            _ if seats > u64::from(self.limit) => self.executing == 0,
+            _ => self.seats_in_use + seats <= u64::from(self.limit),
+        }
+    }
+
+    fn seat(&mut self, now: Duration, at: Option<u32>, width: Width) -> Seats {
+        self.executing += 1;
+        self.seats_in_use += u64::from(width.most());
+        self.tally.dispatched += 1;
+        if let Some(queue) = at.and_then(|at| self.queues.get_mut(&at)) {
+            queue.executing += 1;
+            queue.seats_in_use += u64::from(width.most());
+        }
+        Seats { queue: at, width, since: now }
+    }
+
+    fn charge(&mut self, at: u32, width: Width) {
+        if let Some(queue) = self.queues.get_mut(&at) {
+            queue.next += width.work();
+            queue.bound();
+        }
+    }
+
+    /// Lets time pass: progress is made, seats that lingered are free.
+    fn pass(&mut self, now: Duration) {
+        let elapsed = now.saturating_sub(self.seen).as_nanos() as Work;
+        self.seen = self.seen.max(now);
+        if self.active > 0 {
+            let seats = self.demand().min(u64::from(self.limit));
+            self.progress += elapsed * Work::from(seats) / Work::from(self.active);
+        }
+        while self.next_release().is_some_and(|until| until <= now) {
+            let Some(Reverse((_, seats, at))) = self.lingering.pop() else { break };
+            self.release(seats, at);
+        }
+    }
+
+    fn release(&mut self, seats: u32, at: Option<u32>) {
+        self.seats_in_use -= u64::from(seats);
+        let Some(at) = at else { return };
+        if let Some(queue) = self.queues.get_mut(&at) {
+            queue.seats_in_use -= u64::from(seats);
+        }
+        self.forget(at);
+    }
+
+    fn forget(&mut self, at: u32) {
+        if self.queues.get(&at).is_some_and(|queue| !queue.is_active() && queue.seats_in_use == 0) {
+            self.queues.remove(&at);
+        }
+    }
+}
+
+impl<W> Queue<W> {
+    fn new() -> Queue<W> {
+        Queue { waiting: VecDeque::new(), work_waiting: 0, next: 0, executing: 0, seats_in_use: 0 }
+    }
+
+    fn is_active(&self) -> bool {
+        !self.waiting.is_empty() || self.executing > 0
+    }
+
+    /// Nobody is served before they came: a queue that had little to do cannot save that up.
+    fn bound(&mut self) {
+        if let Some(oldest) = self.waiting.front() {
+            self.next = self.next.max(oldest.arrived);
+        }
+    }
+}
+
+impl Width {
+    fn work(self) -> Work {
+        let work = |seats: u32, time: Duration| Work::from(seats) * time.as_nanos() as Work;
+        work(self.seats, GUESS) + work(self.after, self.lingering)
+    }
+
+    /// No more seats after the end than there are, for as much longer.
+    fn within(self, limit: u32) -> Width {
+        if self.after <= limit || limit == 0 {
+            return self;
+        }
+        Width { after: limit, lingering: self.lingering * self.after / limit, ..self }
+    }
+}

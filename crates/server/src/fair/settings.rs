@@ -1,0 +1,210 @@
+//! FlowSchemas and PriorityLevelConfigurations: objects in, what fairness needs of them out.
+
+use super::{queues::Response, rule::Rule};
+use crate::{live::Fold, stored::Stored};
+use serde::{Deserialize, de::DeserializeOwned};
+use std::{collections::BTreeMap, sync::Arc};
+
+// Kubernetes: these two are there even if their objects are not.
+pub(super) const EXEMPT: &str = "exempt";
+pub(super) const CATCH_ALL: &str = "catch-all";
+
+/// Which requests belong together, and to which priority level.
+#[derive(Debug, Deserialize)]
+pub(super) struct Schema {
+    pub(super) metadata: Metadata,
+    pub(super) spec: SchemaSpec,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Metadata {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) uid: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SchemaSpec {
+    pub(super) priority_level_configuration: Reference,
+    #[serde(default)]
+    pub(super) matching_precedence: i32,
+    #[serde(default)]
+    pub(super) distinguisher_method: Option<Method>,
+    #[serde(default)]
+    pub(super) rules: Vec<Rule>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Reference {
+    pub(super) name: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Method {
+    #[serde(rename = "type")]
+    pub(super) by: Distinguisher,
+}
+
+/// What makes flows of a schema's requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) enum Distinguisher {
+    ByUser,
+    ByNamespace,
+}
+
+/// How many seats a group of requests has, and what becomes of those that find none.
+#[derive(Debug, Deserialize)]
+pub(super) struct Level {
+    pub(super) metadata: Metadata,
+    spec: LevelSpec,
+}
+
+#[derive(Debug, Deserialize)]
+struct LevelSpec {
+    #[serde(rename = "type")]
+    kind: LevelKind,
+    #[serde(default)]
+    limited: Option<Limited>,
+    #[serde(default)]
+    exempt: Option<Limited>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+enum LevelKind {
+    Exempt,
+    Limited,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Limited {
+    nominal_concurrency_shares: u32,
+    lendable_percent: u32,
+    borrowing_limit_percent: Option<u32>,
+    limit_response: LimitResponse,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LimitResponse {
+    queuing: Option<Queuing>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Queuing {
+    queues: u32,
+    hand_size: u32,
+    queue_length_limit: usize,
+}
+
+/// The objects of one of the two kinds, and how often they have changed.
+#[derive(Debug)]
+pub(super) struct View<T> {
+    pub(super) objects: BTreeMap<String, Arc<T>>,
+    pub(super) changes: u64,
+}
+
+impl<T> Default for View<T> {
+    fn default() -> View<T> {
+        View { objects: BTreeMap::new(), changes: 0 }
+    }
+}
+
+impl<T: DeserializeOwned> Fold for View<T> {
+    fn clear(&mut self) {
+        self.changes += 1;
+        self.objects.clear();
+    }
+
+    fn put(&mut self, key: &str, object: Stored) {
+        self.changes += 1;
+        match serde_json::from_slice(&object.json) {
+            Ok(object) => drop(self.objects.insert(key.to_owned(), Arc::new(object))),
+            Err(error) => {
+                tracing::warn!(key, problem = %error, "a setting of fairness is left out");
+                self.objects.remove(key);
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &str) {
+        self.changes += 1;
+        self.objects.remove(key);
+    }
+}
+
+impl Level {
+    fn limits(&self) -> Option<&Limited> {
+        let LevelSpec { kind, limited, exempt } = &self.spec;
+        // Kubernetes: only one level is exempt, and that one always.
+        match (kind, self.metadata.name == EXEMPT) {
+            (LevelKind::Exempt, true) => exempt.as_ref(),
+            (LevelKind::Limited, false) => limited.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether it makes sense; others are as if they were not there.
+    pub(super) fn is_sound(&self) -> bool {
+        self.limits().is_some()
+    }
+
+    pub(super) fn is_exempt(&self) -> bool {
+        self.spec.kind == LevelKind::Exempt
+    }
+
+    pub(super) fn shares(&self) -> u32 {
+        self.limits().map_or(0, |limits| limits.nominal_concurrency_shares)
+    }
+
+    pub(super) fn lendable(&self) -> u32 {
+        self.limits().map_or(0, |limits| limits.lendable_percent)
+    }
+
+    pub(super) fn borrowing(&self) -> Option<u32> {
+        self.limits().and_then(|limits| limits.borrowing_limit_percent)
+    }
+
+    pub(super) fn response(&self) -> Response {
+        let queuing = self.limits().and_then(|limits| limits.limit_response.queuing.as_ref());
+        match queuing {
+            _ if self.is_exempt() => Response::Exempt,
+            None => Response::Reject,
+            Some(it) => {
+                Response::Queue { queues: it.queues, hand: it.hand_size, length: it.queue_length_limit }
+            }
+        }
+    }
+}
+
+/// The schemas in the order in which they are tried; those that lead nowhere are left out.
+pub(super) fn in_order(
+    schemas: impl Iterator<Item = Arc<Schema>>,
+    is_level: impl Fn(&str) -> bool,
+) -> Vec<Arc<Schema>> {
+    let mut schemas: Vec<_> =
+        schemas.filter(|schema| is_level(&schema.spec.priority_level_configuration.name)).collect();
+    schemas.sort_by(|one, other| {
+        let key = |schema: &Schema| (schema.spec.matching_precedence, schema.metadata.name.clone());
+        key(one).cmp(&key(other))
+    });
+    for (name, at) in [(EXEMPT, 0), (CATCH_ALL, schemas.len())] {
+        if !schemas.iter().any(|schema| schema.metadata.name == name) {
+            schemas.insert(at.min(schemas.len()), Arc::new(mandatory(name)));
+        }
+    }
+    schemas
+}
+
+/// The mandatory schema or level of a name.
+pub(super) fn mandatory<T: DeserializeOwned>(name: &str) -> T {
+    let wanted = |json: &'static str| {
+        let text: serde_json::Value = serde_json::from_str(json).ok()?;
+        (text["metadata"]["name"] == name).then(|| serde_json::from_value(text).ok()).flatten()
+    };
+    let all = kinds::bootstrap().filter(|(path, _)| path.starts_with("/apis/flowcontrol.apiserver.k8s.io/"));
+    let found = all.map(|(_, json)| json).find_map(wanted);
+    found.expect("a new cluster has both, of either kind")
+}

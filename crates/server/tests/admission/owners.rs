@@ -1,0 +1,50 @@
+//! Owners, where their protection is asked for.
+
+use super::story;
+use serde_json::{Value, json};
+use server::{Caller, Config};
+
+const MAPS: &str = "/api/v1/namespaces/n/configmaps";
+
+fn owned(name: &str, owner: &str, blocks: bool) -> Value {
+    let owner = json!({"apiVersion": "v1", "kind": owner, "name": "o", "uid": "u", "blockOwnerDeletion": blocks});
+    json!({"metadata": {"name": name, "ownerReferences": [owner]}})
+}
+
+#[test]
+fn who_ties_an_object_could_have_deleted_it() {
+    let config = Config { enforces_owner_permissions: true, ..Config::default() };
+    story(config, |cluster| async move {
+        let maps = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "update", "patch"]});
+        cluster.grant("ann", json!([maps])).await;
+        let ann = || Caller::known("ann", "", Vec::new());
+        cluster.made(&format!("POST {MAPS}"), json!({"metadata": {"name": "a"}})).await;
+        let frame = |name: &str, text: &str| format!("configmaps \"{name}\" is forbidden: {text}");
+        let patch = format!("PATCH {MAPS}/a");
+        let answer = cluster.by(ann(), &patch, owned("a", "Secret", false)).await;
+        answer.is_refused(&patch, 403, &frame("a", "cannot set an ownerRef on a resource you can't delete: , <nil>"));
+        let create = format!("POST {MAPS}");
+        let answer = cluster.by(ann(), &create, owned("b", "Secret", true)).await;
+        let text = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>";
+        answer.is_refused(&create, 403, &frame("b", text));
+        let answer = cluster.by(ann(), &create, owned("b", "Nonsense", true)).await;
+        let text = "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion v1 Kind \
+                    Nonsense: no matches for kind \"Nonsense\" in version \"v1\"";
+        answer.is_refused(&create, 403, &frame("b", text));
+        assert_eq!(cluster.by(ann(), &create, owned("b", "Secret", false)).await.code, 201);
+        let rule = json!([{"apiGroups": [""], "resources": ["secrets/finalizers"], "verbs": ["update"]}]);
+        cluster.grant("ann", rule).await;
+        assert_eq!(cluster.by(ann(), &create, owned("c", "Secret", true)).await.code, 201);
+    });
+}
+
+#[test]
+fn owners_are_nobodys_business_unless_asked_for() {
+    story(Config::default(), |cluster| async move {
+        let maps = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]});
+        cluster.grant("ann", json!([maps])).await;
+        let ann = Caller::known("ann", "", Vec::new());
+        let answer = cluster.by(ann, &format!("POST {MAPS}"), owned("b", "Nonsense", true)).await;
+        assert_eq!(answer.code, 201, "{}", answer.body);
+    });
+}

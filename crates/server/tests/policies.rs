@@ -1,0 +1,270 @@
+//! Admission policies: what they see, what they refuse, warn of and change.
+
+use crate::client::{send, send_with};
+use serde_json::{Value, json};
+use server::{Config, Server};
+use std::sync::Arc;
+use world::World;
+
+const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+async fn start(world: &World) -> Server {
+    Server::start(world, Arc::new(store::Memory::new()), Config::default()).await.unwrap()
+}
+
+fn simulate<F>(story: impl FnOnce(World) -> F + Send + 'static)
+where
+    F: Future<Output = ()>,
+{
+    drop(world::simulate(6, story).unwrap());
+}
+
+fn merge(value: &mut Value, more: Value) {
+    for (name, more) in more.as_object().unwrap() {
+        value[name] = more.clone();
+    }
+}
+
+/// A policy on new and changed config maps, and its binding.
+async fn bind(server: &Server, sort: &str, name: &str, spec: Value, binding: Value) {
+    let mut policy = json!({
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [{
+            "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"],
+        }]},
+    });
+    merge(&mut policy, spec);
+    let body = json!({"metadata": {"name": name}, "spec": policy}).to_string();
+    let (status, answer) = send(server, "POST", &format!("{GROUP}/{sort}admissionpolicies"), body).await;
+    assert_eq!(status, 201, "{answer}");
+    let mut bound = json!({"policyName": name});
+    if sort == "validating" {
+        bound["validationActions"] = json!(["Deny"]);
+    }
+    merge(&mut bound, binding);
+    let body = json!({"metadata": {"name": name}, "spec": bound}).to_string();
+    let (status, answer) = send(server, "POST", &format!("{GROUP}/{sort}admissionpolicybindings"), body).await;
+    assert_eq!(status, 201, "{answer}");
+}
+
+async fn unbind(server: &Server, sort: &str, name: &str) {
+    for resource in ["policies", "policybindings"] {
+        let path = format!("{GROUP}/{sort}admission{resource}/{name}");
+        assert_eq!(send(server, "DELETE", &path, "").await.0, 200);
+    }
+}
+
+async fn make(server: &Server, data: Value) -> (u16, Value) {
+    let body = json!({"metadata": {"name": "x"}, "data": data}).to_string();
+    let made = send(server, "POST", MAPS, body).await;
+    send(server, "DELETE", &format!("{MAPS}/x"), "").await;
+    made
+}
+
+#[test]
+fn expressions_decide_about_a_write() {
+    simulate(|world| async move {
+        let server = start(&world).await;
+        let one = |expression: &str| json!({"validations": [{"expression": expression}]});
+        let said = |more: Value| {
+            let mut validation = json!({"expression": "object.data.n == '1'"});
+            merge(&mut validation, more);
+            json!({"validations": [validation]})
+        };
+        for (spec, code, message) in [
+            (one("object.data.n == '2'"), 201, ""),
+            (one("object.data.n == '1'"), 422, "failed expression: object.data.n == '1'"),
+            (said(json!({"message": "one!"})), 422, "one!"),
+            (said(json!({"message": "one!", "messageExpression": "'not ' + object.data.n"})), 422, "not 2"),
+            (said(json!({"message": "one!", "messageExpression": "object.data.z"})), 422, "one!"),
+            (said(json!({"reason": "Forbidden"})), 403, "failed expression: object.data.n == '1'"),
+            (
+                one("object.data.z == '1'"),
+                422,
+                "expression 'object.data.z == '1'' resulted in error: no such key: z",
+            ),
+            (json!({"failurePolicy": "Ignore", "validations": [{"expression": "object.data.z == '1'"}]}), 201, ""),
+            (
+                json!({
+                    "variables": [
+                        {"name": "n", "expression": "int(object.data.n)"},
+                        {"name": "m", "expression": "variables.n + 1"},
+                    ],
+                    "validations": [{"expression": "variables.m < 3", "messageExpression": "string(variables.m)"}],
+                }),
+                422,
+                "3",
+            ),
+            (
+                json!({
+                    "matchConditions": [{"name": "c", "expression": "object.data.n != '2'"}],
+                    "validations": [{"expression": "false"}],
+                }),
+                201,
+                "",
+            ),
+            (one("request.operation == 'CREATE' && oldObject == null"), 201, ""),
+            (one("namespaceObject.metadata.labels['kubernetes.io/metadata.name'] == 'default'"), 201, ""),
+            (one("request.userInfo.username == 'admin' && 'system:masters' in request.userInfo.groups"), 201, ""),
+            (one("authorizer.group('').resource('pods').namespace('default').check('create').allowed()"), 201, ""),
+            (one("authorizer.serviceAccount('default', 'x').group('').resource('pods').check('get').allowed()"), 422, "failed expression"),
+            (one("authorizer.path('/healthz').check('get').allowed()"), 201, ""),
+        ] {
+            bind(&server, "validating", "p", spec.clone(), json!({})).await;
+            let (status, answer) = make(&server, json!({"n": "2"})).await;
+            assert_eq!(status, code, "{spec}: {answer}");
+            if code != 201 {
+                let told = answer["message"].as_str().unwrap();
+                let start = "configmaps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: ";
+                assert!(told.starts_with(&format!("{start}{message}")), "{spec}: {told}");
+            }
+            unbind(&server, "validating", "p").await;
+        }
+    });
+}
+
+#[test]
+fn parameters_come_by_name_and_by_selector() {
+    simulate(|world| async move {
+        let server = start(&world).await;
+        for (name, limit) in [("low", "3"), ("high", "9")] {
+            let body = json!({"metadata": {"name": name, "labels": {"limit": "yes"}}, "data": {"max": limit}}).to_string();
+            assert_eq!(send(&server, "POST", MAPS, body).await.0, 201);
+        }
+        let spec = json!({
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "validations": [{
+                "expression": "int(object.data.n) <= int(params.data.max)", "messageExpression": "'over ' + params.data.max",
+            }],
+        });
+        for (reference, n, told) in [
+            (json!({"name": "low", "parameterNotFoundAction": "Deny"}), "3", ""),
+            (json!({"name": "low", "parameterNotFoundAction": "Deny"}), "4", "over 3"),
+            (json!({"name": "high", "namespace": "default", "parameterNotFoundAction": "Deny"}), "4", ""),
+            (json!({"selector": {"matchLabels": {"limit": "yes"}}, "parameterNotFoundAction": "Deny"}), "4", "over 3"),
+            (json!({"selector": {"matchLabels": {"limit": "no"}}, "parameterNotFoundAction": "Allow"}), "99", ""),
+            (
+                json!({"name": "none", "parameterNotFoundAction": "Deny"}),
+                "1",
+                "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction",
+            ),
+        ] {
+            bind(&server, "validating", "p", spec.clone(), json!({"paramRef": reference})).await;
+            let (status, answer) = make(&server, json!({"n": n})).await;
+            let found = answer["message"].as_str().unwrap_or_default();
+            assert_eq!(status == 201, told.is_empty(), "{reference}: {answer}");
+            assert!(found.ends_with(told), "{reference}: {found}");
+            unbind(&server, "validating", "p").await;
+        }
+    });
+}
+
+#[test]
+fn expressions_that_do_not_compile_are_refused() {
+    simulate(|world| async move {
+        let server = start(&world).await;
+        let rules = json!({"resourceRules": [{
+            "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"],
+        }]});
+        for (more, field, told) in [
+            (json!({"validations": [{"expression": "1"}]}), "spec.validations[0].expression", "must evaluate to bool but got int"),
+            (json!({"validations": [{"expression": "nope("}]}), "spec.validations[0].expression", "compilation failed: ERROR: <input>:1:6: Syntax error"),
+            (
+                json!({"validations": [{"expression": "true", "messageExpression": "1"}]}),
+                "spec.validations[0].messageExpression",
+                "must evaluate to string but got int",
+            ),
+            (
+                json!({"variables": [{"name": "a", "expression": "variables.b"}], "validations": [{"expression": "true"}]}),
+                "spec.variables[0].expression",
+                "undefined field 'b'",
+            ),
+            (
+                json!({"matchConditions": [{"name": "a", "expression": "params.x"}], "validations": [{"expression": "true"}]}),
+                "spec.matchConditions[0].expression",
+                "undeclared reference to 'params'",
+            ),
+        ] {
+            let mut spec = json!({"matchConstraints": rules});
+            merge(&mut spec, more);
+            let body = json!({"metadata": {"name": "p"}, "spec": spec}).to_string();
+            let (status, answer) = send(&server, "POST", &format!("{GROUP}/validatingadmissionpolicies"), body).await;
+            let cause = &answer["details"]["causes"][0];
+            assert_eq!((status, cause["field"].as_str().unwrap()), (422, field), "{answer}");
+            assert!(cause["message"].as_str().unwrap().contains(told), "{cause}");
+        }
+    });
+}
+
+#[test]
+fn mutations_change_a_write() {
+    simulate(|world| async move {
+        let server = start(&world).await;
+        let apply = |expression: &str| json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}});
+        let patch = |expression: &str| json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}});
+        for (mutations, data, told) in [
+            (vec![apply("Object{data: {'a': 'b'}}")], json!({"n": "1", "a": "b"}), ""),
+            (vec![patch("[JSONPatch{op: 'add', path: '/data/a', value: object.data.n + '!'}]")], json!({"n": "1", "a": "1!"}), ""),
+            (
+                vec![apply("Object{data: {'a': 'b'}}"), patch("[JSONPatch{op: 'remove', path: '/data/n'}]")],
+                json!({"a": "b"}),
+                "",
+            ),
+            (vec![patch("[JSONPatch{op: 'test', path: '/data/n', value: '2'}, JSONPatch{op: 'remove', path: '/data/n'}]")], json!({"n": "1"}), ""),
+            (vec![patch("[JSONPatch{op: 'remove', path: '/data/z'}]")], Value::Null, "policy 'p' with binding 'p' denied request: JSON Patch: "),
+            (
+                vec![apply("Object{data: {'a': object.data.z}}")],
+                Value::Null,
+                "policy 'p' with binding 'p' denied request: expression 'Object{data: {'a': object.data.z}}' resulted in \
+                 error: no such key: z",
+            ),
+        ] {
+            let spec = json!({"mutations": mutations, "reinvocationPolicy": "Never"});
+            bind(&server, "mutating", "p", spec, json!({})).await;
+            let (status, answer) = make(&server, json!({"n": "1"})).await;
+            if told.is_empty() {
+                assert_eq!((status, &answer["data"]), (201, &data), "{mutations:?}: {answer}");
+            } else {
+                let found = answer["message"].as_str().unwrap();
+                assert_eq!((status, &answer["reason"]), (403, &json!("Invalid")), "{answer}");
+                assert!(found.starts_with(told), "{found}");
+            }
+            unbind(&server, "mutating", "p").await;
+        }
+    });
+}
+
+#[test]
+fn a_deployment_is_scaled_by_a_policy() {
+    simulate(|world| async move {
+        let server = start(&world).await;
+        let rules = json!({"resourceRules": [{
+            "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"],
+        }]});
+        let sidecar = "Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{\
+            containers: [Object.spec.template.spec.containers{name: 'side', image: 's'}]}}}}";
+        let spec = json!({
+            "matchConstraints": rules, "reinvocationPolicy": "IfNeeded",
+            "mutations": [
+                {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{spec: Object.spec{replicas: 3}}"}},
+                {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": sidecar}},
+            ],
+        });
+        bind(&server, "mutating", "p", spec, json!({})).await;
+        let body = json!({"metadata": {"name": "web"}, "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+        }});
+        let path = "/apis/apps/v1/namespaces/default/deployments";
+        let (status, made) = send(&server, "POST", path, body.to_string()).await;
+        assert_eq!((status, &made["spec"]["replicas"]), (201, &json!(3)), "{made}");
+        let containers = made["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+        let names: Vec<_> = containers.iter().map(|it| it["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["c", "side"]);
+        assert_eq!(containers[1]["imagePullPolicy"], "Always", "what is added is defaulted");
+        let patch = json!({"spec": {"replicas": 1}}).to_string();
+        let path = format!("{path}/web");
+        assert_eq!(send_with(&server, "PATCH", &path, "application/merge-patch+json", patch).await.0, 200);
+    });
+}

@@ -1,0 +1,312 @@
+//! Admission webhooks: who is asked, what is told, and what becomes of the answer, in virtual time.
+
+use crate::client::{send, send_with};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use server::{Answer, Config, Exchange, Outbound, Server};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use world::World;
+
+const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// Programs elsewhere: the path says how they behave.
+#[derive(Debug)]
+struct Elsewhere {
+    world: World,
+    asked: Mutex<Vec<(String, Value)>>,
+}
+
+impl Elsewhere {
+    /// The paths that were asked since the last look.
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().drain(..).map(|(path, _)| path).collect()
+    }
+
+    /// What the last one was told.
+    fn last(&self) -> Value {
+        self.asked.lock().unwrap().last().unwrap().1.clone()
+    }
+}
+
+impl Outbound for Elsewhere {
+    fn post(&self, exchange: Exchange) -> BoxFuture<'_, Result<Answer, String>> {
+        Box::pin(async move {
+            let path = exchange.url.split('/').next_back().unwrap().split('?').next().unwrap().to_owned();
+            let review: Value = serde_json::from_slice(&exchange.body).unwrap();
+            self.asked.lock().unwrap().push((path.clone(), review.clone()));
+            let uid = &review["request"]["uid"];
+            let patch = |patch: Value| {
+                use base64::Engine;
+                let text = base64::engine::general_purpose::STANDARD.encode(patch.to_string());
+                json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": text})
+            };
+            let response = match path.as_str() {
+                "down" => return Err("connection refused".to_owned()),
+                "broken" => return Ok(Answer { status: 500, body: "boom".into(), is_text: true }),
+                "redirect" => return Ok(Answer { status: 302, body: "".into(), is_text: true }),
+                "garbage" => return Ok(Answer { status: 200, body: "%$!".into(), is_text: false }),
+                "hang" => {
+                    self.world.sleep(Duration::from_secs(1000)).await;
+                    Value::Null
+                }
+                "wrong-uid" => json!({"uid": "other", "allowed": true}),
+                "deny" => json!({"uid": uid, "allowed": false, "status": {"message": "never"}}),
+                "warn" => json!({"uid": uid, "allowed": true, "warnings": ["mind the gap"]}),
+                "bad-patch" => patch(json!([{"op": "remove", "path": "/nowhere/else"}])),
+                "label" => patch(json!([{"op": "add", "path": "/metadata/labels", "value": {"made": "yes"}}])),
+                "data" => patch(json!([{"op": "add", "path": "/data", "value": {"a": "b"}}])),
+                "ports" => patch(json!([{"op": "add", "path": "/spec/ports/-", "value": {"name": "b", "port": 81}}])),
+                _ => json!({"uid": uid, "allowed": true}),
+            };
+            let answer = json!({
+                "apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response,
+            });
+            Ok(Answer { status: 200, body: answer.to_string().into(), is_text: false })
+        })
+    }
+}
+
+/// A webhook for new config maps, with what else is said about it.
+fn hook(path: &str, more: Value) -> Value {
+    let mut hook = json!({
+        "name": format!("{path}.example.com"), "admissionReviewVersions": ["v1"], "sideEffects": "None",
+        "clientConfig": {"url": format!("https://hooks.example.com/{path}")},
+        "rules": [rule(json!({}))],
+    });
+    merge(&mut hook, more);
+    hook
+}
+
+fn rule(more: Value) -> Value {
+    let mut rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]});
+    merge(&mut rule, more);
+    rule
+}
+
+fn merge(value: &mut Value, more: Value) {
+    for (name, more) in more.as_object().unwrap() {
+        value[name] = more.clone();
+    }
+}
+
+async fn start(world: &World) -> (Server, Arc<Elsewhere>) {
+    let elsewhere = Arc::new(Elsewhere { world: world.clone(), asked: Mutex::default() });
+    let outbound: Arc<dyn Outbound> = Arc::<Elsewhere>::clone(&elsewhere);
+    let config = Config { outbound, ..Config::default() };
+    let server = Server::start(world, Arc::new(store::Memory::new()), config).await.unwrap();
+    (server, elsewhere)
+}
+
+async fn configure(server: &Server, sort: &str, name: &str, hooks: Vec<Value>) {
+    let body = json!({"metadata": {"name": name}, "webhooks": hooks}).to_string();
+    let (status, answer) = send(server, "POST", &format!("{GROUP}/{sort}webhookconfigurations"), body).await;
+    assert_eq!(status, 201, "{answer}");
+}
+
+async fn make(server: &Server, name: &str, labels: Value) -> (u16, Value) {
+    let body = json!({"metadata": {"name": name, "labels": labels}}).to_string();
+    send(server, "POST", MAPS, body).await
+}
+
+fn simulate<F>(story: impl FnOnce(World) -> F + Send + 'static)
+where
+    F: Future<Output = ()>,
+{
+    drop(world::simulate(5, story).unwrap());
+}
+
+#[test]
+fn refusals_and_failures_are_told_in_kubernetes_words() {
+    simulate(|world| async move {
+        let (server, _) = start(&world).await;
+        for (path, more, code, message) in [
+            ("deny", json!({}), 400, "admission webhook \"deny.example.com\" denied the request: never"),
+            (
+                "down",
+                json!({}),
+                500,
+                "Internal error occurred: failed calling webhook \"down.example.com\": failed to call webhook: \
+                 Post \"https://hooks.example.com/down?timeout=10s\": connection refused",
+            ),
+            (
+                "broken",
+                json!({}),
+                500,
+                "Internal error occurred: failed calling webhook \"broken.example.com\": failed to call webhook: an \
+                 error on the server (\"boom\") has prevented the request from succeeding",
+            ),
+            (
+                "hang",
+                json!({"timeoutSeconds": 3}),
+                500,
+                "Internal error occurred: failed calling webhook \"hang.example.com\": failed to call webhook: \
+                 Post \"https://hooks.example.com/hang?timeout=3s\": context deadline exceeded",
+            ),
+            ("wrong-uid", json!({}), 500, "failed calling webhook \"wrong-uid.example.com\": received invalid webhook response: expected response.uid="),
+            ("garbage", json!({}), 500, "failed calling webhook \"garbage.example.com\""),
+            ("redirect", json!({}), 500, "failed calling webhook \"redirect.example.com\""),
+            ("down", json!({"failurePolicy": "Ignore"}), 201, ""),
+            ("hang", json!({"failurePolicy": "Ignore"}), 201, ""),
+        ] {
+            for sort in ["validating", "mutating"] {
+                configure(&server, sort, "one", vec![hook(path, more.clone())]).await;
+                let (status, answer) = make(&server, "x", json!({})).await;
+                let told = answer["message"].as_str().unwrap_or_default();
+                assert_eq!(status, code, "{path}: {answer}");
+                assert!(told.contains(message), "{path}: {told}");
+                send(&server, "DELETE", &format!("{GROUP}/{sort}webhookconfigurations/one"), "").await;
+                send(&server, "DELETE", &format!("{MAPS}/x"), "").await;
+            }
+        }
+    });
+}
+
+#[test]
+fn only_those_who_match_are_asked() {
+    simulate(|world| async move {
+        let (server, elsewhere) = start(&world).await;
+        let everything = json!({"rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}]});
+        for (more, is_asked) in [
+            (json!({}), true),
+            (everything.clone(), true),
+            (json!({"rules": [rule(json!({"operations": ["UPDATE"]}))]}), false),
+            (json!({"rules": [rule(json!({"apiGroups": ["apps"]}))]}), false),
+            (json!({"rules": [rule(json!({"resources": ["configmaps/status"]}))]}), false),
+            (json!({"rules": [rule(json!({"scope": "Namespaced"}))]}), true),
+            (json!({"rules": [rule(json!({"scope": "Cluster"}))]}), false),
+            (json!({"objectSelector": {"matchLabels": {"a": "b"}}}), true),
+            (json!({"objectSelector": {"matchLabels": {"a": "c"}}}), false),
+            (json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}), true),
+            (json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "other"}}}), false),
+            (json!({"matchConditions": [{"name": "n", "expression": "object.metadata.name == 'x'"}]}), true),
+            (json!({"matchConditions": [{"name": "n", "expression": "request.userInfo.username == 'x'"}]}), false),
+            (json!({"matchConditions": [{"name": "n", "expression": "authorizer.requestResource.check('get').allowed()"}]}), true),
+        ] {
+            configure(&server, "validating", "one", vec![hook("yes", more.clone())]).await;
+            assert_eq!(make(&server, "x", json!({"a": "b"})).await.0, 201);
+            send(&server, "DELETE", &format!("{GROUP}/validatingwebhookconfigurations/one"), "").await;
+            // Configurations themselves are nobody's business but the server's.
+            let expected = if is_asked { 1 } else { 0 };
+            assert_eq!(elsewhere.asked().len(), expected, "{more}");
+            send(&server, "DELETE", &format!("{MAPS}/x"), "").await;
+        }
+        let broken = json!({"matchConditions": [{"name": "n", "expression": "object.spec.x == 1"}]});
+        configure(&server, "validating", "one", vec![hook("yes", broken)]).await;
+        let (status, answer) = make(&server, "x", json!({})).await;
+        let expected = "configmaps \"x\" is forbidden: expression 'object.spec.x == 1' resulted in error: no such key: spec";
+        assert_eq!((status, answer["message"].as_str().unwrap()), (403, expected));
+    });
+}
+
+#[test]
+fn a_review_tells_what_is_asked() {
+    simulate(|world| async move {
+        let (server, elsewhere) = start(&world).await;
+        let rules = json!([rule(json!({"operations": ["*"]}))]);
+        configure(&server, "validating", "one", vec![hook("yes", json!({"rules": rules}))]).await;
+        let body = json!({"metadata": {"name": "x"}, "data": {"a": "b"}}).to_string();
+        send(&server, "POST", &format!("{MAPS}?fieldManager=me&dryRun=All"), body.clone()).await;
+        let review = elsewhere.last();
+        let request = &review["request"];
+        let options = json!({"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "dryRun": ["All"], "fieldManager": "me"});
+        for (member, expected) in [
+            ("kind", json!({"group": "", "version": "v1", "kind": "ConfigMap"})),
+            ("resource", json!({"group": "", "version": "v1", "resource": "configmaps"})),
+            ("requestKind", json!({"group": "", "version": "v1", "kind": "ConfigMap"})),
+            ("requestResource", json!({"group": "", "version": "v1", "resource": "configmaps"})),
+            ("name", json!("x")),
+            ("namespace", json!("default")),
+            ("operation", json!("CREATE")),
+            ("userInfo", json!({"username": "admin", "groups": ["system:masters"]})),
+            ("oldObject", Value::Null),
+            ("dryRun", json!(true)),
+            ("options", options),
+        ] {
+            assert_eq!(request[member], expected, "{member}");
+        }
+        assert_eq!((&request["object"]["kind"], &request["object"]["data"]), (&json!("ConfigMap"), &json!({"a": "b"})));
+        assert!(!request["object"]["metadata"]["uid"].as_str().unwrap().is_empty(), "a validating one sees the end");
+        send(&server, "POST", MAPS, body).await;
+        send(&server, "DELETE", &format!("{MAPS}/x"), "").await;
+        let review = elsewhere.last();
+        let request = &review["request"];
+        assert_eq!((&request["operation"], &request["object"]), (&json!("DELETE"), &Value::Null));
+        assert_eq!(request["oldObject"]["data"], json!({"a": "b"}));
+    });
+}
+
+#[test]
+fn patches_are_applied_defaulted_and_checked() {
+    simulate(|world| async move {
+        let (server, elsewhere) = start(&world).await;
+        let second = json!({"objectSelector": {"matchLabels": {"made": "yes"}}});
+        let hooks = vec![hook("label", json!({"reinvocationPolicy": "IfNeeded"})), hook("data", second)];
+        configure(&server, "mutating", "one", hooks).await;
+        let (status, made) = make(&server, "x", json!({})).await;
+        assert_eq!((status, &made["data"]), (201, &json!({"a": "b"})), "{made}");
+        assert_eq!(made["metadata"]["labels"], json!({"made": "yes"}));
+        assert_eq!(elsewhere.asked(), ["label", "data", "label"], "who was changed after is asked again, once");
+        configure(&server, "mutating", "bad", vec![hook("bad-patch", json!({}))]).await;
+        let (status, answer) = make(&server, "y", json!({})).await;
+        assert_eq!(status, 500, "{answer}");
+        let services = json!({"rules": [rule(json!({"resources": ["services"]}))]});
+        configure(&server, "mutating", "ports", vec![hook("ports", services)]).await;
+        let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"name": "a", "port": 80}]}}).to_string();
+        let (status, made) = send(&server, "POST", "/api/v1/namespaces/default/services", service).await;
+        let port = json!({"name": "b", "port": 81, "protocol": "TCP", "targetPort": 81});
+        assert_eq!((status, &made["spec"]["ports"][1]), (201, &port), "{made}");
+    });
+}
+
+#[test]
+fn a_rule_for_one_version_is_for_all() {
+    simulate(|world| async move {
+        let (server, elsewhere) = start(&world).await;
+        let rule = json!({
+            "apiGroups": ["autoscaling"], "apiVersions": ["v1"], "operations": ["CREATE"],
+            "resources": ["horizontalpodautoscalers"],
+        });
+        let exact = hook("exact", json!({"rules": [rule], "matchPolicy": "Exact"}));
+        configure(&server, "mutating", "one", vec![exact, hook("label", json!({"rules": [rule]}))]).await;
+        let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}});
+        let body = json!({"metadata": {"name": "a"}, "spec": {
+            "maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "d"}, "metrics": [metric],
+        }});
+        let path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+        let (status, made) = send(&server, "POST", path, body.to_string()).await;
+        assert_eq!((status, &made["metadata"]["labels"]), (201, &json!({"made": "yes"})), "{made}");
+        assert_eq!((&made["apiVersion"], &made["spec"]["metrics"][0]), (&json!("autoscaling/v2"), &metric));
+        let review = elsewhere.last();
+        let request = &review["request"];
+        assert_eq!((&request["kind"]["version"], &request["requestKind"]["version"]), (&json!("v1"), &json!("v2")));
+        assert_eq!(request["object"]["spec"]["targetCPUUtilizationPercentage"], 50);
+        assert_eq!(elsewhere.asked(), ["label"]);
+    });
+}
+
+#[test]
+fn a_scale_is_shown_as_a_scale() {
+    simulate(|world| async move {
+        let (server, elsewhere) = start(&world).await;
+        let rules = json!([{"apiGroups": ["apps"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["deployments/scale"]}]);
+        configure(&server, "validating", "one", vec![hook("yes", json!({"rules": rules}))]).await;
+        let path = "/apis/apps/v1/namespaces/default/deployments";
+        let body = json!({"metadata": {"name": "web"}, "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+        }});
+        assert_eq!(send(&server, "POST", path, body.to_string()).await.0, 201);
+        let patch = json!({"spec": {"replicas": 4}}).to_string();
+        let path = format!("{path}/web/scale");
+        assert_eq!(send_with(&server, "PATCH", &path, "application/merge-patch+json", patch).await.0, 200);
+        let review = elsewhere.last();
+        let request = &review["request"];
+        assert_eq!((&request["kind"]["kind"], &request["object"]["kind"]), (&json!("Scale"), &json!("Scale")));
+        assert_eq!((&request["object"]["spec"]["replicas"], &request["oldObject"]["spec"]["replicas"]), (&json!(4), &json!(1)));
+        assert_eq!(request["subResource"], "scale");
+    });
+}
