@@ -1,5 +1,7 @@
 //! The expressions of admission policies and webhooks: what they may name, and what they must come to.
 
+pub mod typed;
+
 use expression::{
     Env, Program, Type,
     library::{authorizer, mutation},
@@ -66,7 +68,8 @@ impl Names {
 
     /// The same with objects whose type is known: what a check of types sees.
     pub fn with_types(mut self, object: &Type, params: Option<&Type>) -> Names {
-        self.env = self.env.with_variable("object", object.clone()).with_variable("oldObject", object.clone());
+        self.env =
+            self.env.with_variable("object", object.clone()).with_variable("oldObject", object.clone());
         if let Some(params) = params {
             self.env = self.env.with_variable("params", params.clone());
         }
@@ -205,10 +208,7 @@ fn namespace_type() -> Arc<Object> {
             field("reason", Type::String),
         ],
     );
-    let status = vec![
-        field("conditions", Type::list(Type::Object(condition))),
-        field("phase", Type::String),
-    ];
+    let status = vec![field("conditions", Type::list(Type::Object(condition))), field("phase", Type::String)];
     let metadata = vec![
         field("name", Type::String),
         field("generateName", Type::String),

@@ -20,9 +20,9 @@ mod object_protection;
 mod owner_references;
 mod pod_resize;
 mod pod_resources;
-mod policy;
 mod pod_security;
 mod pod_topology_labels;
+mod policy;
 mod priority;
 mod reinvocation;
 pub(crate) mod resource_quota;
@@ -31,6 +31,7 @@ mod service_account;
 mod webhook;
 
 pub(crate) use configured::Configured;
+pub(crate) use policy::after;
 
 use crate::verbs::Call;
 use api::{kind::GroupResource, object, status::Status};

@@ -137,7 +137,7 @@ pub(crate) async fn object_bytes(
     Ok(match call.form {
         Form { encoding: Encoding::Json, shape: Shape::AsIs } if served.is_as_stored(stored.revision) => {
             let mut out = BytesMut::with_capacity(stored.json.len() + 40);
-            stored.pieces().iter().for_each(|piece| out.put_slice(piece));
+            stored.write(0, &mut out);
             out.put_u8(b'\n');
             out.freeze()
         }
@@ -214,17 +214,13 @@ fn json_list(served: &Served, meta: &ListMeta, objects: &[Stored]) -> Bytes {
         if at > 0 {
             out.put_u8(b',');
         }
-        let [first, middle, last] = stored.pieces();
         match served.custom() {
-            Some(_) => out.put_slice(&first),
+            Some(_) => stored.write(0, &mut out),
             None => {
                 out.put_u8(b'{');
-                let start = stored.metadata_member().unwrap_or(1);
-                out.put_slice(first.get(start..).unwrap_or_default());
+                stored.write(stored.metadata_member().unwrap_or(1), &mut out);
             }
         }
-        out.put_slice(&middle);
-        out.put_slice(&last);
     }
     match served.custom() {
         None => out.put_slice(b"]}\n"),

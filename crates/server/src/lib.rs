@@ -1,7 +1,7 @@
 //! Request in, response out: the API pipeline, without sockets.
 //!
 //! A request travels through the rooms in this order: `request` (what is asked for), `authenticate`
-//! (who asks), `authorize` (may they), then a file of `verbs/`, which for writes runs the stages of
+//! (who asks), `fair` (is there a seat), `authorize` (may they), then a file of `verbs/`, which for writes runs the stages of
 //! `write/`; `answer` gives the result the form that the caller wants. `accept` puts it all behind TLS.
 
 pub mod accept;
@@ -15,6 +15,7 @@ mod custom;
 mod definitions;
 mod discovery;
 mod documents;
+mod fair;
 mod health;
 mod input;
 mod kubernetes_service;
@@ -41,7 +42,7 @@ pub use write::{BadRange, ServiceRange};
 use api::status::Status;
 use authenticate::Authenticator;
 use authorize::Authorizer;
-use http::{Request, Response};
+use http::{Request, Response, request::Parts};
 use negotiate::Form;
 use registry::Registry;
 use request::{Options, Place, Verb};
@@ -60,6 +61,7 @@ pub(crate) struct Inner {
     pub(crate) registry: Registry,
     pub(crate) authenticator: Authenticator,
     pub(crate) authorizer: Authorizer,
+    pub(crate) fair: fair::Fair,
     pub(crate) admission: admission::Configured,
     pub(crate) service_range: ServiceRange,
     pub(crate) enforces_owner_permissions: bool,
@@ -89,6 +91,8 @@ pub struct Config {
     pub outbound: Arc<dyn Outbound>,
     /// PEM of who signs this server's certificate: pods trust it.
     pub authority: Option<String>,
+    /// Requests that are served at once; others wait for a seat.
+    pub seats: u32,
     /// Kubernetes' OwnerReferencesPermissionEnforcement, which is off unless asked for.
     pub enforces_owner_permissions: bool,
 }
@@ -103,6 +107,7 @@ impl Default for Config {
             advertised: None,
             outbound: Arc::new(Sockets::default()),
             authority: None,
+            seats: fair::SEATS,
             enforces_owner_permissions: false,
         }
     }
@@ -117,6 +122,7 @@ impl Server {
             registry: Registry::built_in(),
             authenticator: Authenticator::new(config.tokens, config.signing_key, config.issuer),
             authorizer: Authorizer::default(),
+            fair: fair::Fair::new(world, config.seats),
             admission: admission::Configured::default(),
             service_range: config.service_range,
             enforces_owner_permissions: config.enforces_owner_permissions,
@@ -135,6 +141,9 @@ impl Server {
         }
         if let Err(status) = namespaces::furnish_all(&inner).await {
             tracing::warn!(problem = status.message, "namespaces are not furnished");
+        }
+        if let Err(status) = fair::settle_all(&inner).await {
+            tracing::warn!(problem = status.message, "the status of flow schemas waits");
         }
         let server = Server(inner);
         kubernetes_service::ensure(&server).await;
@@ -172,16 +181,46 @@ impl Inner {
         B::Data: Send,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
+        let begun = self.world.now();
         let (mut head, body) = request.into_parts();
         let path = head.uri.path();
         let place = request::parse(path).ok_or_else(|| Status::bad_request("the URL is not well-formed"))?;
         let options = Options::parse(head.uri.query().unwrap_or_default())?;
+        let deadline = fair::Deadline::new(&head.method, &place, &options)?;
         let caller = self.authenticator.authenticate(self, &mut head).await?;
+        let seat = match fair::seat(self, &caller, &head.method, &place, &options, deadline).await {
+            Ok(seat) => seat,
+            Err(refusal) => return Ok(refusal),
+        };
+        let form = Form::for_errors(&head.headers);
+        // Boxed, so that those who wait for a seat do not carry it.
+        let work = Box::pin(self.seated(caller, place, options, head, body));
+        let answered = deadline.keep(&self.world, begun, work).await;
+        Ok(seat.rise(answered.unwrap_or_else(|status| answer::status(&status, form))))
+    }
+
+    /// Answers a request that has its seat.
+    async fn seated<B>(
+        self: &Arc<Self>,
+        caller: Caller,
+        place: Place,
+        options: Options,
+        mut head: Parts,
+        body: B,
+    ) -> Result<Response<Body>, Status>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
         let target = match place {
             Place::Other(path) => {
                 authorize::path(self, &caller, &mut head, &path).await?;
                 if path == "/metrics" {
                     return Ok(metrics::answer(self).await);
+                }
+                if path == fair::DUMP {
+                    return Ok(fair::dump(self));
                 }
                 return health::answer(self, &path, &head, &options).await;
             }
@@ -211,7 +250,9 @@ impl Inner {
         };
         if verb.is_write() && call.options.dry_run.is_none() && response.is_ok() {
             definitions::after(&call).await;
+            admission::after(&call).await;
             namespaces::after(&call, verb).await;
+            fair::after(&call).await;
             admission::resource_quota::after(&call).await;
         }
         let warnings = call.warnings();

@@ -8,10 +8,10 @@
 mod scan;
 
 use crate::served::{Kind, Served, StoredAs};
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use scan::string_end;
 use serde_json::Value;
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, fmt::Write};
 use store::Revision;
 
 #[derive(Clone, Debug)]
@@ -28,20 +28,23 @@ impl Stored {
         Stored { json, revision }
     }
 
-    /// The object as it goes out, in up to three pieces.
-    pub(crate) fn pieces(&self) -> [Cow<'_, [u8]>; 3] {
+    /// Writes the object as it goes out, from the byte `start` on.
+    pub(crate) fn write(&self, start: usize, out: &mut BytesMut) {
         let revision = self.revision;
         if revision == Revision(0) {
             // A dry run: it never got one.
-            return [Cow::Borrowed(&self.json), Cow::default(), Cow::default()];
+            out.put_slice(self.json.get(start..).unwrap_or_default());
+            return;
         }
         let (before, after) = self.json.split_at(place(&self.json));
-        let text = match (before.ends_with(b"{"), after.starts_with(b"\"")) {
-            (true, true) => format!("\"resourceVersion\":\"{revision}\","),
-            (true, false) => format!("\"resourceVersion\":\"{revision}\""),
-            (false, _) => format!(",\"resourceVersion\":\"{revision}\""),
+        out.put_slice(before.get(start..).unwrap_or_default());
+        let written = match (before.ends_with(b"{"), after.starts_with(b"\"")) {
+            (true, true) => write!(out, "\"resourceVersion\":\"{revision}\","),
+            (true, false) => write!(out, "\"resourceVersion\":\"{revision}\""),
+            (false, _) => write!(out, ",\"resourceVersion\":\"{revision}\""),
         };
-        [before.into(), text.into_bytes().into(), after.into()]
+        written.expect("a buffer grows");
+        out.put_slice(after);
     }
 
     /// The object, parsed.
@@ -151,7 +154,8 @@ mod tests {
             ),
         ] {
             let stored = Stored::new(Bytes::from(json), Revision(7));
-            let out = stored.pieces().concat();
+            let mut out = BytesMut::new();
+            stored.write(0, &mut out);
             assert_eq!(str::from_utf8(&out).unwrap(), expected);
             assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), stored.value());
         }

@@ -43,7 +43,8 @@ fn story<F: Future<Output = ()>>(config: Config, act: impl FnOnce(Cluster) -> F)
 impl Cluster {
     async fn by(&self, caller: Caller, what: &str, body: Value) -> Answer {
         let (method, path) = what.split_once(' ').unwrap();
-        let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let content_type =
+            if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, content_type);
         let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
         let mut request = request.body(Full::new(body)).unwrap();
@@ -92,7 +93,12 @@ impl Cluster {
 
 impl Answer {
     fn is_refused(&self, what: &str, code: u16, message: &str) {
-        assert_eq!((self.code, self.body["message"].as_str()), (code, Some(message)), "{what}: {}", self.body);
+        assert_eq!(
+            (self.code, self.body["message"].as_str()),
+            (code, Some(message)),
+            "{what}: {}",
+            self.body
+        );
     }
 }
 

@@ -4,6 +4,8 @@
 //! `golden/differences.txt` names the steps that differ today, with the reason; the test fails when
 //! a step differs that is not named there, and also when one is named that does not differ any more.
 
+pub(crate) mod webhook;
+
 use crate::normalise::Normaliser;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{Request, header};
@@ -55,7 +57,8 @@ bob-token,bob,u-bob
 /// The differences of each step.
 async fn replay(world: World, scenario: &Value) -> Vec<Vec<String>> {
     let store = Arc::new(store::Memory::new());
-    let config = Config { tokens: TokenFile::parse(CALLERS).unwrap(), ..Config::default() };
+    let outbound = Arc::new(webhook::Webhook(world.clone()));
+    let config = Config { tokens: TokenFile::parse(CALLERS).unwrap(), outbound, ..Config::default() };
     let server = Server::start(&world, store, config).await.unwrap();
     let namespace = "g-abcdefgh";
     let mut run =

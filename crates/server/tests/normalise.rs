@@ -1,5 +1,6 @@
 //! Takes out of an answer what differs from run to run: times, identities, versions, addresses.
 
+use crate::golden::webhook;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
@@ -29,7 +30,8 @@ impl Normaliser {
     }
 
     pub(crate) fn fill(&self, text: &str) -> String {
-        text.replace("$(ns)", &self.namespace).replace("$(x)", &self.word)
+        let text = text.replace("$(ns)", &self.namespace).replace("$(x)", &self.word);
+        text.replace("$(webhook)", webhook::URL).replace("$(webhook_ca)", webhook::AUTHORITY)
     }
 
     /// Recorded bytes hold a namespace of the same length.
@@ -51,6 +53,7 @@ impl Normaliser {
         let capital = first.to_uppercase() + rest;
         let mut text = text.replace(&self.namespace, "$(ns)").replace(&self.word, "$(x)");
         text = text.replace(&capital, "$(X)");
+        text = text.replace(webhook::URL, "$(webhook)").replace(webhook::AUTHORITY, "<ca>");
         for (pattern, with) in &self.rules {
             text = pattern.replace_all(&text, *with).into_owned();
         }

@@ -44,7 +44,8 @@ async fn bind(server: &Server, sort: &str, name: &str, spec: Value, binding: Val
     }
     merge(&mut bound, binding);
     let body = json!({"metadata": {"name": name}, "spec": bound}).to_string();
-    let (status, answer) = send(server, "POST", &format!("{GROUP}/{sort}admissionpolicybindings"), body).await;
+    let (status, answer) =
+        send(server, "POST", &format!("{GROUP}/{sort}admissionpolicybindings"), body).await;
     assert_eq!(status, 201, "{answer}");
 }
 
@@ -77,14 +78,18 @@ fn expressions_decide_about_a_write() {
             (one("object.data.n == '1'"), 422, "failed expression: object.data.n == '1'"),
             (said(json!({"message": "one!"})), 422, "one!"),
             (said(json!({"message": "one!", "messageExpression": "'not ' + object.data.n"})), 422, "not 2"),
-            (said(json!({"message": "one!", "messageExpression": "object.data.z"})), 422, "one!"),
+            (said(json!({"message": "one!", "messageExpression": "string(object.data.z)"})), 422, "one!"),
             (said(json!({"reason": "Forbidden"})), 403, "failed expression: object.data.n == '1'"),
             (
                 one("object.data.z == '1'"),
                 422,
                 "expression 'object.data.z == '1'' resulted in error: no such key: z",
             ),
-            (json!({"failurePolicy": "Ignore", "validations": [{"expression": "object.data.z == '1'"}]}), 201, ""),
+            (
+                json!({"failurePolicy": "Ignore", "validations": [{"expression": "object.data.z == '1'"}]}),
+                201,
+                "",
+            ),
             (
                 json!({
                     "variables": [
@@ -106,9 +111,23 @@ fn expressions_decide_about_a_write() {
             ),
             (one("request.operation == 'CREATE' && oldObject == null"), 201, ""),
             (one("namespaceObject.metadata.labels['kubernetes.io/metadata.name'] == 'default'"), 201, ""),
-            (one("request.userInfo.username == 'admin' && 'system:masters' in request.userInfo.groups"), 201, ""),
-            (one("authorizer.group('').resource('pods').namespace('default').check('create').allowed()"), 201, ""),
-            (one("authorizer.serviceAccount('default', 'x').group('').resource('pods').check('get').allowed()"), 422, "failed expression"),
+            (
+                one("request.userInfo.username == 'admin' && 'system:masters' in request.userInfo.groups"),
+                201,
+                "",
+            ),
+            (
+                one("authorizer.group('').resource('pods').namespace('default').check('create').allowed()"),
+                201,
+                "",
+            ),
+            (
+                one(
+                    "authorizer.serviceAccount('default', 'x').group('').resource('pods').check('get').allowed()",
+                ),
+                422,
+                "failed expression",
+            ),
             (one("authorizer.path('/healthz').check('get').allowed()"), 201, ""),
         ] {
             bind(&server, "validating", "p", spec.clone(), json!({})).await;
@@ -129,7 +148,9 @@ fn parameters_come_by_name_and_by_selector() {
     simulate(|world| async move {
         let server = start(&world).await;
         for (name, limit) in [("low", "3"), ("high", "9")] {
-            let body = json!({"metadata": {"name": name, "labels": {"limit": "yes"}}, "data": {"max": limit}}).to_string();
+            let body =
+                json!({"metadata": {"name": name, "labels": {"limit": "yes"}}, "data": {"max": limit}})
+                    .to_string();
             assert_eq!(send(&server, "POST", MAPS, body).await.0, 201);
         }
         let spec = json!({
@@ -142,8 +163,16 @@ fn parameters_come_by_name_and_by_selector() {
             (json!({"name": "low", "parameterNotFoundAction": "Deny"}), "3", ""),
             (json!({"name": "low", "parameterNotFoundAction": "Deny"}), "4", "over 3"),
             (json!({"name": "high", "namespace": "default", "parameterNotFoundAction": "Deny"}), "4", ""),
-            (json!({"selector": {"matchLabels": {"limit": "yes"}}, "parameterNotFoundAction": "Deny"}), "4", "over 3"),
-            (json!({"selector": {"matchLabels": {"limit": "no"}}, "parameterNotFoundAction": "Allow"}), "99", ""),
+            (
+                json!({"selector": {"matchLabels": {"limit": "yes"}}, "parameterNotFoundAction": "Deny"}),
+                "4",
+                "over 3",
+            ),
+            (
+                json!({"selector": {"matchLabels": {"limit": "no"}}, "parameterNotFoundAction": "Allow"}),
+                "99",
+                "",
+            ),
             (
                 json!({"name": "none", "parameterNotFoundAction": "Deny"}),
                 "1",
@@ -168,8 +197,16 @@ fn expressions_that_do_not_compile_are_refused() {
             "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"],
         }]});
         for (more, field, told) in [
-            (json!({"validations": [{"expression": "1"}]}), "spec.validations[0].expression", "must evaluate to bool but got int"),
-            (json!({"validations": [{"expression": "nope("}]}), "spec.validations[0].expression", "compilation failed: ERROR: <input>:1:6: Syntax error"),
+            (
+                json!({"validations": [{"expression": "1"}]}),
+                "spec.validations[0].expression",
+                "must evaluate to bool but got int",
+            ),
+            (
+                json!({"validations": [{"expression": "nope("}]}),
+                "spec.validations[0].expression",
+                "compilation failed: ERROR: <input>:1:6: Syntax error",
+            ),
             (
                 json!({"validations": [{"expression": "true", "messageExpression": "1"}]}),
                 "spec.validations[0].messageExpression",
@@ -189,7 +226,8 @@ fn expressions_that_do_not_compile_are_refused() {
             let mut spec = json!({"matchConstraints": rules});
             merge(&mut spec, more);
             let body = json!({"metadata": {"name": "p"}, "spec": spec}).to_string();
-            let (status, answer) = send(&server, "POST", &format!("{GROUP}/validatingadmissionpolicies"), body).await;
+            let (status, answer) =
+                send(&server, "POST", &format!("{GROUP}/validatingadmissionpolicies"), body).await;
             let cause = &answer["details"]["causes"][0];
             assert_eq!((status, cause["field"].as_str().unwrap()), (422, field), "{answer}");
             assert!(cause["message"].as_str().unwrap().contains(told), "{cause}");
@@ -202,17 +240,43 @@ fn mutations_change_a_write() {
     simulate(|world| async move {
         let server = start(&world).await;
         let apply = |expression: &str| json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}});
-        let patch = |expression: &str| json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}});
+        let patch =
+            |expression: &str| json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}});
         for (mutations, data, told) in [
             (vec![apply("Object{data: {'a': 'b'}}")], json!({"n": "1", "a": "b"}), ""),
-            (vec![patch("[JSONPatch{op: 'add', path: '/data/a', value: object.data.n + '!'}]")], json!({"n": "1", "a": "1!"}), ""),
+            (
+                vec![patch("[JSONPatch{op: 'add', path: '/data/a', value: object.data.n + '!'}]")],
+                json!({"n": "1", "a": "1!"}),
+                "",
+            ),
             (
                 vec![apply("Object{data: {'a': 'b'}}"), patch("[JSONPatch{op: 'remove', path: '/data/n'}]")],
                 json!({"a": "b"}),
                 "",
             ),
-            (vec![patch("[JSONPatch{op: 'test', path: '/data/n', value: '2'}, JSONPatch{op: 'remove', path: '/data/n'}]")], json!({"n": "1"}), ""),
-            (vec![patch("[JSONPatch{op: 'remove', path: '/data/z'}]")], Value::Null, "policy 'p' with binding 'p' denied request: JSON Patch: "),
+            (
+                vec![patch(
+                    "[JSONPatch{op: 'test', path: '/data/n', value: '2'}, JSONPatch{op: 'remove', path: '/data/n'}]",
+                )],
+                json!({"n": "1"}),
+                "",
+            ),
+            (
+                vec![patch("[JSONPatch{op: 'remove', path: '/data/z'}]")],
+                Value::Null,
+                "policy 'p' with binding 'p' denied request: JSON Patch: ",
+            ),
+            (
+                vec![
+                    apply(
+                        "Object{metadata: Object.metadata{ownerReferences: [Object.metadata.ownerReferences{name: 'a', uid: 'b'}]}}",
+                    ),
+                    apply("Object{immutable: 1}"),
+                ],
+                Value::Null,
+                "policy 'p' with binding 'p' denied request: error applying patch: invalid ApplyConfiguration: may not mutate atomic \
+                 arrays, maps or structs: .metadata.ownerReferences[0]",
+            ),
             (
                 vec![apply("Object{data: {'a': object.data.z}}")],
                 Value::Null,
@@ -266,5 +330,41 @@ fn a_deployment_is_scaled_by_a_policy() {
         let patch = json!({"spec": {"replicas": 1}}).to_string();
         let path = format!("{path}/web");
         assert_eq!(send_with(&server, "PATCH", &path, "application/merge-patch+json", patch).await.0, 200);
+    });
+}
+
+#[test]
+fn a_status_tells_what_expressions_get_wrong() {
+    simulate(|world| async move {
+        let server = start(&world).await;
+        let rules = json!({"resourceRules": [{
+            "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments", "statefulsets"],
+        }]});
+        let spec = json!({"matchConstraints": rules, "validations": [
+            {"expression": "object.spec.replicas > 1"},
+            {"expression": "object.spec.replica > 1", "messageExpression": "string(object.metadata.nom)"},
+            {"expression": "object.spec.serviceName != ''"},
+        ]});
+        let body = json!({"metadata": {"name": "p"}, "spec": spec}).to_string();
+        let path = format!("{GROUP}/validatingadmissionpolicies");
+        let (status, made) = send(&server, "POST", &path, body).await;
+        assert_eq!((status, &made["status"]), (201, &json!({})), "{made}");
+        let (_, found) = send(&server, "GET", &format!("{path}/p"), "").await;
+        assert_eq!(found["status"]["observedGeneration"], 1, "{found}");
+        let warnings = found["status"]["typeChecking"]["expressionWarnings"].as_array().unwrap();
+        let fields: Vec<_> = warnings.iter().map(|it| it["fieldRef"].as_str().unwrap()).collect();
+        assert_eq!(
+            fields,
+            [
+                "spec.validations[1].expression",
+                "spec.validations[1].messageExpression",
+                "spec.validations[2].expression",
+            ]
+        );
+        let first = "apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'replica'\n | object.spec.replica > 1\n | \
+                     ...........^\n\napps/v1, Kind=StatefulSet: ";
+        assert!(warnings[0]["warning"].as_str().unwrap().starts_with(first), "{}", warnings[0]);
+        let only = warnings[2]["warning"].as_str().unwrap();
+        assert!(only.starts_with("apps/v1, Kind=Deployment: ") && !only.contains("StatefulSet"), "{only}");
     });
 }

@@ -4,11 +4,13 @@
 
 mod abuse;
 mod access;
+mod admission;
 mod attacks;
 mod bad_input;
 mod client;
 mod custom;
 mod documents;
+mod fairness;
 mod golden;
 mod kube_client;
 mod kubernetes_service;

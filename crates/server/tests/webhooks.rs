@@ -57,9 +57,13 @@ impl Outbound for Elsewhere {
                 "deny" => json!({"uid": uid, "allowed": false, "status": {"message": "never"}}),
                 "warn" => json!({"uid": uid, "allowed": true, "warnings": ["mind the gap"]}),
                 "bad-patch" => patch(json!([{"op": "remove", "path": "/nowhere/else"}])),
-                "label" => patch(json!([{"op": "add", "path": "/metadata/labels", "value": {"made": "yes"}}])),
+                "label" => {
+                    patch(json!([{"op": "add", "path": "/metadata/labels", "value": {"made": "yes"}}]))
+                }
                 "data" => patch(json!([{"op": "add", "path": "/data", "value": {"a": "b"}}])),
-                "ports" => patch(json!([{"op": "add", "path": "/spec/ports/-", "value": {"name": "b", "port": 81}}])),
+                "ports" => {
+                    patch(json!([{"op": "add", "path": "/spec/ports/-", "value": {"name": "b", "port": 81}}]))
+                }
                 _ => json!({"uid": uid, "allowed": true}),
             };
             let answer = json!({
@@ -146,7 +150,12 @@ fn refusals_and_failures_are_told_in_kubernetes_words() {
                 "Internal error occurred: failed calling webhook \"hang.example.com\": failed to call webhook: \
                  Post \"https://hooks.example.com/hang?timeout=3s\": context deadline exceeded",
             ),
-            ("wrong-uid", json!({}), 500, "failed calling webhook \"wrong-uid.example.com\": received invalid webhook response: expected response.uid="),
+            (
+                "wrong-uid",
+                json!({}),
+                500,
+                "failed calling webhook \"wrong-uid.example.com\": received invalid webhook response: expected response.uid=",
+            ),
             ("garbage", json!({}), 500, "failed calling webhook \"garbage.example.com\""),
             ("redirect", json!({}), 500, "failed calling webhook \"redirect.example.com\""),
             ("down", json!({"failurePolicy": "Ignore"}), 201, ""),
@@ -183,8 +192,14 @@ fn only_those_who_match_are_asked() {
             (json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}), true),
             (json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "other"}}}), false),
             (json!({"matchConditions": [{"name": "n", "expression": "object.metadata.name == 'x'"}]}), true),
-            (json!({"matchConditions": [{"name": "n", "expression": "request.userInfo.username == 'x'"}]}), false),
-            (json!({"matchConditions": [{"name": "n", "expression": "authorizer.requestResource.check('get').allowed()"}]}), true),
+            (
+                json!({"matchConditions": [{"name": "n", "expression": "request.userInfo.username == 'x'"}]}),
+                false,
+            ),
+            (
+                json!({"matchConditions": [{"name": "n", "expression": "authorizer.requestResource.check('get').allowed()"}]}),
+                true,
+            ),
         ] {
             configure(&server, "validating", "one", vec![hook("yes", more.clone())]).await;
             assert_eq!(make(&server, "x", json!({"a": "b"})).await.0, 201);
@@ -221,15 +236,21 @@ fn a_review_tells_what_is_asked() {
             ("name", json!("x")),
             ("namespace", json!("default")),
             ("operation", json!("CREATE")),
-            ("userInfo", json!({"username": "admin", "groups": ["system:masters"]})),
+            ("userInfo", json!({"username": "admin", "groups": ["system:masters", "system:authenticated"]})),
             ("oldObject", Value::Null),
             ("dryRun", json!(true)),
             ("options", options),
         ] {
             assert_eq!(request[member], expected, "{member}");
         }
-        assert_eq!((&request["object"]["kind"], &request["object"]["data"]), (&json!("ConfigMap"), &json!({"a": "b"})));
-        assert!(!request["object"]["metadata"]["uid"].as_str().unwrap().is_empty(), "a validating one sees the end");
+        assert_eq!(
+            (&request["object"]["kind"], &request["object"]["data"]),
+            (&json!("ConfigMap"), &json!({"a": "b"}))
+        );
+        assert!(
+            !request["object"]["metadata"]["uid"].as_str().unwrap().is_empty(),
+            "a validating one sees the end"
+        );
         send(&server, "POST", MAPS, body).await;
         send(&server, "DELETE", &format!("{MAPS}/x"), "").await;
         let review = elsewhere.last();
@@ -249,13 +270,18 @@ fn patches_are_applied_defaulted_and_checked() {
         let (status, made) = make(&server, "x", json!({})).await;
         assert_eq!((status, &made["data"]), (201, &json!({"a": "b"})), "{made}");
         assert_eq!(made["metadata"]["labels"], json!({"made": "yes"}));
-        assert_eq!(elsewhere.asked(), ["label", "data", "label"], "who was changed after is asked again, once");
+        assert_eq!(
+            elsewhere.asked(),
+            ["label", "data", "label"],
+            "who was changed after is asked again, once"
+        );
         configure(&server, "mutating", "bad", vec![hook("bad-patch", json!({}))]).await;
         let (status, answer) = make(&server, "y", json!({})).await;
         assert_eq!(status, 500, "{answer}");
         let services = json!({"rules": [rule(json!({"resources": ["services"]}))]});
         configure(&server, "mutating", "ports", vec![hook("ports", services)]).await;
-        let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"name": "a", "port": 80}]}}).to_string();
+        let service =
+            json!({"metadata": {"name": "s"}, "spec": {"ports": [{"name": "a", "port": 80}]}}).to_string();
         let (status, made) = send(&server, "POST", "/api/v1/namespaces/default/services", service).await;
         let port = json!({"name": "b", "port": 81, "protocol": "TCP", "targetPort": 81});
         assert_eq!((status, &made["spec"]["ports"][1]), (201, &port), "{made}");
@@ -274,7 +300,7 @@ fn a_rule_for_one_version_is_for_all() {
         configure(&server, "mutating", "one", vec![exact, hook("label", json!({"rules": [rule]}))]).await;
         let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}});
         let body = json!({"metadata": {"name": "a"}, "spec": {
-            "maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "d"}, "metrics": [metric],
+            "maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}, "metrics": [metric],
         }});
         let path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
         let (status, made) = send(&server, "POST", path, body.to_string()).await;
@@ -282,7 +308,10 @@ fn a_rule_for_one_version_is_for_all() {
         assert_eq!((&made["apiVersion"], &made["spec"]["metrics"][0]), (&json!("autoscaling/v2"), &metric));
         let review = elsewhere.last();
         let request = &review["request"];
-        assert_eq!((&request["kind"]["version"], &request["requestKind"]["version"]), (&json!("v1"), &json!("v2")));
+        assert_eq!(
+            (&request["kind"]["version"], &request["requestKind"]["version"]),
+            (&json!("v1"), &json!("v2"))
+        );
         assert_eq!(request["object"]["spec"]["targetCPUUtilizationPercentage"], 50);
         assert_eq!(elsewhere.asked(), ["label"]);
     });
@@ -305,8 +334,14 @@ fn a_scale_is_shown_as_a_scale() {
         assert_eq!(send_with(&server, "PATCH", &path, "application/merge-patch+json", patch).await.0, 200);
         let review = elsewhere.last();
         let request = &review["request"];
-        assert_eq!((&request["kind"]["kind"], &request["object"]["kind"]), (&json!("Scale"), &json!("Scale")));
-        assert_eq!((&request["object"]["spec"]["replicas"], &request["oldObject"]["spec"]["replicas"]), (&json!(4), &json!(1)));
+        assert_eq!(
+            (&request["kind"]["kind"], &request["object"]["kind"]),
+            (&json!("Scale"), &json!("Scale"))
+        );
+        assert_eq!(
+            (&request["object"]["spec"]["replicas"], &request["oldObject"]["spec"]["replicas"]),
+            (&json!(4), &json!(1))
+        );
         assert_eq!(request["subResource"], "scale");
     });
 }

@@ -35,7 +35,7 @@ fn check_server(server: &Value, is_own: bool) {
     let lines: Vec<_> = server["measurements"].as_array().unwrap().iter().collect();
     let found: Vec<_> =
         lines.iter().map(|line| (line["operation"].as_str().unwrap(), &line["clients"])).collect();
-    let operations = ["create", "delete", "get", "list", "update", "patch"];
+    let operations = ["create", "delete", "get", "list", "update", "patch", "apply"];
     let expected = [1, 3].iter().flat_map(|clients| operations.iter().map(move |name| (*name, *clients)));
     assert_eq!(found.len(), 12);
     assert!(

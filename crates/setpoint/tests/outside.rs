@@ -5,3 +5,4 @@
 mod harness;
 mod kubectl;
 mod python;
+mod webhooks;

@@ -67,8 +67,9 @@ impl Authority {
         let caller = match &asked.subject {
             Subject::Caller => self.caller.clone(),
             Subject::ServiceAccount { namespace, name } => {
-                let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
-                Caller::known(&format!("system:serviceaccount:{namespace}:{name}"), "", groups.to_vec())
+                let groups =
+                    ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+                Caller::known(format!("system:serviceaccount:{namespace}:{name}"), "", groups.to_vec())
             }
         };
         let verb = asked.verb.as_str();

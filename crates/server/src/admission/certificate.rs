@@ -100,7 +100,8 @@ pub(super) fn subject(request: &Value) -> Result<Subject, &'static str> {
     let parsed = X509CertificationRequest::from_der(&pem.contents);
     let (_, parsed) = parsed.map_err(|_| "asn1: structure error: the request is not well-formed")?;
     let name = &parsed.certification_request_info.subject;
-    let texts = |attribute: &x509_parser::x509::AttributeTypeAndValue<'_>| attribute.as_str().ok().map(str::to_owned);
+    let texts =
+        |attribute: &x509_parser::x509::AttributeTypeAndValue<'_>| attribute.as_str().ok().map(str::to_owned);
     Ok(Subject {
         common_name: name.iter_common_name().filter_map(texts).last().unwrap_or_default(),
         organizations: name.iter_organization().filter_map(texts).collect(),

@@ -18,7 +18,8 @@ use std::{
 const PER_CALL: u64 = 1_000_000;
 pub(super) const BUDGET: u64 = 10_000_000;
 const CONDITIONS_BUDGET: u64 = 2_500_000;
-const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no further validation rules will be run";
+const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /// An expression with a name: a match condition or a variable.
 #[derive(Debug)]

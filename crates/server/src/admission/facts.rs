@@ -15,7 +15,7 @@ use schema::{
     types::{TypeId, Types},
 };
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::OnceCell;
 
 /// What a write is of.
@@ -33,7 +33,7 @@ pub(super) struct Facts<'a> {
     pub(super) call: &'a Call,
     pub(super) operation: Operation,
     pub(super) old: Option<&'a Value>,
-    pub(super) authority: Arc<Authority>,
+    authority: OnceLock<Arc<Authority>>,
     /// The same objects in other versions and groups.
     equivalents: OnceCell<Vec<Arc<Served>>>,
     namespace: OnceCell<Option<Value>>,
@@ -55,10 +55,15 @@ impl<'a> Facts<'a> {
             call: review.call,
             operation: review.operation,
             old: review.old,
-            authority: Arc::new(Authority::new(review.call.permit.caller().clone())),
+            authority: OnceLock::new(),
             equivalents: OnceCell::new(),
             namespace: OnceCell::new(),
         }
+    }
+
+    /// Answers what expressions ask about the caller.
+    pub(super) fn authority(&self) -> &Arc<Authority> {
+        self.authority.get_or_init(|| Arc::new(Authority::new(self.call.permit.caller().clone())))
     }
 
     /// Whether neither policies nor webhooks are asked.
@@ -126,7 +131,8 @@ impl<'a> Facts<'a> {
             Kind::Custom(custom) => {
                 for version in custom.definition.versions.iter().filter(|it| it.name != *resource.version) {
                     let store = &*call.inner.store;
-                    let other = registry.served(store, &resource.group, &version.name, &resource.name).await?;
+                    let other =
+                        registry.served(store, &resource.group, &version.name, &resource.name).await?;
                     found.extend(other);
                 }
             }
@@ -152,7 +158,10 @@ impl<'a> Facts<'a> {
             return Ok(None);
         }
         let namespaces = ("", "v1", "namespaces");
-        let found = self.namespace.get_or_try_init(|| lookup::object(&self.call.inner, namespaces, "", &name)).await?;
+        let found = self
+            .namespace
+            .get_or_try_init(|| lookup::object(&self.call.inner, namespaces, "", &name))
+            .await?;
         match found {
             Some(found) => Ok(Some(found)),
             None => Err(Status::not_found(&GroupResource::new("", "namespaces"), &name)),
@@ -176,7 +185,12 @@ impl<'a> Facts<'a> {
     }
 
     /// What somebody made of an object that was shown in a version: read, defaulted, in the version of the request.
-    pub(super) async fn adopted(&self, face: &Arc<Served>, made: &Value, before: &Value) -> Result<Value, Status> {
+    pub(super) async fn adopted(
+        &self,
+        face: &Arc<Served>,
+        made: &Value,
+        before: &Value,
+    ) -> Result<Value, Status> {
         let json = serde_json::to_vec(made).map_err(Status::internal_error)?;
         match self.form() {
             Form::Object => {
@@ -202,14 +216,18 @@ impl<'a> Facts<'a> {
             Some(sub) if sub.name == "scale" => Form::Scale,
             Some(sub) if sub.kind != own.resource.kind => {
                 let types = kinds::types();
-                types.kind(&sub.group, &sub.version, &sub.kind).map_or(Form::Object, |(of, _)| Form::Request(types, of))
+                types
+                    .kind(&sub.group, &sub.version, &sub.kind)
+                    .map_or(Form::Object, |(of, _)| Form::Request(types, of))
             }
             _ => Form::Object,
         }
     }
 
     async fn converted(&self, from: &Arc<Served>, to: &Arc<Served>, value: Value) -> Result<Value, Status> {
-        if Arc::ptr_eq(from, to) || from.resource.version == to.resource.version && from.resource.group == to.resource.group {
+        if Arc::ptr_eq(from, to)
+            || from.resource.version == to.resource.version && from.resource.group == to.resource.group
+        {
             return Ok(value);
         }
         match &from.kind {
@@ -219,7 +237,8 @@ impl<'a> Facts<'a> {
                 Ok(made.into_iter().next().unwrap_or_default())
             }
             Kind::BuiltIn { .. } => {
-                let version = |it: &'_ Served| (it.resource.group.to_string(), it.resource.version.to_string());
+                let version =
+                    |it: &'_ Served| (it.resource.group.to_string(), it.resource.version.to_string());
                 let (from_version, to_version) = (version(from), version(to));
                 let from_version = (from_version.0.as_str(), from_version.1.as_str());
                 let to_version = (to_version.0.as_str(), to_version.1.as_str());
@@ -269,7 +288,9 @@ impl<'a> Facts<'a> {
 
     fn kind_at(&self, served: &Served) -> Value {
         match served.subresource(self.subresource()) {
-            Some(sub) if !sub.kind.is_empty() => json!({"group": sub.group, "version": sub.version, "kind": sub.kind}),
+            Some(sub) if !sub.kind.is_empty() => {
+                json!({"group": sub.group, "version": sub.version, "kind": sub.kind})
+            }
             _ => {
                 let resource = &served.resource;
                 json!({"group": resource.group, "version": resource.version, "kind": resource.kind})

@@ -63,7 +63,8 @@ impl Rule {
             && has(&self.api_groups, &face.resource.group)
             && has(&self.api_versions, &face.resource.version)
             && self.resources.iter().any(fits_resource)
-            && (self.resource_names.is_empty() || self.resource_names.iter().any(|it| it == facts.name(object)))
+            && (self.resource_names.is_empty()
+                || self.resource_names.iter().any(|it| it == facts.name(object)))
     }
 }
 
@@ -96,7 +97,11 @@ impl Criteria {
     }
 
     /// The version in which to ask, if it is to be asked.
-    pub(super) async fn matches(&self, facts: &Facts<'_>, object: &Value) -> Result<Option<Arc<Served>>, Status> {
+    pub(super) async fn matches(
+        &self,
+        facts: &Facts<'_>,
+        object: &Value,
+    ) -> Result<Option<Arc<Served>>, Status> {
         if self.find(&self.excluded, facts, object).await?.is_some() {
             return Ok(None);
         }
@@ -109,7 +114,12 @@ impl Criteria {
         Ok(fits.then_some(face))
     }
 
-    async fn find(&self, rules: &[Rule], facts: &Facts<'_>, object: &Value) -> Result<Option<Arc<Served>>, Status> {
+    async fn find(
+        &self,
+        rules: &[Rule],
+        facts: &Facts<'_>,
+        object: &Value,
+    ) -> Result<Option<Arc<Served>>, Status> {
         let own = &facts.call.served;
         if rules.iter().any(|rule| rule.fits(facts, own, object)) {
             return Ok(Some(Arc::clone(own)));
@@ -142,7 +152,10 @@ impl Criteria {
 }
 
 impl<T> Index<T> {
-    pub(super) fn new<'t>(all: impl Iterator<Item = &'t Arc<T>>, criteria: impl Fn(&T) -> &Criteria) -> Index<T>
+    pub(super) fn new<'t>(
+        all: impl Iterator<Item = &'t Arc<T>>,
+        criteria: impl Fn(&T) -> &Criteria,
+    ) -> Index<T>
     where
         T: 't,
     {
@@ -194,5 +207,31 @@ pub(super) fn matches(selector: &Selector, object: &Value) -> bool {
     match object::labels(object) {
         Some(labels) => selector.matches(labels),
         None => selector.matches(&Map::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn those_for_other_resources_are_not_even_looked_at() {
+        let of =
+            |resources: Value| Arc::new(Criteria::of_webhook(&json!({"rules": [{"resources": resources}]})));
+        let all = [
+            of(json!(["pods", "pods/status"])),
+            of(json!(["*/*"])),
+            of(json!(["services"])),
+            of(json!([])),
+            of(json!(["services/status", "pods"])),
+        ];
+        let index = Index::new(all.iter(), |it| it);
+        for (resource, expected) in [("pods", vec![0, 1, 4]), ("services", vec![1, 2, 4]), ("nodes", vec![1])]
+        {
+            let found = index.candidates(resource);
+            let places = found.iter().map(|it| all.iter().position(|one| Arc::ptr_eq(one, it)).unwrap());
+            assert_eq!(places.collect::<Vec<_>>(), expected, "{resource}");
+        }
     }
 }

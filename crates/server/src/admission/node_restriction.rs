@@ -29,7 +29,8 @@ const OWN_PREFIXES: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 const RESTRICTED_PREFIX: &str = "node-restriction.kubernetes.io";
 
 /// Signers whose certificates make a node.
-const NODE_SIGNERS: [&str; 2] = ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
+const NODE_SIGNERS: [&str; 2] =
+    ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
 
 pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
     let caller = review.call.permit.caller();
@@ -177,8 +178,9 @@ fn forbidden_labels<'a>(new: &'a Value, old: Option<&'a Value>) -> Vec<&'a str> 
 
 fn is_own_label(key: &str) -> bool {
     let prefix = key.split_once('/').map(|(prefix, _)| prefix).unwrap_or_default();
-    let is_under =
-        |domain: &str| prefix == domain || prefix.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
+    let is_under = |domain: &str| {
+        prefix == domain || prefix.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
+    };
     let is_reserved = is_under("kubernetes.io") || is_under("k8s.io");
     let is_allowed = OWN_LABELS.contains(&key) || OWN_PREFIXES.into_iter().any(is_under);
     !is_under(RESTRICTED_PREFIX) && (!is_reserved || is_allowed)

@@ -27,7 +27,8 @@ const TEMPLATES: [(&str, &str, &str); 8] = [
 ];
 
 /// Ways to a pod that do not change what runs in it.
-const HARMLESS: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
+const HARMLESS: [&str; 8] =
+    ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
 
 pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
     let (served, subresource) = (&review.call.served, review.call.target.subresource.as_str());

@@ -6,21 +6,21 @@
 //! | `params` | the objects that a binding hands to its policy |
 //! | `validating` | decisions: deny, warn |
 //! | `mutating` | changes: a configuration to apply, or a patch |
+//! | `type_check` | what expressions get wrong about types → the status of their policy |
 
 mod configured;
 mod merge;
 mod mutating;
 mod params;
+mod type_check;
 mod validating;
 
 pub(super) use configured::Policies;
 pub(super) use mutating::mutate;
+pub(crate) use type_check::after;
 pub(super) use validating::validate;
 
-use super::{
-    evaluation::Scene,
-    facts::Facts,
-};
+use super::{evaluation::Scene, facts::Facts};
 use crate::{live::Live, served::Served, verbs::store_failed};
 use api::status::Status;
 use configured::{Binding, Policy};
@@ -56,7 +56,7 @@ impl Material {
             request: &self.request,
             params,
             namespace: &self.namespace,
-            authority: Some(&facts.authority),
+            authority: Some(facts.authority()),
             variables: &policy.compiled().variables,
         }
     }

@@ -4,6 +4,7 @@
 //! back at once. In Kubernetes a controller counts; here that is done where a quota is new or changed, and before
 //! anybody is refused.
 
+mod running;
 mod scope;
 mod usage;
 
@@ -167,7 +168,8 @@ async fn settle(inner: &Inner, served: &Served, namespace: &str, name: &str) -> 
 /// What a quota says is used, if it speaks of what it limits now.
 fn known_usage(quota: &Value, hard: &Amounts) -> Option<Amounts> {
     let used = pod_resources::amounts(&quota["status"], "used");
-    let is_current = pod_resources::amounts(&quota["status"], "hard") == *hard && quota["status"]["hard"].is_object();
+    let is_current =
+        pod_resources::amounts(&quota["status"], "hard") == *hard && quota["status"]["hard"].is_object();
     (is_current && hard.keys().all(|name| used.contains_key(name))).then_some(used)
 }
 
@@ -184,7 +186,9 @@ async fn count(inner: &Inner, namespace: &str, quota: &Value, hard: &Amounts) ->
     for sort in sorts {
         let is_it = |served: &&Served| served.is(sort.group, sort.resource);
         let customs = inner.registry.customs(&*inner.store).await?;
-        let Some(served) = inner.registry.kept().find(is_it).or_else(|| customs.all().find(is_it)) else { continue };
+        let Some(served) = inner.registry.kept().find(is_it).or_else(|| customs.all().find(is_it)) else {
+            continue;
+        };
         let page = inner.store.range(Range::prefix(served.prefix(namespace))).await;
         for entry in page.map_err(|error| store_failed(&error))?.entries {
             let object = Stored::new(entry.value, entry.revision).value();
@@ -231,7 +235,7 @@ impl Turn<'_> {
         match (&*self.call.served.resource.name, subresource) {
             ("pods", "resize") => old.is_some(),
             ("pods", "") => old.is_none_or(|old| scope::has_deadline(old) != scope::has_deadline(new)),
-            ("services" | "persistentvolumeclaims", "") => true,
+            ("services" | "persistentvolumeclaims" | "resourceclaims", "") => true,
             (_, "") => old.is_none(),
             _ => false,
         }
@@ -274,7 +278,9 @@ impl Turn<'_> {
         let covering = ledgers.iter().filter(|ledger| ledger.after.is_some() && self.sort().is("pods"));
         for ledger in covering {
             if let Some(open) = usage::left_open(new, ledger.hard.keys().map(String::as_str)) {
-                return Err(self.forbidden(new, format!("failed quota: {}: {open}", object::name(&ledger.quota))));
+                return Err(
+                    self.forbidden(new, format!("failed quota: {}: {open}", object::name(&ledger.quota)))
+                );
             }
         }
         Ok(())
@@ -350,7 +356,9 @@ impl Ledger {
             *used.entry(name.clone()).or_default() -= amount;
         }
         // Nobody can have used less than nothing, whatever was written into a quota by hand.
-        used.values_mut().filter(|amount| amount.is_negative()).for_each(|amount| *amount = Default::default());
+        used.values_mut()
+            .filter(|amount| amount.is_negative())
+            .for_each(|amount| *amount = Default::default());
         used
     }
 }

@@ -166,7 +166,8 @@ fn check_environment(spec: &Value, account: &Value, lists: &[(&str, &str)]) -> R
     let (known, name) = (names(&account["secrets"]), object::name(account));
     for (field, what) in lists {
         for container in items(&spec[field]) {
-            for (through, secret) in secrets_of(container).filter(|(_, secret)| !known.contains(secret)) {
+            let mut unknown = secrets_of(container).filter(|(_, secret)| !known.contains(secret));
+            if let Some((through, secret)) = unknown.next() {
                 let own = text(&container["name"]);
                 return Err(format!(
                     "{what} {own} with {through} referencing secret.secretName=\"{secret}\" is not allowed because \

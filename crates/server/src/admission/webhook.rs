@@ -73,7 +73,10 @@ pub(super) async fn validate(review: &Review<'_>) -> Result<(), Status> {
     futures::future::join_all(calls).await.into_iter().collect()
 }
 
-async fn candidates(facts: &Facts<'_>, configured: &Live<Configurations>) -> Result<Vec<Arc<Webhook>>, Status> {
+async fn candidates(
+    facts: &Facts<'_>,
+    configured: &Live<Configurations>,
+) -> Result<Vec<Arc<Webhook>>, Status> {
     if facts.is_exempt() {
         return Ok(Vec::new());
     }
@@ -98,11 +101,11 @@ async fn is_asked(hook: &Webhook, facts: &Facts<'_>, object: &Value) -> Result<O
         request: &request,
         params: None,
         namespace: &Value::Null,
-        authority: Some(&facts.authority),
+        authority: Some(facts.authority()),
         variables: &[],
     };
     let inner = &facts.call.inner;
-    match facts.authority.answering(inner, || evaluation::holds(conditions, &scene)).await? {
+    match facts.authority().answering(inner, || evaluation::holds(conditions, &scene)).await? {
         Ok(true) => Ok(Some(face)),
         Ok(false) => Ok(None),
         Err(_) if hook.fails_open => Ok(None),
@@ -119,11 +122,11 @@ async fn apply(
 ) -> Result<(), Failure> {
     let Reply { patch, shown } = exchange::ask(hook, facts, face, object, exchange::Sort::Mutating).await?;
     let Some(patch) = patch else { return Ok(()) };
-    let undecodable = |problem: String| {
-        Failure::Call(format!("received undecodable patch in webhook response: {problem}"))
-    };
+    let undecodable =
+        |problem: String| Failure::Call(format!("received undecodable patch in webhook response: {problem}"));
     let patch: Value = serde_json::from_slice(&patch).map_err(|error| undecodable(error.to_string()))?;
-    let operations = JsonPatch::decode(&patch, Reading::Lenient).map_err(|error| undecodable(error.to_string()))?;
+    let operations =
+        JsonPatch::decode(&patch, Reading::Lenient).map_err(|error| undecodable(error.to_string()))?;
     if patch.as_array().is_some_and(Vec::is_empty) {
         return Ok(());
     }

@@ -1,8 +1,10 @@
 //! How long a request may take: what it says itself, within what the server allows.
 
-use crate::request::{Options, Target, Verb};
+use crate::request::{Options, Place, Target, Verb};
 use api::{go, status::Status};
+use http::Method;
 use std::time::Duration;
+use world::{Moment, World};
 
 /// What a request gets that asks for nothing less.
 // Kubernetes: --request-timeout.
@@ -19,9 +21,11 @@ pub(crate) enum Deadline {
 }
 
 impl Deadline {
-    /// By what a query says. `target` is empty for what is no resource.
-    pub(crate) fn new(verb: Option<Verb>, target: Option<&Target>, options: &Options) -> Result<Deadline, Status> {
-        if verb == Some(Verb::Watch) || target.is_some_and(is_connection) {
+    /// By what is asked for, and what the query says.
+    pub(crate) fn new(method: &Method, place: &Place, options: &Options) -> Result<Deadline, Status> {
+        if let Place::Resource(target) = place
+            && (is_connection(target) || target.verb(method, options.watch) == Some(Verb::Watch))
+        {
             return Ok(Deadline::Never);
         }
         let asked = match options.rest.get("timeout").map(String::as_str) {
@@ -32,6 +36,18 @@ impl Deadline {
         };
         let asked = asked.flatten().filter(|asked| !asked.is_zero() && *asked < REQUEST);
         Ok(Deadline::After(asked.unwrap_or(REQUEST)))
+    }
+
+    /// Gives work that began a while ago what is left.
+    pub(crate) async fn keep<T>(
+        self,
+        world: &World,
+        begun: Moment,
+        work: impl Future<Output = Result<T, Status>>,
+    ) -> Result<T, Status> {
+        let Deadline::After(limit) = self else { return work.await };
+        let left = limit.saturating_sub(world.now().since(begun));
+        world.timeout(left, work).await.unwrap_or_else(|_| Err(too_slow()))
     }
 
     /// How much of it may pass without seats.
@@ -53,7 +69,7 @@ pub(super) fn is_connection(target: &Target) -> bool {
 }
 
 /// The answer to a request that was not done in time.
-pub(crate) fn too_slow() -> Status {
+fn too_slow() -> Status {
     Status::timeout("request did not complete within the allotted timeout", 0)
 }
 
@@ -123,17 +139,26 @@ mod tests {
             ("timeout=9999999999999h", Err(r#"time: invalid duration "9999999999999h""#)),
         ] {
             let options = Options::parse(query).unwrap();
-            let found = Deadline::new(Some(Verb::List), None, &options);
+            let found = Deadline::new(&Method::GET, &parse_path("/api/v1/pods"), &options);
             let expected = expected
                 .map(|millis| Deadline::After(Duration::from_millis(millis)))
                 .map_err(|text| format!("invalid timeout specified in the request URL - {text}"));
             assert_eq!(found.map_err(|status| status.message), expected, "{query}");
         }
-        let log = Target { subresource: "log".to_owned(), ..Target::default() };
-        let options = Options::parse("timeout=never").unwrap();
-        for (verb, target) in [(Verb::Watch, None), (Verb::Get, Some(&log))] {
-            assert_eq!(Deadline::new(Some(verb), target, &options), Ok(Deadline::Never));
+        for (path, query) in [
+            ("/api/v1/pods", "watch=1&timeout=never"),
+            ("/api/v1/watch/pods", "timeout=never"),
+            ("/api/v1/namespaces/a/pods/b/log", "timeout=never"),
+            ("/api/v1/namespaces/a/services/b/proxy/c", ""),
+        ] {
+            let options = Options::parse(query).unwrap();
+            let found = Deadline::new(&Method::GET, &parse_path(path), &options);
+            assert_eq!(found, Ok(Deadline::Never), "{path}");
         }
+    }
+
+    fn parse_path(path: &str) -> Place {
+        crate::request::parse(path).unwrap()
     }
 
     #[test]

@@ -26,7 +26,10 @@ use tokio::{
 use tokio_rustls::{
     TlsConnector,
     client::TlsStream,
-    rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer, pki_types::ServerName, pki_types::pem::PemObject},
+    rustls::{
+        self, CertificateError, ClientConfig, RootCertStore,
+        pki_types::{CertificateDer, ServerName, pem::PemObject},
+    },
 };
 
 /// Other sides that connections are kept to.
@@ -84,7 +87,7 @@ impl Outbound for Sockets {
                 .body(Full::new(exchange.body))
                 .map_err(|error| error.to_string())?;
             // A redirect is an answer like any other: nobody is sent elsewhere.
-            let answer = client.request(request).await.map_err(|error| root(&error))?;
+            let answer = client.request(request).await.map_err(|error| root(&exchange.connect, &error))?;
             let status = answer.status().as_u16();
             let sort = answer.headers().get(header::CONTENT_TYPE).map(|sort| sort.as_bytes());
             let is_text = sort.is_none_or(|sort| sort.starts_with(b"text/"));
@@ -115,12 +118,36 @@ impl Sockets {
 }
 
 /// The innermost cause is what people can act on.
-fn root(error: &dyn std::error::Error) -> String {
+// Kubernetes: in the words of Go, where there are such.
+fn root(connect: &str, error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
+    loop {
+        if let Some(told) = cause.downcast_ref::<io::Error>().and_then(|error| in_go(connect, error)) {
+            return told;
+        }
+        match cause.source() {
+            Some(source) => cause = source,
+            None => return cause.to_string(),
+        }
     }
-    cause.to_string()
+}
+
+fn in_go(connect: &str, error: &io::Error) -> Option<String> {
+    if error.kind() == io::ErrorKind::ConnectionRefused {
+        return Some(format!("dial tcp {connect}: connect: connection refused"));
+    }
+    let bad = match error.get_ref()?.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(bad) => bad,
+        _ => return None,
+    };
+    let problem = match bad {
+        CertificateError::UnknownIssuer => "certificate signed by unknown authority".to_owned(),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "certificate has expired or is not yet valid".to_owned()
+        }
+        other => format!("certificate is not good: {other:?}"),
+    };
+    Some(format!("tls: failed to verify certificate: x509: {problem}"))
 }
 
 /// Opens TLS connections to one place.
@@ -138,13 +165,17 @@ impl Connector {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         } else {
             for certificate in CertificateDer::pem_slice_iter(&exchange.authorities) {
-                let certificate = certificate.map_err(|error| format!("unable to load root certificates: {error}"))?;
-                roots.add(certificate).map_err(|error| format!("unable to load root certificates: {error}"))?;
+                let certificate =
+                    certificate.map_err(|error| format!("unable to load root certificates: {error}"))?;
+                roots
+                    .add(certificate)
+                    .map_err(|error| format!("unable to load root certificates: {error}"))?;
             }
         }
         let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let server_name = ServerName::try_from(exchange.server_name.clone()).map_err(|error| error.to_string())?;
+        let server_name =
+            ServerName::try_from(exchange.server_name.clone()).map_err(|error| error.to_string())?;
         Ok(Connector { connect: exchange.connect.clone(), server_name, tls: Arc::new(config).into() })
     }
 }
@@ -192,7 +223,11 @@ impl AsyncRead for Secured {
 }
 
 impl AsyncWrite for Secured {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(context, from)
     }
 

@@ -27,9 +27,8 @@ pub(crate) async fn convert(
     let (group, version) = object::api_version(&objects[*first]).split_once('/').unwrap_or_default();
     let whose = format!("{group}/{version}, Kind={}", definition.names.kind);
     let sent: Vec<Value> = others.iter().map(|at| objects[*at].clone()).collect();
-    let failed = |problem: String| {
-        Status::unclassified(format!("conversion webhook for {whose} failed: {problem}"))
-    };
+    let failed =
+        |problem: String| Status::unclassified(format!("conversion webhook for {whose} failed: {problem}"));
     let converted = review(inner, webhook, &sent, &wanted).await.map_err(failed)?;
     if converted.len() != sent.len() {
         return Err(Status::unclassified(format!(
@@ -56,7 +55,8 @@ async fn review(
     wanted: &str,
 ) -> Result<Vec<Value>, String> {
     let known = |version: &&String| matches!(version.as_str(), "v1" | "v1beta1");
-    let spoken = webhook.review_versions.iter().find(known).ok_or("no supported conversion review versions")?;
+    let spoken =
+        webhook.review_versions.iter().find(known).ok_or("no supported conversion review versions")?;
     let uid = inner.world.uid();
     let review = json!({
         "kind": "ConversionReview", "apiVersion": format!("apiextensions.k8s.io/{spoken}"),
@@ -104,11 +104,9 @@ fn check(before: &Value, mut made: Value, wanted: &str) -> Result<Value, String>
         let (expected, received) = (object::kind(before), object::kind(&made));
         return Err(format!("invalid kind (expected {expected}, received {received})"));
     }
-    for (what, of) in [
-        ("name", object::name as fn(&Value) -> &str),
-        ("namespace", object::namespace),
-        ("UID", object::uid),
-    ] {
+    for (what, of) in
+        [("name", object::name as fn(&Value) -> &str), ("namespace", object::namespace), ("UID", object::uid)]
+    {
         let (expected, received) = (of(before), of(&made));
         if expected != received {
             return Err(format!("must have the same {what}: {expected} != {received}"));
@@ -144,7 +142,8 @@ mod tests {
     fn a_webhook_may_change_labels_and_content_and_nothing_else() {
         let before = json!({"apiVersion": "g/v1", "kind": "K",
             "metadata": {"name": "a", "uid": "u", "labels": {"a": "b"}, "finalizers": ["f"]}, "spec": 1});
-        let made = |metadata: Value| json!({"apiVersion": "g/v2", "kind": "K", "metadata": metadata, "spec": 2});
+        let made =
+            |metadata: Value| json!({"apiVersion": "g/v2", "kind": "K", "metadata": metadata, "spec": 2});
         let good = made(json!({"name": "a", "uid": "u", "labels": {"a": "c"}, "finalizers": []}));
         let expected = json!({"name": "a", "uid": "u", "labels": {"a": "c"}, "finalizers": ["f"]});
         assert_eq!(check(&before, good, "g/v2").unwrap(), made(expected));

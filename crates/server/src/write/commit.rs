@@ -10,7 +10,7 @@ use crate::{
     stored::{Stored, at_rest},
     verbs::{Call, store_failed},
 };
-use api::{object, status::Status};
+use api::{kind::GroupResource, object, status::Status};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -85,19 +85,19 @@ async fn put(
     write: impl Fn(Batch, Bytes) -> Batch,
 ) -> Result<Outcome, Status> {
     let object = checked.into_object();
-    let turn = resource_quota::turn(call).await?;
-    let before = current.filter(|_| claims::concern(call) || turn.is_some()).map(Stored::value);
-    let old = before.as_ref().filter(|_| claims::concern(call));
+    let old = current.filter(|_| claims::concern(call)).map(Stored::value);
     for round in 0..CHOICES {
         let Filled { service: object, chosen } = match claims::concern(call) {
-            true => claims::fill(call, object.clone(), old, round)?,
+            true => claims::fill(call, object.clone(), old.as_ref(), round)?,
             false => Filled { service: object.clone(), chosen: BTreeSet::new() },
         };
+        // Before it is our turn: a conversion may ask somebody far away.
+        let json = encode(call, object.clone()).await?;
+        let turn = resource_quota::turn(call).await?;
         let charge = match &turn {
-            Some(turn) => turn.charge(before.as_ref(), Some(&object)).await?,
+            Some(turn) => turn.charge(current.map(Stored::value).as_ref(), Some(&object)).await?,
             None => Charge::default(),
         };
-        let json = encode(call, object.clone()).await?;
         if call.options.dry_run.is_some() {
             return Ok(Outcome::Done(Stored::new(
                 json,
@@ -106,7 +106,7 @@ async fn put(
         }
         let mut batch = write(Batch::new(), json.clone());
         if claims::concern(call) {
-            batch = claim(batch, &object, old);
+            batch = claim(batch, &object, old.as_ref());
         }
         match call.inner.store.commit(charge.add_to(batch)).await {
             Ok(revision) => return Ok(Outcome::Done(Stored::new(json, revision))),
@@ -121,7 +121,12 @@ async fn put(
             Err(error) => return Err(store_failed(&error)),
         }
     }
-    Err(Status::internal_error("failed to allocate a service address or port: the range is (almost) full"))
+    Err(match claims::concern(call) {
+        true => {
+            Status::internal_error("failed to allocate a service address or port: the range is (almost) full")
+        }
+        false => Status::modified(&GroupResource::new("", "resourcequotas"), object::name(&object)),
+    })
 }
 
 /// Takes what the service newly has, and gives back what it has no longer.

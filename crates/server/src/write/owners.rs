@@ -21,13 +21,19 @@ pub(crate) enum Previous<'a> {
 
 /// Sets the managedFields of `draft`.
 pub(super) async fn record(call: &Call, previous: Previous<'_>, draft: &mut Value) -> Result<(), Status> {
+    let (manager, now) = (call.manager(), super::now(call).to_string());
+    let act = |target: &Target<'_>, draft: &mut Value| match previous {
+        Previous::Nothing => managed_fields::create(target, draft, &manager, &now),
+        Previous::Object(live) => managed_fields::update(target, live, draft, &manager, &now),
+    };
+    if call.served.custom().is_none() {
+        // Nobody has to be asked for another version.
+        attempt(call, |target| act(target, draft), &[]);
+        return Ok(());
+    }
     let recorded = with_target(call, |target| {
         let mut draft = draft.clone();
-        let (manager, now) = (call.manager(), super::now(call).to_string());
-        match previous {
-            Previous::Nothing => managed_fields::create(target, &mut draft, &manager, &now),
-            Previous::Object(live) => managed_fields::update(target, live, &mut draft, &manager, &now),
-        }
+        act(target, &mut draft);
         draft
     });
     *draft = recorded.await?;
@@ -53,7 +59,7 @@ pub(crate) async fn with_target<T>(call: &Call, act: impl Fn(&Target<'_>) -> T) 
 /// Runs `act` on what is ready; answers with what else it wanted, too.
 fn attempt<T>(
     call: &Call,
-    act: &impl Fn(&Target<'_>) -> T,
+    act: impl FnOnce(&Target<'_>) -> T,
     ready: &[Conversion],
 ) -> (T, Option<(Value, String)>) {
     let served = &call.served;

@@ -26,15 +26,18 @@ fn who_speaks_for_a_signer_may_do_so() {
         let all = json!({"apiGroups": ["certificates.k8s.io"], "verbs": ["*"],
             "resources": ["certificatesigningrequests", "certificatesigningrequests/approval",
                 "certificatesigningrequests/status"]});
-        let signer = |verb: &str, name: &str| {
-            json!({"apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "verbs": [verb], "resourceNames": [name]})
-        };
-        cluster.grant("ann", json!([all, signer("approve", "example.com/one"), signer("sign", "example.com/*")])).await;
+        let signer = |verb: &str, name: &str| json!({"apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "verbs": [verb], "resourceNames": [name]});
+        cluster
+            .grant("ann", json!([all, signer("approve", "example.com/one"), signer("sign", "example.com/*")]))
+            .await;
         let ann = || Caller::known("ann", "", Vec::new());
-        for (name, signer, approves, signs) in
-            [("one", "example.com/one", 200, 200), ("two", "example.com/two", 403, 200), ("three", "other.com/x", 403, 403)]
-        {
-            let mut request = cluster.made(&format!("POST {REQUESTS}"), request(name, signer, "x", "y")).await;
+        for (name, signer, approves, signs) in [
+            ("one", "example.com/one", 200, 200),
+            ("two", "example.com/two", 403, 200),
+            ("three", "other.com/x", 403, 403),
+        ] {
+            let mut request =
+                cluster.made(&format!("POST {REQUESTS}"), request(name, signer, "x", "y")).await;
             request["status"]["conditions"] =
                 json!([{"type": "Approved", "status": "True", "reason": "r", "message": "m"}]);
             let approve = format!("PUT {REQUESTS}/{name}/approval");
@@ -63,7 +66,9 @@ fn nobody_asks_to_become_a_master() {
         let client = "kubernetes.io/kube-apiserver-client";
         let message = "certificatesigningrequests.certificates.k8s.io \"m\" is forbidden: use of \
                        kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed";
-        cluster.refused(&format!("POST {REQUESTS}"), request("m", client, "me", "system:masters"), 403, message).await;
+        cluster
+            .refused(&format!("POST {REQUESTS}"), request("m", client, "me", "system:masters"), 403, message)
+            .await;
         cluster.made(&format!("POST {REQUESTS}"), request("d", client, "me", "devs")).await;
     });
 }

@@ -16,7 +16,9 @@ fn labelled(name: &str, labels: Value) -> Value {
 #[test]
 fn a_kubelet_keeps_to_what_is_its_own() {
     story(Config::default(), |cluster| async move {
-        cluster.grant("system:node:one", json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])).await;
+        cluster
+            .grant("system:node:one", json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]))
+            .await;
         let node = cluster.made("POST /api/v1/nodes", labelled("one", json!({}))).await;
         cluster.made("POST /api/v1/nodes", labelled("two", json!({}))).await;
         cluster.made(&format!("POST {PODS}"), pod("own", json!({"nodeName": "one"}))).await;
@@ -100,7 +102,6 @@ fn a_kubelet_keeps_to_what_is_its_own() {
         mirror["metadata"]["ownerReferences"] = json!([
             {"apiVersion": "v1", "kind": "Node", "name": "one", "uid": node["metadata"]["uid"], "controller": true},
         ]);
-        cluster.made("POST /api/v1/namespaces", json!({"metadata": {"name": "kube-node-lease"}})).await;
         for (what, body) in [
             ("PATCH /api/v1/nodes/one", labelled("one", json!({"kubernetes.io/arch": "arm64"}))),
             ("PATCH /api/v1/namespaces/n/pods/own/status", json!({"status": {"phase": "Running"}})),
@@ -117,7 +118,12 @@ fn a_kubelet_keeps_to_what_is_its_own() {
 #[test]
 fn a_kubelet_gets_tokens_for_its_pods_and_their_audiences() {
     story(Config::default(), |cluster| async move {
-        cluster.grant("system:node:one", json!([{"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]}])).await;
+        cluster
+            .grant(
+                "system:node:one",
+                json!([{"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]}]),
+            )
+            .await;
         cluster.made("POST /api/v1/nodes", labelled("one", json!({}))).await;
         let token = json!({"serviceAccountToken": {"path": "t", "audience": "vault"}});
         let volumes = json!([{"name": "v", "projected": {"sources": [token]}}]);

@@ -7,7 +7,8 @@ use server::{Caller, Config};
 const MAPS: &str = "/api/v1/namespaces/n/configmaps";
 
 fn owned(name: &str, owner: &str, blocks: bool) -> Value {
-    let owner = json!({"apiVersion": "v1", "kind": owner, "name": "o", "uid": "u", "blockOwnerDeletion": blocks});
+    let owner =
+        json!({"apiVersion": "v1", "kind": owner, "name": "o", "uid": "u", "blockOwnerDeletion": blocks});
     json!({"metadata": {"name": name, "ownerReferences": [owner]}})
 }
 
@@ -15,14 +16,19 @@ fn owned(name: &str, owner: &str, blocks: bool) -> Value {
 fn who_ties_an_object_could_have_deleted_it() {
     let config = Config { enforces_owner_permissions: true, ..Config::default() };
     story(config, |cluster| async move {
-        let maps = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "update", "patch"]});
+        let maps =
+            json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "update", "patch"]});
         cluster.grant("ann", json!([maps])).await;
         let ann = || Caller::known("ann", "", Vec::new());
         cluster.made(&format!("POST {MAPS}"), json!({"metadata": {"name": "a"}})).await;
         let frame = |name: &str, text: &str| format!("configmaps \"{name}\" is forbidden: {text}");
         let patch = format!("PATCH {MAPS}/a");
         let answer = cluster.by(ann(), &patch, owned("a", "Secret", false)).await;
-        answer.is_refused(&patch, 403, &frame("a", "cannot set an ownerRef on a resource you can't delete: , <nil>"));
+        answer.is_refused(
+            &patch,
+            403,
+            &frame("a", "cannot set an ownerRef on a resource you can't delete: , <nil>"),
+        );
         let create = format!("POST {MAPS}");
         let answer = cluster.by(ann(), &create, owned("b", "Secret", true)).await;
         let text = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>";

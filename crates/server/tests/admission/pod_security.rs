@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use server::Config;
 
 fn labelled(labels: &[(&str, &str)]) -> Value {
-    let labels = labels.iter().map(|(name, value)| (format!("pod-security.kubernetes.io/{name}"), json!(value)));
+    let labels =
+        labels.iter().map(|(name, value)| (format!("pod-security.kubernetes.io/{name}"), json!(value)));
     json!({"metadata": {"labels": labels.collect::<serde_json::Map<_, _>>()}})
 }
 
@@ -40,8 +41,9 @@ fn a_namespace_is_as_strict_as_its_labels() {
         cluster.refused(&format!("POST {PODS}"), pod("q", json!({})), 403, &message).await;
         // What runs already may go on, but not with another image.
         cluster.made(&format!("PATCH {PODS}/p"), json!({"metadata": {"labels": {"a": "b"}}})).await;
-        let image = json!({"spec": {"containers": [{"name": "c", "image": "other"}]}});
-        let answer = cluster.send(&format!("PATCH {PODS}/p"), image).await;
+        let mut changed = cluster.get(&format!("{PODS}/p")).await;
+        changed["spec"]["containers"][0]["image"] = json!("other");
+        let answer = cluster.send(&format!("PUT {PODS}/p"), changed).await;
         assert_eq!(answer.code, 403, "{}", answer.body);
     });
 }
@@ -49,8 +51,13 @@ fn a_namespace_is_as_strict_as_its_labels() {
 #[test]
 fn who_writes_what_makes_pods_is_warned() {
     story(Config::default(), |cluster| async move {
-        cluster.made("PATCH /api/v1/namespaces/n", labelled(&[("warn", "restricted"), ("audit", "baseline")])).await;
-        let would = format!(r#"299 - "would violate PodSecurity \"restricted:latest\": {}""#, WEAK.replace('"', "\\\""));
+        cluster
+            .made("PATCH /api/v1/namespaces/n", labelled(&[("warn", "restricted"), ("audit", "baseline")]))
+            .await;
+        let would = format!(
+            r#"299 - "would violate PodSecurity \"restricted:latest\": {}""#,
+            WEAK.replace('"', "\\\"")
+        );
         let answer = cluster.send(&format!("POST {PODS}"), pod("p", json!({}))).await;
         assert_eq!((answer.code, &answer.warnings), (201, &vec![would.clone()]));
         let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": pod("", json!({}))["spec"]});
@@ -68,7 +75,12 @@ fn who_writes_what_makes_pods_is_warned() {
         ] {
             let object = json!({"metadata": {"name": "x"}, "spec": spec});
             let answer = cluster.send(&format!("POST {path}"), object).await;
-            assert_eq!((answer.code, &answer.warnings), (201, &vec![would.clone()]), "{path} {}", answer.body);
+            assert_eq!(
+                (answer.code, &answer.warnings),
+                (201, &vec![would.clone()]),
+                "{path} {}",
+                answer.body
+            );
         }
     });
 }
@@ -81,7 +93,8 @@ fn labels_that_mean_nothing_are_refused() {
         let answer = cluster.send("POST /api/v1/namespaces", namespace).await;
         assert_eq!(answer.code, 422);
         let causes = answer.body["details"]["causes"].as_array().unwrap();
-        let shown: Vec<_> = causes.iter().map(|cause| format!("{} {}", cause["field"], cause["message"])).collect();
+        let shown: Vec<_> =
+            causes.iter().map(|cause| format!("{} {}", cause["field"], cause["message"])).collect();
         assert_eq!(
             shown,
             [

@@ -2,8 +2,8 @@
 
 use super::{Answer, Cluster, PODS, pod, story};
 use serde_json::{Value, json};
-use server::Config;
-use std::collections::BTreeMap;
+use server::{Config, Server};
+use std::{collections::BTreeMap, sync::Arc};
 
 const QUOTAS: &str = "/api/v1/namespaces/n/resourcequotas";
 
@@ -30,7 +30,8 @@ fn asking(name: &str, cpu: &str) -> Value {
 #[test]
 fn sixty_four_creators_never_get_more_than_there_is() {
     story(Config::default(), |cluster| async move {
-        quota(&cluster, "q", json!({"hard": {"pods": "10", "requests.cpu": "1", "count/configmaps": "7"}})).await;
+        quota(&cluster, "q", json!({"hard": {"pods": "10", "requests.cpu": "1", "count/configmaps": "7"}}))
+            .await;
         let creators = (0..64).map(|number| {
             let cluster = cluster.clone();
             async move {
@@ -54,7 +55,8 @@ fn sixty_four_creators_never_get_more_than_there_is() {
         let pods = cluster.get(PODS).await;
         let pods = pods["items"].as_array().unwrap();
         let deletions = pods.iter().map(|pod| {
-            let path = format!("DELETE {PODS}/{}?gracePeriodSeconds=0", pod["metadata"]["name"].as_str().unwrap());
+            let path =
+                format!("DELETE {PODS}/{}?gracePeriodSeconds=0", pod["metadata"]["name"].as_str().unwrap());
             let cluster = cluster.clone();
             async move { cluster.send(&path, Value::Null).await.code }
         });
@@ -74,7 +76,8 @@ fn a_refusal_tells_what_was_asked_used_and_limited() {
         let message = r#"secrets "s" is forbidden: exceeded quota: a, requested: secrets=1, used: secrets=1, limited: secrets=1"#;
         cluster.refused("POST /api/v1/namespaces/n/secrets", secret.clone(), 403, message).await;
         cluster.refused("POST /api/v1/namespaces/n/secrets?dryRun=All", secret.clone(), 403, message).await;
-        let missing = r#"pods "p" is forbidden: failed quota: a: must specify cpu for: c; limits.memory for: c"#;
+        let missing =
+            r#"pods "p" is forbidden: failed quota: a: must specify cpu for: c; limits.memory for: c"#;
         cluster.refused(&format!("POST {PODS}"), pod("p", json!({})), 403, missing).await;
         let big = json!({"requests": {"cpu": "1500m"}, "limits": {"memory": "2Gi", "cpu": "2"}});
         let big = pod("p", json!({"containers": [{"name": "c", "image": "i", "resources": big}]}));
@@ -107,7 +110,8 @@ fn updates_are_charged_for_the_difference() {
         quota(&cluster, "q", json!({ "hard": hard })).await;
         let services = "/api/v1/namespaces/n/services";
         let service = |name: &str, kind: &str, ports: &[u32]| {
-            let ports: Vec<_> = ports.iter().map(|port| json!({"name": format!("p{port}"), "port": port})).collect();
+            let ports: Vec<_> =
+                ports.iter().map(|port| json!({"name": format!("p{port}"), "port": port})).collect();
             json!({"metadata": {"name": name}, "spec": {"type": kind, "ports": ports}})
         };
         cluster.made(&format!("POST {services}"), service("s", "ClusterIP", &[1, 2])).await;
@@ -115,8 +119,13 @@ fn updates_are_charged_for_the_difference() {
         let three = service("s", "NodePort", &[1, 2, 3]);
         let message = r#"services "s" is forbidden: exceeded quota: q, requested: services.nodeports=1, used: services.nodeports=2, limited: services.nodeports=2"#;
         cluster.refused(&format!("PATCH {services}/s"), three, 403, message).await;
-        cluster.made(&format!("PATCH {services}/s"), json!({"spec": {"type": "ClusterIP", "ports":
-            [{"name": "p1", "port": 1, "nodePort": null}]}})).await;
+        cluster
+            .made(
+                &format!("PATCH {services}/s"),
+                json!({"spec": {"type": "ClusterIP", "ports":
+            [{"name": "p1", "port": 1, "nodePort": null}]}}),
+            )
+            .await;
         let balanced = cluster.send(&format!("POST {services}"), service("b", "LoadBalancer", &[1])).await;
         assert_eq!(balanced.code, 403);
         let claims = "/api/v1/namespaces/n/persistentvolumeclaims";
@@ -144,7 +153,8 @@ fn a_quota_with_scopes_counts_what_lies_in_them() {
         quota(&cluster, "best", json!({"hard": {"pods": "1"}, "scopes": ["BestEffort"]})).await;
         quota(&cluster, "short", json!({"hard": {"pods": "1"}, "scopes": ["Terminating"]})).await;
         let high = json!([{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]);
-        quota(&cluster, "high", json!({"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": high}})).await;
+        quota(&cluster, "high", json!({"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": high}}))
+            .await;
         let create = |pod: Value| {
             let cluster = cluster.clone();
             async move { cluster.send(&format!("POST {PODS}"), pod).await }
@@ -161,7 +171,8 @@ fn a_quota_with_scopes_counts_what_lies_in_them() {
         timed["spec"]["activeDeadlineSeconds"] = json!(60);
         assert_eq!(create(timed).await.code, 201);
         // One that is to end now moves into the scope that is full.
-        let moved = cluster.send(&format!("PATCH {PODS}/c"), json!({"spec": {"activeDeadlineSeconds": 60}})).await;
+        let moved =
+            cluster.send(&format!("PATCH {PODS}/c"), json!({"spec": {"activeDeadlineSeconds": 60}})).await;
         is_by(&moved, "short");
         let mut important = asking("e", "1");
         important["spec"]["priorityClassName"] = json!("high");
@@ -170,5 +181,54 @@ fn a_quota_with_scopes_counts_what_lies_in_them() {
         cluster.made(&format!("PATCH {PODS}/a/status"), json!({"status": {"phase": "Succeeded"}})).await;
         assert_eq!(create(pod("b", json!({}))).await.code, 201);
         is_used(&used(&cluster, "best").await, "pods=1");
+    });
+}
+
+#[test]
+fn replicas_that_share_a_store_share_its_quotas() {
+    let run = world::simulate(11, |world| async move {
+        let store = Arc::new(store::Memory::new());
+        let mut replicas = Vec::new();
+        for _ in 0..2 {
+            let server =
+                Server::start(&world, Arc::clone(&store) as Arc<dyn store::Store>, Config::default()).await;
+            replicas.push(Cluster { world: world.clone(), server: server.unwrap() });
+        }
+        replicas[0].made("POST /api/v1/namespaces", json!({"metadata": {"name": "n"}})).await;
+        quota(&replicas[0], "q", json!({"hard": {"count/configmaps": "9"}})).await;
+        let creators = (0..32).map(|number| {
+            let cluster = replicas[number % 2].clone();
+            async move {
+                let map = json!({"metadata": {"name": format!("m{number}")}});
+                cluster.send("POST /api/v1/namespaces/n/configmaps", map).await.code
+            }
+        });
+        let codes = futures::future::join_all(creators).await;
+        assert_eq!(codes.iter().filter(|code| **code == 201).count(), 9, "{codes:?}");
+        is_used(&used(&replicas[1], "q").await, "count/configmaps=9");
+    });
+    run.unwrap();
+}
+
+#[test]
+fn custom_resources_count_too() {
+    story(Config::default(), |cluster| async move {
+        let version = json!({"name": "v1", "served": true, "storage": true,
+            "schema": {"openAPIV3Schema": {"type": "object"}}});
+        let definition = json!({"metadata": {"name": "widgets.example.com"}, "spec": {
+            "group": "example.com", "scope": "Namespaced", "versions": [version],
+            "names": {"plural": "widgets", "kind": "Widget"},
+        }});
+        cluster.made("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
+        let widgets = "/apis/example.com/v1/namespaces/n/widgets";
+        let widget = |name: &str| json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}});
+        cluster.made(&format!("POST {widgets}"), widget("a")).await;
+        quota(&cluster, "q", json!({"hard": {"count/widgets.example.com": "1"}})).await;
+        let message = "widgets.example.com \"b\" is forbidden: exceeded quota: q, requested: \
+                       count/widgets.example.com=1, used: count/widgets.example.com=1, limited: \
+                       count/widgets.example.com=1";
+        cluster.refused(&format!("POST {widgets}"), widget("b"), 403, message).await;
+        cluster.made(&format!("DELETE {widgets}/a"), Value::Null).await;
+        cluster.made(&format!("POST {widgets}"), widget("b")).await;
     });
 }

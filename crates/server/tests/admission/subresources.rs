@@ -7,7 +7,8 @@ use server::Config;
 #[test]
 fn a_pod_learns_where_its_node_is() {
     story(Config::default(), |cluster| async move {
-        let labels = json!({"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r", "other": "o"});
+        let labels =
+            json!({"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r", "other": "o"});
         cluster.made("POST /api/v1/nodes", json!({"metadata": {"name": "one", "labels": labels}})).await;
         let direct = cluster.made(&format!("POST {PODS}"), pod("direct", json!({"nodeName": "one"}))).await;
         let expected = json!({"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r"});
@@ -15,7 +16,8 @@ fn a_pod_learns_where_its_node_is() {
         let mut later = pod("later", json!({}));
         later["metadata"]["labels"] = json!({"topology.kubernetes.io/zone": "mine"});
         cluster.made(&format!("POST {PODS}"), later).await;
-        let binding = json!({"target": {"kind": "Node", "name": "one"}, "metadata": {"annotations": {"a": "b"}}});
+        let binding =
+            json!({"target": {"kind": "Node", "name": "one"}, "metadata": {"annotations": {"a": "b"}}});
         cluster.made(&format!("POST {PODS}/later/binding"), binding).await;
         let bound = cluster.get(&format!("{PODS}/later")).await;
         let expected = json!({"topology.kubernetes.io/zone": "mine", "topology.kubernetes.io/region": "r"});
@@ -27,7 +29,8 @@ fn a_pod_learns_where_its_node_is() {
 #[test]
 fn a_pod_does_not_outgrow_its_node() {
     story(Config::default(), |cluster| async move {
-        let node = json!({"metadata": {"name": "one"}, "status": {"allocatable": {"cpu": "2", "memory": "1Gi"}}});
+        let node =
+            json!({"metadata": {"name": "one"}, "status": {"allocatable": {"cpu": "2", "memory": "1Gi"}}});
         cluster.made("POST /api/v1/nodes", node).await;
         let sized = |cpu: &str| json!([{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]);
         let pod = pod("p", json!({"nodeName": "one", "containers": sized("1")}));

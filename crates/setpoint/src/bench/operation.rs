@@ -14,18 +14,20 @@ pub(crate) enum Operation {
     List,
     Update,
     Patch,
+    Apply,
     Delete,
 }
 
 impl Operation {
     /// In the order in which they run: what was created is deleted before anybody lists.
-    pub(crate) const ALL: [Operation; 6] = [
+    pub(crate) const ALL: [Operation; 7] = [
         Operation::Create,
         Operation::Delete,
         Operation::Get,
         Operation::List,
         Operation::Update,
         Operation::Patch,
+        Operation::Apply,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Operation {
             Operation::List => "list",
             Operation::Update => "update",
             Operation::Patch => "patch",
+            Operation::Apply => "apply",
             Operation::Delete => "delete",
         }
     }
@@ -64,6 +67,14 @@ impl Seat {
             Operation::Update => {
                 let name = self.own(place.objects, number);
                 place.request(Method::PUT, &place.path(&name), object(&name, Role::Kept, edition))
+            }
+            Operation::Apply => {
+                let name = self.own(place.objects, number);
+                let path = format!("{}?fieldManager=setpoint-bench&force=true", place.path(&name));
+                let mut request = place.request(Method::PATCH, &path, object(&name, Role::Kept, edition));
+                let apply = HeaderValue::from_static("application/apply-patch+yaml");
+                request.headers_mut().insert(header::CONTENT_TYPE, apply);
+                request
             }
             Operation::Patch => {
                 let body = format!(r#"{{"data":{{"edition":"{edition:020}"}}}}"#);

@@ -81,10 +81,21 @@ fn needs(spec: &Value) -> Option<&'static str> {
 
 /// Volumes of older sorts name secrets too.
 fn names_secret(spec: &Value) -> bool {
-    let places = ["azureFile/secretName", "cephfs/secretRef", "cinder/secretRef", "csi/nodePublishSecretRef",
-        "flexVolume/secretRef", "iscsi/secretRef", "rbd/secretRef", "scaleIO/secretRef", "storageos/secretRef"];
+    let places = [
+        "azureFile/secretName",
+        "cephfs/secretRef",
+        "cinder/secretRef",
+        "csi/nodePublishSecretRef",
+        "flexVolume/secretRef",
+        "iscsi/secretRef",
+        "rbd/secretRef",
+        "scaleIO/secretRef",
+        "storageos/secretRef",
+    ];
     let mut volumes = spec["volumes"].as_array().into_iter().flatten();
-    volumes.any(|volume| places.iter().any(|place| volume.pointer(&format!("/{place}")).is_some_and(|it| !it.is_null())))
+    volumes.any(|volume| {
+        places.iter().any(|place| volume.pointer(&format!("/{place}")).is_some_and(|it| !it.is_null()))
+    })
 }
 
 fn of_volume(volume: &Value) -> Option<&'static str> {
@@ -103,7 +114,8 @@ fn of_volume(volume: &Value) -> Option<&'static str> {
     let sources = volume["projected"]["sources"].as_array().into_iter().flatten();
     let found = plain.iter().find(|(field, _)| volume[field].is_object()).map(|(_, what)| *what);
     found.or_else(|| {
-        let mut all = sources.flat_map(|source| projected.iter().filter(|(field, _)| source[field].is_object()));
+        let mut all =
+            sources.flat_map(|source| projected.iter().filter(|(field, _)| source[field].is_object()));
         all.next().map(|(_, what)| *what)
     })
 }

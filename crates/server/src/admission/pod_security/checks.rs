@@ -23,11 +23,14 @@ pub(super) struct Violation {
     detail: String,
 }
 
+type Check = fn(Pod<'_>) -> Option<Violation>;
+type Versions = &'static [(u32, Check)];
+
 struct Rule {
     name: &'static str,
     level: Level,
     /// What it was from each minor version on.
-    versions: &'static [(u32, fn(Pod<'_>) -> Option<Violation>)],
+    versions: Versions,
     /// The rule of the lower level that this one says more strictly.
     instead_of: &'static str,
 }
@@ -49,7 +52,12 @@ const RULES: [Rule; 19] = [
     baseline("seccompProfile_baseline", &[(0, profile::seccomp_annotations), (19, profile::seccomp_said)]),
     baseline(
         "sysctls",
-        &[(0, identity::sysctls), (27, identity::sysctls_27), (29, identity::sysctls_29), (32, identity::sysctls_32)],
+        &[
+            (0, identity::sysctls),
+            (27, identity::sysctls_27),
+            (29, identity::sysctls_29),
+            (32, identity::sysctls_32),
+        ],
     ),
     baseline("windowsHostProcess", &[(0, identity::host_process)]),
     restricted(
@@ -81,8 +89,6 @@ const RULES: [Rule; 19] = [
     ),
 ];
 
-type Versions = &'static [(u32, fn(Pod<'_>) -> Option<Violation>)];
-
 const fn baseline(name: &'static str, versions: Versions) -> Rule {
     Rule { name, level: Level::Baseline, versions, instead_of: "" }
 }
@@ -97,7 +103,8 @@ pub(super) fn violations(standard: Standard, pod: Pod<'_>) -> Vec<Violation> {
         Version::Minor(minor) => minor.min(NEWEST),
         Version::Latest => NEWEST,
     };
-    let current = |rule: &Rule| rule.versions.iter().rfind(|(since, _)| *since <= minor).map(|(_, check)| *check);
+    let current =
+        |rule: &Rule| rule.versions.iter().rfind(|(since, _)| *since <= minor).map(|(_, check)| *check);
     let in_force: Vec<_> =
         RULES.iter().filter(|rule| rule.level <= standard.level && current(rule).is_some()).collect();
     let is_replaced = |rule: &Rule| in_force.iter().any(|other| other.instead_of == rule.name);
@@ -134,16 +141,19 @@ impl<'a> Pod<'a> {
 
     /// The names of containers of which something is true.
     fn containers_that(self, is_so: impl Fn(&'a Value) -> bool) -> Vec<&'a str> {
-        self.containers().filter(|container| is_so(container)).map(|container| text(&container["name"])).collect()
+        self.containers()
+            .filter(|container| is_so(container))
+            .map(|container| text(&container["name"]))
+            .collect()
     }
 }
 
-fn unless_windows(pod: Pod<'_>, check: fn(Pod<'_>) -> Option<Violation>) -> Option<Violation> {
+fn unless_windows(pod: Pod<'_>, check: Check) -> Option<Violation> {
     if pod.spec["os"]["name"] == "windows" { None } else { check(pod) }
 }
 
 /// Root in a user namespace of its own is nobody outside.
-fn unless_own_users(pod: Pod<'_>, check: fn(Pod<'_>) -> Option<Violation>) -> Option<Violation> {
+fn unless_own_users(pod: Pod<'_>, check: Check) -> Option<Violation> {
     if pod.spec["hostUsers"] == false { None } else { check(pod) }
 }
 

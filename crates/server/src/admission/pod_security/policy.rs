@@ -90,7 +90,10 @@ impl Policy {
         let warned = read(namespace, "warn", Level::Privileged, &mut errors);
         let mut warn = warned.standard;
         // Who is refused pods should also hear about what would make such pods.
-        if warned.level == Said::Nothing && enforced.level == Said::Well && enforced.standard.level > warn.level {
+        if warned.level == Said::Nothing
+            && enforced.level == Said::Well
+            && enforced.standard.level > warn.level
+        {
             warn.level = enforced.standard.level;
             if !warned.has_version {
                 warn.version = enforced.standard.version;

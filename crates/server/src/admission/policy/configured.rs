@@ -109,9 +109,8 @@ impl Policy {
             patching = patching.define(&name, compiled.as_ref().ok());
             variables.push(Expression::new(&name, &source, compiled));
         }
-        let expression = |names: &Names, source: &str, wanted| {
-            Expression::new("", source, names.compile(source, wanted))
-        };
+        let expression =
+            |names: &Names, source: &str, wanted| Expression::new("", source, names.compile(source, wanted));
         let validations = list("validations").map(|it| Validation {
             expression: expression(&names, &text(&it["expression"]), Wanted::Bool),
             message: text(&it["message"]).trim().to_owned(),

@@ -1,7 +1,10 @@
 //! An apply configuration merged into an object, as server-side apply would, but nobody comes to own anything.
 
 use crate::served::Served;
-use schema::managed_fields::{self, Applied, ApplyError, Target, Unconvertible};
+use schema::{
+    managed_fields::{self, Applied, ApplyError, Target, Unconvertible},
+    types::{ListKind, Node, Types},
+};
 use serde_json::Value;
 
 pub(super) fn merge(face: &Served, object: &Value, mut config: Value) -> Result<Value, String> {
@@ -9,6 +12,14 @@ pub(super) fn merge(face: &Served, object: &Value, mut config: Value) -> Result<
     let owners = live["metadata"].as_object_mut().and_then(|metadata| metadata.remove("managedFields"));
     for member in ["apiVersion", "kind"] {
         config[member] = object[member].clone();
+    }
+    let mut whole = Vec::new();
+    atomics(face.types(), &Node::Object(face.of()), &config, "", &mut whole);
+    if !whole.is_empty() {
+        let whole = whole.join(", ");
+        return Err(format!(
+            "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {whole}"
+        ));
     }
     let version = face.api_version();
     let target = Target {
@@ -29,7 +40,9 @@ pub(super) fn merge(face: &Served, object: &Value, mut config: Value) -> Result<
     let mut made = match merged {
         Ok(Applied::Changed(value) | Applied::Unchanged(value)) => value,
         Err(ApplyError::BadRequest(text) | ApplyError::Failed(text)) => {
-            return Err(format!("error applying patch: failed to convert patch object to typed object: {text}"));
+            return Err(format!(
+                "error applying patch: failed to convert patch object to typed object: {text}"
+            ));
         }
         Err(ApplyError::Conflicts(conflicts)) => return Err(format!("error applying patch: {conflicts}")),
     };
@@ -41,4 +54,30 @@ pub(super) fn merge(face: &Served, object: &Value, mut config: Value) -> Result<
         }
     }
     Ok(made)
+}
+
+/// Kubernetes: what can only be replaced as a whole is not for mutations, which mean to add to it.
+fn atomics(types: &Types, node: &Node, value: &Value, path: &str, found: &mut Vec<String>) {
+    match (node, value) {
+        (Node::Object(of) | Node::AtomicObject(of), Value::Object(members)) => {
+            if matches!(node, Node::AtomicObject(_)) {
+                found.push(path.to_owned());
+            }
+            for (name, value) in members {
+                if let Some(field) = types.get(*of).field(name) {
+                    atomics(types, &field.node, value, &format!("{path}.{name}"), found);
+                }
+            }
+        }
+        (Node::Map(map), Value::Object(_)) if map.atomic => found.push(path.to_owned()),
+        (Node::List(list), Value::Array(items)) => {
+            if list.kind == ListKind::Atomic {
+                found.push(path.to_owned());
+            }
+            for (at, item) in items.iter().enumerate() {
+                atomics(types, &list.items, item, &format!("{path}[{at}]"), found);
+            }
+        }
+        _ => {}
+    }
 }

@@ -116,7 +116,12 @@ async fn select(
     Ok(found)
 }
 
-fn failed(policy: &Policy, binding: Option<&Binding>, problem: &str, reason: Option<Reason>) -> Option<Failure> {
+fn failed(
+    policy: &Policy,
+    binding: Option<&Binding>,
+    problem: &str,
+    reason: Option<Reason>,
+) -> Option<Failure> {
     let name = &policy.name;
     let message = match binding {
         Some(binding) => format!("policy '{name}' with binding '{}' denied request: {problem}", binding.name),
@@ -141,7 +146,7 @@ async fn run(
         // Kubernetes: conditions do not see the namespace.
         let scene = Scene { namespace: &Value::Null, ..material.scene(facts, policy, param.as_ref()) };
         let holds = || evaluation::holds(&compiled.conditions, &scene);
-        match facts.authority.answering(inner, holds).await? {
+        match facts.authority().answering(inner, holds).await? {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(_) if policy.fails_open => return Ok(()),
@@ -161,7 +166,7 @@ async fn run(
     for mutation in compiled.mutations.iter().filter(|_| !before.is_null()) {
         let material = Material::gather(facts, face, &review.object).await?;
         let scene = material.scene(facts, policy, param.as_ref());
-        let change = facts.authority.answering(inner, || evaluate(mutation, &scene)).await?;
+        let change = facts.authority().answering(inner, || evaluate(mutation, &scene)).await?;
         let made = change.and_then(|change| apply(face, &material.object, change));
         match made {
             Ok(Some(made)) => review.object = facts.adopted(face, &made, &review.object).await?,

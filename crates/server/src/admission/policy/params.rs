@@ -38,7 +38,8 @@ pub(super) async fn collect(
             return Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`".to_owned());
         }
         (true, "", "") => {
-            let problem = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
+            let problem =
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
             return Err(problem.to_owned());
         }
         (true, "", own) => own,
@@ -65,11 +66,17 @@ async fn served(facts: &Facts<'_>, api_version: &str, kind: &str) -> Result<Opti
     let customs = inner.registry.customs(&*inner.store).await.map_err(|status| status.message)?;
     let named = customs.all().find(|it| it.resource.kind == kind && it.api_version() == api_version);
     let Some(resource) = named.map(|it| &it.resource) else { return Ok(None) };
-    let found = inner.registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await;
+    let found =
+        inner.registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await;
     found.map_err(|status| status.message)
 }
 
-async fn one(facts: &Facts<'_>, served: &Served, namespace: &str, name: &str) -> Result<Option<Value>, String> {
+async fn one(
+    facts: &Facts<'_>,
+    served: &Served,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Value>, String> {
     let inner = &facts.call.inner;
     let read = inner.store.get(served.key(namespace, name).into(), None).await;
     let Some(entry) = read.map_err(|error| error.to_string())?.entry else { return Ok(None) };
@@ -77,7 +84,12 @@ async fn one(facts: &Facts<'_>, served: &Served, namespace: &str, name: &str) ->
     convert::one_in_version(inner, served, value).await.map(Some).map_err(|status| status.message)
 }
 
-async fn all(facts: &Facts<'_>, served: &Served, namespace: &str, wanted: &Value) -> Result<Vec<Value>, String> {
+async fn all(
+    facts: &Facts<'_>,
+    served: &Served,
+    namespace: &str,
+    wanted: &Value,
+) -> Result<Vec<Value>, String> {
     let inner = &facts.call.inner;
     let page = inner.store.range(Range::prefix(served.prefix(namespace))).await;
     let entries = page.map_err(|error| error.to_string())?.entries;

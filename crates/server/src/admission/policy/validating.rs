@@ -57,7 +57,7 @@ pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), St
             for param in &params {
                 let scene = material.scene(&facts, &policy, param.as_ref());
                 let inner = &facts.call.inner;
-                let found = facts.authority.answering(inner, || judge(&policy, &scene)).await?;
+                let found = facts.authority().answering(inner, || judge(&policy, &scene)).await?;
                 denials.extend(found.into_iter().filter_map(|denial| act(review, &policy, &binding, denial)));
             }
         }

@@ -76,7 +76,8 @@ fn is_best_effort(pod: &Value) -> bool {
         })
     };
     let spec = &pod["spec"];
-    let mut containers = ["containers", "initContainers"].into_iter().flat_map(|field| spec[field].as_array());
+    let mut containers =
+        ["containers", "initContainers"].into_iter().flat_map(|field| spec[field].as_array());
     !asks(&spec["resources"])
         && !containers.any(|list| list.iter().any(|container| asks(&container["resources"])))
 }
@@ -84,7 +85,8 @@ fn is_best_effort(pod: &Value) -> bool {
 /// Whether a pod's wishes look at pods of other namespaces.
 fn reaches_out(affinity: &Value) -> bool {
     let looks_out = |term: &Value| {
-        term["namespaces"].as_array().is_some_and(|names| !names.is_empty()) || term["namespaceSelector"].is_object()
+        term["namespaces"].as_array().is_some_and(|names| !names.is_empty())
+            || term["namespaceSelector"].is_object()
     };
     ["podAffinity", "podAntiAffinity"].iter().any(|sort| {
         let terms = |field: &str| affinity[sort][field].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -1,17 +1,25 @@
 //! What an object counts for: its number, and what pods, services and claims ask for beside.
 
-use super::super::pod_resources::{self, Amounts};
+use super::{
+    super::pod_resources::{self, Amounts},
+    running,
+};
 use api::{
     object,
     quantity::{Format, Quantity},
 };
 use serde_json::Value;
+use std::collections::BTreeMap;
 use world::Timestamp;
 
 const CLASS_SUFFIX: &str = ".storageclass.storage.k8s.io/";
 const DEVICE_CLASS_PREFIX: &str = "requests.deviceclass.resource.kubernetes.io/";
+const DEVICES_SUFFIX: &str = ".deviceclass.resource.k8s.io/devices";
 const HUGE_PAGES: &str = "hugepages-";
 const REQUESTS: &str = "requests.";
+
+/// Kubernetes: who wants all devices there are may get so many.
+const ALL_DEVICES: i64 = 32;
 
 /// What a quota calls amounts of pods, beside what has a name of its own.
 const OF_PODS: [&str; 10] = [
@@ -50,6 +58,9 @@ impl<'a> Sort<'a> {
             "services" | "services.nodeports" | "services.loadbalancers" => core("services"),
             "persistentvolumeclaims" | "requests.storage" => core("persistentvolumeclaims"),
             "configmaps" | "resourcequotas" | "replicationcontrollers" | "secrets" => core(name),
+            _ if name.ends_with(DEVICES_SUFFIX) => {
+                Some(Sort { group: "resource.k8s.io", resource: "resourceclaims" })
+            }
             _ if is_of_class(name) => core("persistentvolumeclaims"),
             _ if is_of_pods(name) => core("pods"),
             _ => None,
@@ -68,6 +79,7 @@ impl<'a> Sort<'a> {
         };
         let mut usage = Amounts::from([(count, one())]);
         match self.resource {
+            "resourceclaims" if self.group == "resource.k8s.io" => usage.extend(of_devices(object)),
             _ if !self.group.is_empty() => {}
             "pods" if is_charged(object, now) => usage.extend(of_pod(object)),
             "services" => usage.extend(of_service(object)),
@@ -115,6 +127,7 @@ fn is_charged(pod: &Value, now: Timestamp) -> bool {
 }
 
 fn of_pod(pod: &Value) -> Amounts {
+    let pod = &*running::counted(pod);
     let (mut requests, mut limits) =
         (pod_resources::of_pod(pod, "requests"), pod_resources::of_pod(pod, "limits"));
     let overhead = pod_resources::amounts(&pod["spec"], "overhead");
@@ -131,8 +144,9 @@ fn by_quota_name(requests: &Amounts, limits: &Amounts) -> Amounts {
     let mut usage = Amounts::from([("pods".to_owned(), one())]);
     for (name, amount) in requests {
         let is_plain = matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage");
-        let is_extended = name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with(REQUESTS)
-            || format!("{REQUESTS}{name}").starts_with(DEVICE_CLASS_PREFIX);
+        let is_extended =
+            name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with(REQUESTS)
+                || format!("{REQUESTS}{name}").starts_with(DEVICE_CLASS_PREFIX);
         if is_plain || name.starts_with(HUGE_PAGES) {
             usage.insert(name.clone(), amount.clone());
         }
@@ -179,9 +193,35 @@ fn of_claim(claim: &Value) -> Amounts {
     let older = claim["metadata"]["annotations"]["volume.beta.kubernetes.io/storage-class"].as_str();
     let class = older.or_else(|| claim["spec"]["storageClassName"].as_str()).unwrap_or_default();
     if !class.is_empty() {
-        let by_class = usage.iter().map(|(name, amount)| (format!("{class}{CLASS_SUFFIX}{name}"), amount.clone()));
+        let by_class =
+            usage.iter().map(|(name, amount)| (format!("{class}{CLASS_SUFFIX}{name}"), amount.clone()));
         let by_class: Amounts = by_class.collect();
         usage.extend(by_class);
+    }
+    usage
+}
+
+/// The devices that a claim may get, by class; of several choices the most of each.
+fn of_devices(claim: &Value) -> Amounts {
+    let count = |request: &Value| match request["allocationMode"].as_str() {
+        Some("All") => ALL_DEVICES,
+        Some("ExactCount") => request["count"].as_i64().unwrap_or(0),
+        _ => 0,
+    };
+    let mut usage = Amounts::new();
+    for request in claim["spec"]["devices"]["requests"].as_array().into_iter().flatten() {
+        let choices = request["firstAvailable"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let choices = if choices.is_empty() { std::slice::from_ref(&request["exactly"]) } else { choices };
+        let mut most = BTreeMap::new();
+        for choice in choices {
+            if let Some(class) = choice["deviceClassName"].as_str() {
+                let so_far = most.entry(format!("{class}{DEVICES_SUFFIX}")).or_insert(0);
+                *so_far = count(choice).max(*so_far);
+            }
+        }
+        for (name, count) in most {
+            *usage.entry(name).or_default() += &Quantity::new(count, Format::DecimalSi);
+        }
     }
     usage
 }
@@ -247,7 +287,8 @@ mod tests {
         check("pods", &pod(json!({})), all);
         check("pods", &pod(json!({"phase": "Succeeded"})), "count/pods=1");
         let mut stuck = pod(json!({}));
-        stuck["metadata"] = json!({"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeconds": 30});
+        stuck["metadata"] =
+            json!({"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeconds": 30});
         check("pods", &stuck, "count/pods=1");
         let service = |spec: Value| json!({ "spec": spec });
         let ports = json!([{"port": 1, "nodePort": 30001}, {"port": 2}]);
@@ -262,13 +303,20 @@ mod tests {
             );
             check("services", &service(spec), &expected);
         }
-        let claim = json!({"spec": {"storageClassName": "gold", "resources": {"requests": {"storage": "1500m"}}}});
+        let claim =
+            json!({"spec": {"storageClassName": "gold", "resources": {"requests": {"storage": "1500m"}}}});
         check(
             "persistentvolumeclaims",
             &claim,
             "count/persistentvolumeclaims=1 gold.storageclass.storage.k8s.io/persistentvolumeclaims=1 \
              gold.storageclass.storage.k8s.io/requests.storage=2 persistentvolumeclaims=1 requests.storage=2",
         );
+        let device = |mode: &str, count: u32| json!({"deviceClassName": "gpu", "allocationMode": mode, "count": count});
+        let claim = json!({"spec": {"devices": {"requests": [
+            {"exactly": device("ExactCount", 2)},
+            {"firstAvailable": [device("ExactCount", 1), device("ExactCount", 4)]},
+        ]}}});
+        assert_eq!(of_devices(&claim)["gpu.deviceclass.resource.k8s.io/devices"].to_string(), "6");
         check("secrets", &json!({}), "count/secrets=1 secrets=1");
         check("endpoints", &json!({}), "count/endpoints=1");
     }
@@ -282,6 +330,7 @@ mod tests {
             ("requests.storage", "", "persistentvolumeclaims"),
             ("gold.storageclass.storage.k8s.io/requests.storage", "", "persistentvolumeclaims"),
             ("services.nodeports", "", "services"),
+            ("gpu.deviceclass.resource.k8s.io/devices", "resource.k8s.io", "resourceclaims"),
             ("count/deployments.apps", "apps", "deployments"),
             ("count/widgets.a.example.com", "a.example.com", "widgets"),
             ("secrets", "", "secrets"),

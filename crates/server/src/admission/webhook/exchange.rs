@@ -127,7 +127,9 @@ fn believe(mut answer: Value, spoken: &str, uid: &str, sort: Sort) -> Result<Res
     let has_patch = response.patch.as_ref().is_some_and(|patch| !patch.is_empty());
     match (sort, has_patch, response.patch_type.as_deref()) {
         (Sort::Validating, true, _) => Err("validating webhook may not return response.patch".to_owned()),
-        (Sort::Validating, _, Some(_)) => Err("validating webhook may not return response.patchType".to_owned()),
+        (Sort::Validating, _, Some(_)) => {
+            Err("validating webhook may not return response.patchType".to_owned())
+        }
         (_, true, None) => Err("webhook returned response.patch but not response.patchType".to_owned()),
         (_, false, Some(_)) => Err("webhook returned response.patchType but not response.patch".to_owned()),
         (_, _, Some("")) => Err("webhook returned invalid response.patchType of \"\"".to_owned()),
@@ -155,9 +157,7 @@ mod tests {
 
     #[test]
     fn answers_to_other_questions_are_not_believed() {
-        let answer = |response: Value| {
-            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
-        };
+        let answer = |response: Value| json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
         let (mutating, validating) = (Sort::Mutating, Sort::Validating);
         for (answer, sort, problem) in [
             (answer(json!({"uid": "u", "allowed": true})), validating, ""),
@@ -196,8 +196,16 @@ mod tests {
         for (said, code, message) in [
             (None, 400, "admission webhook \"a\" denied the request without explanation"),
             (Some(json!({"message": "no"})), 400, "admission webhook \"a\" denied the request: no"),
-            (Some(json!({"reason": "Teapot", "code": 418})), 418, "admission webhook \"a\" denied the request: Teapot"),
-            (Some(json!({"code": 200, "status": "Success"})), 400, "admission webhook \"a\" denied the request without explanation"),
+            (
+                Some(json!({"reason": "Teapot", "code": 418})),
+                418,
+                "admission webhook \"a\" denied the request: Teapot",
+            ),
+            (
+                Some(json!({"code": 200, "status": "Success"})),
+                400,
+                "admission webhook \"a\" denied the request without explanation",
+            ),
         ] {
             let status = refusal("\"a\"", said);
             assert_eq!((status.code, status.message.as_str()), (code, message));

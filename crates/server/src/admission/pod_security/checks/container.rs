@@ -22,14 +22,17 @@ const CAPABILITIES: [&str; 13] = [
 
 pub(super) fn privileged(pod: Pod<'_>) -> Option<Violation> {
     let bad = pod.containers_that(|container| container["securityContext"]["privileged"] == true);
-    let detail = || format!("{} must not set securityContext.privileged=true", named("container", bad.clone()));
+    let detail =
+        || format!("{} must not set securityContext.privileged=true", named("container", bad.clone()));
     (!bad.is_empty()).then(|| Violation::new("privileged", detail()))
 }
 
 pub(super) fn escalation(pod: Pod<'_>) -> Option<Violation> {
-    let bad = pod.containers_that(|container| container["securityContext"]["allowPrivilegeEscalation"] != false);
-    let detail =
-        || format!("{} must set securityContext.allowPrivilegeEscalation=false", named("container", bad.clone()));
+    let bad =
+        pod.containers_that(|container| container["securityContext"]["allowPrivilegeEscalation"] != false);
+    let detail = || {
+        format!("{} must set securityContext.allowPrivilegeEscalation=false", named("container", bad.clone()))
+    };
     (!bad.is_empty()).then(|| Violation::new("allowPrivilegeEscalation != false", detail()))
 }
 
@@ -65,14 +68,19 @@ pub(super) fn kept_capabilities(pod: Pod<'_>) -> Option<Violation> {
 pub(super) fn host_ports(pod: Pod<'_>) -> Option<Violation> {
     let ports = |container: &Value| -> Vec<String> {
         let ports = container["ports"].as_array().into_iter().flatten();
-        ports.filter_map(|port| port["hostPort"].as_i64()).filter(|port| *port != 0).map(|it| it.to_string()).collect()
+        ports
+            .filter_map(|port| port["hostPort"].as_i64())
+            .filter(|port| *port != 0)
+            .map(|it| it.to_string())
+            .collect()
     };
     let bad = pod.containers_that(|container| !ports(container).is_empty());
     let all: Vec<_> = pod.containers().flat_map(ports).collect();
     let all = distinct(all.iter().map(String::as_str));
     let (uses, count) = (if bad.len() == 1 { "uses" } else { "use" }, all.len());
     let shown = all.into_iter().collect::<Vec<_>>().join(", ");
-    let detail = || format!("{} {uses} {} {shown}", named("container", bad.clone()), counted("hostPort", count));
+    let detail =
+        || format!("{} {uses} {} {shown}", named("container", bad.clone()), counted("hostPort", count));
     (!bad.is_empty()).then(|| Violation::new("hostPort", detail()))
 }
 

@@ -43,8 +43,9 @@ pub(super) fn run_as_non_root(pod: Pod<'_>) -> Option<Violation> {
         return Some(Violation::new(REASON, detail));
     }
     let silent = pod.containers_that(|container| said(container).is_none() && of_pod != Some(true));
-    let detail =
-        || format!("pod or {} must set securityContext.runAsNonRoot=true", named("container", silent.clone()));
+    let detail = || {
+        format!("pod or {} must set securityContext.runAsNonRoot=true", named("container", silent.clone()))
+    };
     (!silent.is_empty()).then(|| Violation::new(REASON, detail()))
 }
 
@@ -72,6 +73,7 @@ pub(super) fn sysctls_32(pod: Pod<'_>) -> Option<Violation> {
 
 fn sysctls_but(pod: Pod<'_>, allowed: &[&str]) -> Option<Violation> {
     let set = pod.spec["securityContext"]["sysctls"].as_array().into_iter().flatten();
-    let bad: Vec<_> = set.map(|sysctl| text(&sysctl["name"])).filter(|name| !allowed.contains(name)).collect();
+    let bad: Vec<_> =
+        set.map(|sysctl| text(&sysctl["name"])).filter(|name| !allowed.contains(name)).collect();
     (!bad.is_empty()).then(|| Violation::new("forbidden sysctls", bad.join(", ")))
 }

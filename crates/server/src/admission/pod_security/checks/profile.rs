@@ -30,14 +30,16 @@ pub(super) fn app_armor(pod: Pod<'_>) -> Option<Violation> {
     let fields: Vec<_> = bad(pod.spec).into_iter().chain(pod.containers().filter_map(bad)).collect();
     let mut values: Vec<_> = distinct(fields.iter().map(String::as_str)).into_iter().collect();
     values.extend(annotations.iter().map(String::as_str));
-    let by_field = setters(bad(pod.spec).is_some(), &pod.containers_that(|container| bad(container).is_some()));
+    let by_field =
+        setters(bad(pod.spec).is_some(), &pod.containers_that(|container| bad(container).is_some()));
     let by_annotation = (!annotations.is_empty()).then(|| counted("annotation", annotations.len()));
     let setters: Vec<_> = by_field.into_iter().chain(by_annotation).collect();
     if setters.is_empty() {
         return None;
     }
     let reason = counted("forbidden AppArmor profile", values.len());
-    let detail = format!("{} must not set AppArmor profile type to {}", setters.join(" and "), quoted(values));
+    let detail =
+        format!("{} must not set AppArmor profile type to {}", setters.join(" and "), quoted(values));
     Some(Violation::new(reason, detail))
 }
 
@@ -73,10 +75,12 @@ fn se_linux_but(pod: Pod<'_>, allowed: &[&str]) -> Option<Violation> {
 }
 
 pub(super) fn seccomp_annotations(pod: Pod<'_>) -> Option<Violation> {
-    let keys = pod.containers().map(|container| format!("{SECCOMP_OF_CONTAINER}{}", text(&container["name"])));
+    let keys =
+        pod.containers().map(|container| format!("{SECCOMP_OF_CONTAINER}{}", text(&container["name"])));
     let bad = std::iter::once(SECCOMP.to_owned()).chain(keys).filter_map(|key| {
         let value = pod.metadata["annotations"][&key].as_str()?;
-        let is_allowed = matches!(value, "runtime/default" | "docker/default") || value.starts_with("localhost/");
+        let is_allowed =
+            matches!(value, "runtime/default" | "docker/default") || value.starts_with("localhost/");
         (!is_allowed).then(|| format!("{key}={}", api::go::quote(value)))
     });
     let bad: Vec<_> = bad.collect();
@@ -106,7 +110,8 @@ pub(super) fn seccomp_said(pod: Pod<'_>) -> Option<Violation> {
         Seccomp::Bad(sort) => Some(sort),
         _ => None,
     };
-    let setters = setters(bad(pod.spec).is_some(), &pod.containers_that(|container| bad(container).is_some()))?;
+    let setters =
+        setters(bad(pod.spec).is_some(), &pod.containers_that(|container| bad(container).is_some()))?;
     let sorts: Vec<_> = bad(pod.spec).into_iter().chain(pod.containers().filter_map(bad)).collect();
     let sorts = quoted(distinct(sorts.iter().map(String::as_str)));
     let detail = format!("{setters} must not set securityContext.seccompProfile.type to {sorts}");

@@ -6,7 +6,8 @@ use serde_json::json;
 fn level(text: &str) -> Standard {
     let (level, version) = text.split_once(':').unwrap();
     let level = if level == "baseline" { Level::Baseline } else { Level::Restricted };
-    let version = version.strip_prefix("v1.").map_or(Version::Latest, |minor| Version::Minor(minor.parse().unwrap()));
+    let version =
+        version.strip_prefix("v1.").map_or(Version::Latest, |minor| Version::Minor(minor.parse().unwrap()));
     Standard { level, version }
 }
 
@@ -139,7 +140,10 @@ fn the_restricted_level_asks_for_what_is_good_practice() {
             json!({"spec": {"securityContext": {"runAsNonRoot": null}}}),
             r#"runAsNonRoot != true (pod or containers "first", "main" must set securityContext.runAsNonRoot=true)"#,
         ),
-        (json!({"spec": {"hostUsers": false, "securityContext": {"runAsNonRoot": null, "runAsUser": 0}}}), ""),
+        (
+            json!({"spec": {"hostUsers": false, "securityContext": {"runAsNonRoot": null, "runAsUser": 0}}}),
+            "",
+        ),
         (main(json!({"runAsUser": 0})), r#"runAsUser=0 (container "main" must not set runAsUser=0)"#),
         (
             json!({"spec": {"securityContext": {"seccompProfile": null}}}),
@@ -163,10 +167,12 @@ fn a_rule_holds_from_its_version_on() {
     let sysctl = |name: &str| json!({"spec": {"securityContext": {"sysctls": [{"name": name}]}}});
     let windows = json!({"spec": {"os": {"name": "windows"}, "containers": [{"securityContext": null}],
         "securityContext": {"seccompProfile": null}, "initContainers": [{"securityContext": null}]}});
-    let unmasked = json!({"spec": {"hostUsers": false, "containers": [{"securityContext": {"procMount": "Unmasked"}}]}});
+    let unmasked =
+        json!({"spec": {"hostUsers": false, "containers": [{"securityContext": {"procMount": "Unmasked"}}]}});
     let engine = main(json!({"seLinuxOptions": {"type": "container_engine_t"}}));
     let probe = json!({"spec": {"containers": [{"livenessProbe": {"tcpSocket": {"host": "h"}}}]}});
-    let unconfined = json!({"metadata": {"annotations": {"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}}});
+    let unconfined =
+        json!({"metadata": {"annotations": {"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}}});
     let root = json!({"spec": {"securityContext": {"runAsUser": 0}}});
     for (change, standard, is_allowed) in [
         (sysctl("net.ipv4.ip_local_reserved_ports"), "baseline:v1.26", false),

@@ -51,8 +51,7 @@ pub(super) fn host_paths(pod: Pod<'_>) -> Option<Violation> {
 
 pub(super) fn restricted(pod: Pod<'_>) -> Option<Violation> {
     let has = |volume: &Value, sort: &str| !volume[sort].is_null();
-    let bad: Vec<_> =
-        volumes(pod).filter(|volume| !ALLOWED.iter().any(|sort| has(volume, sort))).collect();
+    let bad: Vec<_> = volumes(pod).filter(|volume| !ALLOWED.iter().any(|sort| has(volume, sort))).collect();
     if bad.is_empty() {
         return None;
     }

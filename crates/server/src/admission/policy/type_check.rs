@@ -1,0 +1,193 @@
+//! What follows from a write to a validating policy: its status tells what its expressions get wrong about types.
+//!
+//! The real server has a controller for this. Here it happens within the request that brought the change, after its
+//! commit and before its answer.
+
+use crate::{
+    Inner, authorize,
+    request::{Options, Target},
+    served::{Kind, Served},
+    verbs::{Call, create::in_version, read},
+    write::{self, Outcome, Record},
+};
+use api::{object, status::Status};
+use expression::Type;
+use kinds::policy::{Names, Offer, Wanted, typed};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const GROUP: &str = "admissionregistration.k8s.io";
+const RESOURCE: &str = "validatingadmissionpolicies";
+// Kubernetes: who the owner of the status is recorded as.
+const MANAGER: &str = "validatingadmissionpolicy-status-controller";
+/// Kubernetes: the kinds that a policy is checked against.
+const MAX_KINDS: usize = 10;
+/// How often a status that others write too is tried.
+const ATTEMPTS: usize = 8;
+
+/// A kind that a policy is about.
+struct Checked {
+    title: String,
+    ty: Type,
+}
+
+/// What must follow once a call has been carried out.
+pub(crate) async fn after(call: &Call) {
+    if !call.served.is(GROUP, RESOURCE) || !call.target.subresource.is_empty() {
+        return;
+    }
+    let made = call.made.get().map(String::as_str);
+    let name = made.unwrap_or(&call.target.name);
+    if let Err(status) = settle(&call.inner, name).await {
+        tracing::warn!(policy = name, problem = status.message, "a policy is not checked for types");
+    }
+}
+
+async fn settle(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
+    for _ in 0..ATTEMPTS {
+        let Some(call) = status_call(inner, name) else { return Ok(()) };
+        let stored = match read::find(&call, name).await {
+            Ok(stored) => stored,
+            Err(status) if status.code == 404 => return Ok(()),
+            Err(status) => return Err(status),
+        };
+        let live = in_version(&call, &stored).await?;
+        let generation = object::generation(&live);
+        if generation <= live["status"]["observedGeneration"].as_i64().unwrap_or(0) {
+            return Ok(());
+        }
+        let warnings = warnings(inner, &live["spec"]).await?;
+        let mut draft = live.clone();
+        draft["status"]["observedGeneration"] = generation.into();
+        draft["status"]["typeChecking"] = match warnings.is_empty() {
+            true => json!({}),
+            false => json!({"expressionWarnings": warnings}),
+        };
+        let Some(checked) = write::prepare_next(&call, &live, draft, Record::Now).await? else {
+            return Ok(());
+        };
+        if let Outcome::Done(_) = write::replace(&call, checked, &stored).await? {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// What the checker of types has against each expression, kind by kind.
+async fn warnings(inner: &Inner, spec: &Value) -> Result<Vec<Value>, Status> {
+    let kinds = kinds_of(inner, spec).await?;
+    let params = &spec["paramKind"];
+    let params_type = match params["kind"].as_str() {
+        Some(kind) => {
+            let api_version = params["apiVersion"].as_str().unwrap_or_default();
+            all_served(inner)
+                .await?
+                .iter()
+                .find(|it| it.api_version() == api_version && it.resource.kind == kind)
+                .map(|it| type_of(it))
+        }
+        None => None,
+    };
+    let offer = Offer { params: params.is_object(), authorizer: true, patches: false };
+    let scopes: Vec<(String, Names)> = kinds
+        .into_iter()
+        .map(|kind| {
+            let names = Names::new(offer).with_types(&kind.ty, params_type.as_ref()).composed();
+            let variables = spec["variables"].as_array().into_iter().flatten();
+            let names = variables.fold(names, |names, variable| {
+                let text = |member: &str| variable[member].as_str().unwrap_or_default();
+                let compiled = names.compile(text("expression"), Wanted::Anything).ok();
+                names.define(text("name"), compiled.as_ref())
+            });
+            (kind.title, names)
+        })
+        .collect();
+    let mut warnings = Vec::new();
+    for (at, validation) in spec["validations"].as_array().into_iter().flatten().enumerate() {
+        for member in ["expression", "messageExpression"] {
+            let source = validation[member].as_str().filter(|source| !source.is_empty());
+            let Some(source) = source else { continue };
+            let doubts = scopes
+                .iter()
+                .filter_map(|(title, names)| Some(format!("{title}: {}\n", names.doubts(source)?)));
+            let doubts: Vec<String> = doubts.collect();
+            if !doubts.is_empty() {
+                let field = format!("spec.validations[{at}].{member}");
+                warnings.push(json!({"fieldRef": field, "warning": doubts.join("\n")}));
+            }
+        }
+    }
+    Ok(warnings)
+}
+
+/// The kinds that the rules name without wildcards, in order.
+async fn kinds_of(inner: &Inner, spec: &Value) -> Result<Vec<Checked>, Status> {
+    let all = all_served(inner).await?;
+    let mut found: Vec<&Arc<Served>> = Vec::new();
+    for rule in spec["matchConstraints"]["resourceRules"].as_array().into_iter().flatten() {
+        let texts = |member: &str| {
+            let list = rule[member].as_array().into_iter().flatten();
+            list.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (groups, versions) = (texts("apiGroups"), texts("apiVersions"));
+        if groups.iter().chain(&versions).any(|it| it.contains('*')) {
+            continue;
+        }
+        let resources = texts("resources");
+        let named = all.iter().filter(|it| {
+            let has = |list: &[String], wanted: &str| list.iter().any(|it| it == wanted);
+            let resource = &it.resource;
+            has(&groups, &resource.group)
+                && has(&versions, &resource.version)
+                && has(&resources, &resource.name)
+        });
+        found.extend(named);
+    }
+    let order = |it: &&Arc<Served>| {
+        let resource = &it.resource;
+        (resource.group.to_string(), resource.version.to_string(), resource.kind.to_string())
+    };
+    found.sort_by_key(order);
+    found.dedup_by_key(|it| order(it));
+    found.truncate(MAX_KINDS);
+    let checked = found.into_iter().map(|it| {
+        let resource = &it.resource;
+        let title = format!("{}/{}, Kind={}", resource.group, resource.version, resource.kind);
+        Checked { title, ty: type_of(it) }
+    });
+    Ok(checked.collect())
+}
+
+fn type_of(served: &Served) -> Type {
+    match &served.kind {
+        Kind::BuiltIn { types, of } => typed::built_in(types, *of),
+        Kind::Custom(custom) => typed::custom(custom.compiled().types(), custom.compiled().of()),
+    }
+}
+
+async fn all_served(inner: &Inner) -> Result<Vec<Arc<Served>>, Status> {
+    let registry = &inner.registry;
+    let built_in = kinds::resources().iter().filter_map(|it| registry.find(&it.group, &it.version, &it.name));
+    let mut all: Vec<Arc<Served>> = built_in.cloned().collect();
+    let customs = registry.customs(&*inner.store).await?;
+    for it in customs.all() {
+        let resource = &it.resource;
+        all.extend(registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await?);
+    }
+    Ok(all)
+}
+
+/// A write to the status of a policy, by the server itself.
+fn status_call(inner: &Arc<Inner>, name: &str) -> Option<Call> {
+    let served = inner.registry.find(GROUP, "v1", RESOURCE)?;
+    let target = Target {
+        group: GROUP.to_owned(),
+        version: "v1".to_owned(),
+        resource: RESOURCE.to_owned(),
+        name: name.to_owned(),
+        subresource: "status".to_owned(),
+        ..Target::default()
+    };
+    let options = Options { field_manager: MANAGER.to_owned(), ..Options::default() };
+    Some(Call::by_server(inner, authorize::itself(), served, target, options))
+}

@@ -1,0 +1,417 @@
+//! Who is served when there is more to do than can be done: a request in, its seat out, or a refusal.
+//!
+//! FlowSchemas sort requests into priority levels and flows, PriorityLevelConfigurations give each level its seats.
+//! Inside of a level flows wait in queues that take turns, so that a noisy one makes nobody wait but itself. The rules
+//! are in `levels` and `queues`, which know neither clock nor tasks; this file asks them and does the waiting. Nothing
+//! runs while nobody asks.
+
+mod deadline;
+mod deal;
+mod demand;
+mod dropped;
+mod dump;
+mod extent;
+mod levels;
+mod queues;
+mod rule;
+mod settings;
+mod share;
+mod status;
+#[cfg(test)]
+mod tests;
+mod watches;
+mod width;
+
+pub(crate) use deadline::Deadline;
+pub(crate) use dump::{PATH as DUMP, answer as dump};
+pub(crate) use status::{after, settle_all};
+
+use crate::{
+    Body, Inner, answer,
+    authenticate::Caller,
+    authorize::{Attributes, OnResource},
+    live::Live,
+    request::{Match, Options, Place, Target},
+};
+use extent::Extents;
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use levels::Levels;
+use queues::{Arrival, Dispatched, Seats, Ticket};
+use settings::{CATCH_ALL, Distinguisher, Level, Schema, View, in_order};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::sync::oneshot;
+use watches::{Watch, Watches};
+use width::{Reading, Width};
+use world::{Moment, World};
+
+/// Requests that are served at once, each of a single seat.
+// Kubernetes: --max-requests-inflight and --max-mutating-requests-inflight together.
+pub(crate) const SEATS: u32 = 400 + 200;
+
+const SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
+const LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
+// Kubernetes: no Status, but a line of text.
+const REFUSAL: &str = "Too many requests, please try again later.\n";
+
+#[derive(Debug)]
+pub(crate) struct Fair {
+    start: Moment,
+    schemas: Live<View<Schema>>,
+    levels: Live<View<Level>>,
+    state: Mutex<State>,
+    watches: Watches,
+    extents: Extents,
+}
+
+#[derive(Debug)]
+struct State {
+    /// How often schemas and levels had changed when they were last looked at.
+    seen: Option<(u64, u64)>,
+    /// In the order in which they are tried.
+    schemas: Arc<Vec<Arc<Schema>>>,
+    levels: Levels<oneshot::Sender<Seats>>,
+    /// Levels for which somebody waits until seats are freed by time alone.
+    armed: BTreeSet<String>,
+}
+
+/// What is asked for.
+struct Asked<'a> {
+    caller: &'a Caller,
+    wanted: Attributes<'a>,
+    target: Option<&'a Target>,
+    options: &'a Options,
+}
+
+/// A request's place among those that are served. It is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    inner: Arc<Inner>,
+    taken: Option<(String, Seats)>,
+    marks: Option<Marks>,
+    watch: Option<Watch>,
+}
+
+/// What an answer tells of how it was sorted: no names, which are the administrator's own business.
+#[derive(Clone, Debug)]
+struct Marks {
+    schema: String,
+    level: String,
+}
+
+/// Somebody in a queue, who leaves it when this is dropped.
+struct Waiter<'a> {
+    inner: &'a Arc<Inner>,
+    level: &'a str,
+    ticket: Ticket,
+    seats: oneshot::Receiver<Seats>,
+    is_over: bool,
+}
+
+/// Finds a seat for a request, or says that there is none.
+pub(crate) async fn seat(
+    inner: &Arc<Inner>,
+    caller: &Caller,
+    method: &Method,
+    place: &Place,
+    options: &Options,
+    deadline: Deadline,
+) -> Result<Seat, Response<Body>> {
+    let mut seat = Seat { inner: Arc::clone(inner), taken: None, marks: None, watch: None };
+    let verb = method.as_str().to_lowercase();
+    let (wanted, target) = match place {
+        Place::Other(path) => (Attributes::Path { verb: &verb, path }, None),
+        Place::Resource(target) => match target.verb(method, options.watch) {
+            Some(verb) if !deadline::is_connection(target) => {
+                (Attributes::Resource(OnResource::of(verb, target, options)), Some(target))
+            }
+            _ => return Ok(seat),
+        },
+    };
+    let asked = Asked { caller, wanted, target, options };
+    let fair = &inner.fair;
+    fair.refresh(inner).await;
+    let sorted = fair.sort(&asked);
+    let level = sorted.level.as_str();
+    let marks = Marks { schema: sorted.schema.metadata.uid.clone(), level: sorted.level_uid.clone() };
+    let width = fair.width(inner, &asked, sorted.widest).await;
+    match take(inner, level, sorted.flow, width, deadline.wait()).await {
+        Some(seats) => seat.taken = Some((level.to_owned(), seats)),
+        None => {
+            let after = fair.lock().levels.dropped(fair.now(&inner.world), level);
+            return Err(marks.put_on(refusal(after)));
+        }
+    }
+    seat.marks = Some(marks);
+    if let Attributes::Resource(wanted) = &asked.wanted
+        && wanted.verb == "watch"
+    {
+        seat.watch = Watch::begin(inner, wanted);
+    }
+    Ok(seat)
+}
+
+/// Takes seats, now or after a while.
+async fn take(inner: &Arc<Inner>, level: &str, flow: u64, width: Width, patience: Duration) -> Option<Seats> {
+    let (sender, seats) = oneshot::channel();
+    let ticket = {
+        let fair = &inner.fair;
+        let mut state = fair.lock();
+        let (arrival, dispatched) = state.levels.arrive(fair.now(&inner.world), level, flow, width, sender);
+        state.tell(dispatched);
+        arm(inner, &mut state, level);
+        match arrival {
+            Arrival::Seated(seats) => return Some(seats),
+            Arrival::Refused => return None,
+            Arrival::Waits(ticket) => ticket,
+        }
+    };
+    let mut waiter = Waiter { inner, level, ticket, seats, is_over: false };
+    match inner.world.timeout(patience, &mut waiter.seats).await {
+        Ok(seats) => {
+            waiter.is_over = true;
+            seats.ok()
+        }
+        Err(_) => waiter.give_up(true),
+    }
+}
+
+fn refusal(after: u64) -> Response<Body> {
+    let mut response = answer::full(StatusCode::TOO_MANY_REQUESTS, "text/plain; charset=utf-8", REFUSAL);
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(after));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// Where seats are freed by time alone, somebody must be there to notice: one task, while there are such seats and
+/// somebody waits for them.
+fn arm(inner: &Arc<Inner>, state: &mut State, level: &str) {
+    let Some(until) = state.levels.next_release(level) else { return };
+    if !state.armed.insert(level.to_owned()) {
+        return;
+    }
+    let (inner, level) = (Arc::clone(inner), level.to_owned());
+    let world = inner.world.clone();
+    let task = world.clone().spawn("seats are freed", async move {
+        let fair = &inner.fair;
+        world.sleep_until(fair.start + until).await;
+        let mut state = fair.lock();
+        state.armed.remove(&level);
+        let dispatched = state.levels.tick(fair.now(&world), &level);
+        state.tell(dispatched);
+        arm(&inner, &mut state, &level);
+    });
+    task.detach();
+}
+
+/// How a request was sorted.
+struct Sorted {
+    schema: Arc<Schema>,
+    level: String,
+    level_uid: String,
+    flow: u64,
+    widest: Option<u32>,
+}
+
+impl Fair {
+    pub(crate) fn new(world: &World, seats: u32) -> Fair {
+        let mut levels = Levels::new(seats, Duration::ZERO);
+        drop(levels.configure(Duration::ZERO, Vec::new()));
+        let schemas = Arc::new(in_order(std::iter::empty(), |name| levels.has(name)));
+        Fair {
+            start: world.now(),
+            schemas: Live::new("/registry/flowschemas/", View::default()),
+            levels: Live::new("/registry/prioritylevelconfigurations/", View::default()),
+            state: Mutex::new(State { seen: None, schemas, levels, armed: BTreeSet::new() }),
+            watches: Watches::default(),
+            extents: Extents::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self, world: &World) -> Duration {
+        world.now().since(self.start)
+    }
+
+    /// Takes in new settings. While they cannot be read, the old ones hold.
+    async fn refresh(&self, inner: &Inner) {
+        let store = inner.store.as_ref();
+        let Ok(schemas) = self.schemas.look(store, |view| view.changes).await else { return };
+        let Ok(levels) = self.levels.look(store, |view| view.changes).await else { return };
+        if self.lock().seen == Some((schemas, levels)) {
+            return;
+        }
+        let all = |view: &View<Schema>| (view.changes, view.objects.values().cloned().collect::<Vec<_>>());
+        let Ok((schema_changes, schemas)) = self.schemas.look(store, all).await else { return };
+        let all = |view: &View<Level>| (view.changes, view.objects.values().cloned().collect::<Vec<_>>());
+        let Ok((level_changes, levels)) = self.levels.look(store, all).await else { return };
+        let mut state = self.lock();
+        let is_older = state.seen.is_some_and(|(one, other)| one > schema_changes || other > level_changes);
+        if is_older {
+            return;
+        }
+        state.seen = Some((schema_changes, level_changes));
+        let dispatched = state.levels.configure(self.now(&inner.world), levels);
+        state.tell(dispatched);
+        state.schemas = Arc::new(in_order(schemas.into_iter(), |name| state.levels.has(name)));
+    }
+
+    fn sort(&self, asked: &Asked<'_>) -> Sorted {
+        let schemas = Arc::clone(&self.lock().schemas);
+        let matches = |schema: &&Arc<Schema>| {
+            schema.spec.rules.iter().any(|rule| rule.matches(asked.caller, &asked.wanted))
+        };
+        let last = || schemas.iter().find(|schema| schema.metadata.name == CATCH_ALL);
+        let schema = Arc::clone(schemas.iter().find(matches).or_else(last).expect("one is for everything"));
+        let state = self.lock();
+        // Settings may have changed since.
+        let level = Some(&schema.spec.priority_level_configuration.name).filter(|name| state.levels.has(name));
+        let level = level.map_or(CATCH_ALL, String::as_str).to_owned();
+        let flow = match state.levels.has_flows(&level) {
+            true => deal::flow(&schema.metadata.name, distinguisher(&schema, asked)),
+            false => 0,
+        };
+        let (level_uid, widest) = (state.levels.uid(&level), state.levels.widest(&level));
+        Sorted { schema, level, level_uid, flow, widest }
+    }
+
+    async fn width(&self, inner: &Inner, asked: &Asked<'_>, widest: Option<u32>) -> Width {
+        let (Attributes::Resource(wanted), Some(target)) = (&asked.wanted, asked.target) else {
+            return Width::ONE;
+        };
+        match wanted.verb {
+            "list" => self.width_of_list(inner, wanted, target, asked.options, widest).await,
+            "watch" if begins_with_list(asked.options) => {
+                self.width_of_list(inner, wanted, target, asked.options, widest).await
+            }
+            // Nobody is told of a token.
+            "create" if wanted.resource == "serviceaccounts" && wanted.subresource == "token" => Width::ONE,
+            "create" | "update" | "patch" | "delete" => Width::write(self.watches.told(wanted), widest),
+            _ => Width::ONE,
+        }
+    }
+
+    async fn width_of_list(
+        &self,
+        inner: &Inner,
+        wanted: &OnResource<'_>,
+        target: &Target,
+        options: &Options,
+        widest: Option<u32>,
+    ) -> Width {
+        let Some(extent) = self.extents.of(inner, target, self.now(&inner.world)).await else {
+            return Width::ONE;
+        };
+        let reading = Reading {
+            is_single: !wanted.name.is_empty(),
+            is_latest: wanted.verb == "watch" || is_latest(options),
+            is_selective: !options.labels.is_everything() || !options.fields.is_everything(),
+            limit: options.limit,
+        };
+        Width::list(extent, reading, widest)
+    }
+}
+
+fn distinguisher<'a>(schema: &Schema, asked: &Asked<'a>) -> &'a str {
+    match (schema.spec.distinguisher_method.as_ref().map(|method| method.by), &asked.wanted) {
+        (Some(Distinguisher::ByUser), _) => &asked.caller.name,
+        (Some(Distinguisher::ByNamespace), Attributes::Resource(wanted)) => wanted.namespace,
+        _ => "",
+    }
+}
+
+/// Whether a watch first tells what there is.
+fn begins_with_list(options: &Options) -> bool {
+    options.initial_events == Some(true) || matches!(options.resource_version.as_str(), "" | "0")
+}
+
+/// Whether a list can be of the latest state, and not of an earlier one that must be looked up.
+fn is_latest(options: &Options) -> bool {
+    let is_any = matches!(options.resource_version.as_str(), "" | "0");
+    match options.version_match {
+        Some(version_match) => version_match != Match::Exact,
+        None => options.continue_token.is_empty() && (is_any || options.limit == 0),
+    }
+}
+
+impl State {
+    /// Gives their seats to those who waited.
+    fn tell(&mut self, dispatched: Vec<Dispatched<oneshot::Sender<Seats>>>) {
+        for Dispatched { waiter, seats } in dispatched {
+            // Whoever waits takes its ticket back, under the same lock, before it goes.
+            let _ = waiter.send(seats);
+        }
+    }
+}
+
+impl Waiter<'_> {
+    /// Leaves the queue, with seats if there were some just now.
+    fn give_up(&mut self, timed_out: bool) -> Option<Seats> {
+        self.is_over = true;
+        let fair = &self.inner.fair;
+        let mut state = fair.lock();
+        let (left, dispatched) =
+            state.levels.leave(fair.now(&self.inner.world), self.level, self.ticket, timed_out);
+        state.tell(dispatched);
+        arm(self.inner, &mut state, self.level);
+        if left { None } else { self.seats.try_recv().ok() }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        if !self.is_over
+            && let Some(seats) = self.give_up(false)
+        {
+            give_back(self.inner, self.level, seats);
+        }
+    }
+}
+
+fn give_back(inner: &Arc<Inner>, level: &str, seats: Seats) {
+    let fair = &inner.fair;
+    let mut state = fair.lock();
+    let dispatched = state.levels.finish(fair.now(&inner.world), level, seats);
+    state.tell(dispatched);
+    arm(inner, &mut state, level);
+}
+
+impl Marks {
+    fn put_on(&self, mut response: Response<Body>) -> Response<Body> {
+        for (name, uid) in [(SCHEMA_UID, &self.schema), (LEVEL_UID, &self.level)] {
+            if let Ok(uid) = HeaderValue::from_str(uid) {
+                response.headers_mut().insert(name, uid);
+            }
+        }
+        response
+    }
+}
+
+impl Seat {
+    /// Gives the seat back, and marks the answer with how the request was sorted.
+    pub(crate) fn rise(mut self, response: Response<Body>) -> Response<Body> {
+        let response = match &self.marks {
+            Some(marks) => marks.put_on(response),
+            None => response,
+        };
+        match self.watch.take() {
+            Some(watch) if response.status() == StatusCode::OK => watch.during(response),
+            _ => response,
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if let Some((level, seats)) = self.taken.take() {
+            give_back(&self.inner, &level, seats);
+        }
+    }
+}

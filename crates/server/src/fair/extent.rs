@@ -1,0 +1,62 @@
+//! How much there is of a resource: counted when it is asked for, at most once a minute.
+
+use super::width::Extent;
+use crate::{Inner, request::Target};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use store::Range;
+
+/// For how long a count is good.
+// Kubernetes: as often as it counts.
+const GOOD_FOR: Duration = Duration::from_secs(60);
+/// Objects whose size stands for that of all.
+const SAMPLE: usize = 16;
+/// Resources that are known at once; more only come of definitions made and removed without end.
+const MAX_KNOWN: usize = 5000;
+
+/// By the prefix of the resource's keys.
+#[derive(Debug, Default)]
+pub(super) struct Extents(Mutex<HashMap<String, Known>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    extent: Extent,
+    until: Duration,
+}
+
+impl Extents {
+    /// `None` for what is not served, or cannot be counted.
+    pub(super) async fn of(&self, inner: &Inner, target: &Target, now: Duration) -> Option<Extent> {
+        let store = inner.store.as_ref();
+        let served = inner.registry.served(store, &target.group, &target.version, &target.resource).await;
+        let prefix = served.ok().flatten().filter(|served| served.stored.is_some())?.prefix("");
+        let known = self.lock().get(&prefix).copied();
+        if let Some(known) = known.filter(|known| known.until > now) {
+            return Some(known.extent);
+        }
+        // Whoever comes meanwhile takes the old count: one look is enough.
+        let old = known.map(|known| known.extent).unwrap_or_default();
+        self.put(&prefix, old, now);
+        let objects = store.count(Range::prefix(prefix.clone())).await.ok()?;
+        let page = store.range(Range::prefix(prefix.clone()).limit(SAMPLE)).await.ok()?;
+        let bytes: u64 = page.entries.iter().map(|entry| entry.value.len() as u64).sum();
+        let extent = Extent { objects, size: bytes / page.entries.len().max(1) as u64 };
+        self.put(&prefix, extent, now);
+        Some(extent)
+    }
+
+    fn put(&self, prefix: &str, extent: Extent, now: Duration) {
+        let mut known = self.lock();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(prefix.to_owned(), Known { extent, until: now + GOOD_FOR });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,124 @@
+//! Whether the priority level of a FlowSchema is there: written to its status when either changes.
+
+use super::settings::Level;
+use crate::{
+    Inner, authorize, lookup,
+    request::{Options, Target},
+    stored::Stored,
+    verbs::{self, Call, store_failed},
+    write::{self, Record},
+};
+use api::{go, object, status::Status};
+use schema::managed_fields;
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, sync::Arc};
+use store::{Batch, Range};
+
+const GROUP: &str = "flowcontrol.apiserver.k8s.io";
+const SCHEMAS: &str = "flowschemas";
+const LEVELS: &str = "prioritylevelconfigurations";
+// Kubernetes: who the owner of the condition is recorded as.
+const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
+const DANGLING: &str = "Dangling";
+/// How often statuses that others write too are tried.
+const ATTEMPTS: usize = 8;
+
+/// What must follow once a call has been carried out.
+pub(crate) async fn after(call: &Call) {
+    if !call.served.is(GROUP, SCHEMAS) && !call.served.is(GROUP, LEVELS) {
+        return;
+    }
+    if let Err(status) = settle_all(&call.inner).await {
+        tracing::warn!(problem = status.message, "the status of flow schemas waits");
+    }
+}
+
+/// Brings the status of all flow schemas to what it should be.
+pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
+    let Some(served) = inner.registry.find(GROUP, "v1", SCHEMAS) else { return Ok(()) };
+    for _ in 0..ATTEMPTS {
+        let levels = lookup::objects(inner, (GROUP, "v1", LEVELS), "").await?;
+        let levels: BTreeSet<String> = levels.into_iter().filter_map(sound_name).collect();
+        let page = inner.store.range(Range::prefix(served.prefix(""))).await;
+        let mut batches = vec![Batch::new()];
+        for entry in page.map_err(|error| store_failed(&error))?.entries {
+            let stored = Stored::new(entry.value, entry.revision);
+            let call = status_call(inner, &stored.text_at(&["metadata", "name"]));
+            let Some(call) = call else { continue };
+            let Some(object) = settled(&call, &stored.value(), &levels).await? else { continue };
+            let json = write::encode(&call, object).await?;
+            if batches.last().is_some_and(|batch| batch.writes().len() >= store::MAX_BATCH_WRITES) {
+                batches.push(Batch::new());
+            }
+            let batch = batches.pop().unwrap_or_default();
+            batches.push(batch.replace(call.key(&call.target.name), json, stored.revision));
+        }
+        if commit(inner, batches).await? {
+            return Ok(());
+        }
+    }
+    Err(Status::internal_error("flow schemas change faster than their status can be written"))
+}
+
+/// `false` where somebody else was faster.
+async fn commit(inner: &Inner, batches: Vec<Batch>) -> Result<bool, Status> {
+    for batch in batches.into_iter().filter(|batch| !batch.writes().is_empty()) {
+        match inner.store.commit(batch).await {
+            Ok(_) => {}
+            Err(store::Error::Conflict(_)) => return Ok(false),
+            Err(error) => return Err(store_failed(&error)),
+        }
+    }
+    Ok(true)
+}
+
+fn sound_name(level: Value) -> Option<String> {
+    let level: Level = serde_json::from_value(level).ok()?;
+    level.is_sound().then_some(level.metadata.name)
+}
+
+/// A schema with its condition set; `None` where it says so already.
+async fn settled(call: &Call, schema: &Value, levels: &BTreeSet<String>) -> Result<Option<Value>, Status> {
+    let level = schema["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
+    let about =
+        format!("This FlowSchema references the PriorityLevelConfiguration object named {}", go::quote(level));
+    let (status, reason, message) = match levels.contains(level) {
+        true => ("False", "Found", format!("{about} and it exists")),
+        false => ("True", "NotFound", format!("{about} but there is no such object")),
+    };
+    let conditions = schema["status"]["conditions"].as_array();
+    let now = conditions.into_iter().flatten().find(|condition| condition["type"] == DANGLING);
+    let is_said = |now: &Value| now["status"] == status && now["reason"] == reason && now["message"] == message;
+    if object::is_deleting(schema) || now.is_some_and(is_said) {
+        return Ok(None);
+    }
+    let time = write::now(call);
+    let config = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "FlowSchema", "metadata": {"name": object::name(schema)},
+        "status": {"conditions": [{
+            "type": DANGLING, "status": status, "lastTransitionTime": time, "reason": reason, "message": message,
+        }]},
+    });
+    let (manager, text) = (call.manager(), time.to_string());
+    let merged = write::with_target(call, |target| {
+        managed_fields::apply(target, Some(schema), &config, &manager, true, &text)
+    });
+    let draft = verbs::applied(merged.await?)?;
+    let next = write::prepare_next(call, schema, draft, Record::AlreadyDone).await?;
+    Ok(next.map(write::Checked::into_object))
+}
+
+/// A write to the status of a schema, by the server itself.
+fn status_call(inner: &Arc<Inner>, name: &str) -> Option<Call> {
+    let served = inner.registry.find(GROUP, "v1", SCHEMAS)?;
+    let target = Target {
+        group: GROUP.to_owned(),
+        version: "v1".to_owned(),
+        resource: SCHEMAS.to_owned(),
+        name: name.to_owned(),
+        subresource: "status".to_owned(),
+        ..Target::default()
+    };
+    let options = Options { field_manager: MANAGER.to_owned(), force: true, ..Options::default() };
+    Some(Call::by_server(inner, authorize::itself(), served, target, options))
+}
