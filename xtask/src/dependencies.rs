@@ -59,7 +59,8 @@ fn check(name: &str, manifest: &str) -> Vec<String> {
         if !house.contains(dependency) || !is_shipped(section) {
             continue;
         }
-        if TEST_ONLY.contains(&dependency) || !(allowed.contains(&ANYTHING) || allowed.contains(&dependency)) {
+        if TEST_ONLY.contains(&dependency) || !(allowed.contains(&ANYTHING) || allowed.contains(&dependency))
+        {
             strays.push(format!("{name} must not depend on {dependency}"));
         }
     }

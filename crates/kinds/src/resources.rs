@@ -164,7 +164,8 @@ mod tests {
             ("autoscaling", "v2", "horizontalpodautoscalers", "autoscaling/v2 horizontalpodautoscalers"),
             ("networking.k8s.io", "v1", "ingresses", "networking.k8s.io/v1 ingress"),
         ] {
-            let Storage { group: at, version: stored, prefix } = found(group, version, name).storage.as_ref().unwrap();
+            let Storage { group: at, version: stored, prefix } =
+                found(group, version, name).storage.as_ref().unwrap();
             assert_eq!(format!("{at}/{stored} {prefix}"), expected, "{group}/{version} {name}");
         }
         assert_eq!(found("", "v1", "bindings").storage, None);

@@ -119,20 +119,12 @@ fn line(mut json: Vec<u8>) -> Vec<u8> {
 }
 
 /// One object.
-pub(crate) async fn object(
-    call: &Call,
-    code: StatusCode,
-    stored: &Stored,
-) -> Result<Response<Body>, Status> {
+pub(crate) async fn object(call: &Call, code: StatusCode, stored: &Stored) -> Result<Response<Body>, Status> {
     Ok(full(code, call.form.content_type(), object_bytes(call, stored, true).await?))
 }
 
 /// One object in the caller's form: as an answer by itself, or inside a watch event.
-pub(crate) async fn object_bytes(
-    call: &Call,
-    stored: &Stored,
-    with_columns: bool,
-) -> Result<Bytes, Status> {
+pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: bool) -> Result<Bytes, Status> {
     let served = &call.served;
     Ok(match call.form {
         Form { encoding: Encoding::Json, shape: Shape::AsIs } if served.is_as_stored(stored.revision) => {
@@ -171,11 +163,7 @@ fn check_encodable(served: &Served, form: Form, list: &str) -> Result<(), Status
 }
 
 /// A list of objects.
-pub(crate) async fn list(
-    call: &Call,
-    meta: &ListMeta,
-    objects: &[Stored],
-) -> Result<Response<Body>, Status> {
+pub(crate) async fn list(call: &Call, meta: &ListMeta, objects: &[Stored]) -> Result<Response<Body>, Status> {
     let served = &call.served;
     let as_stored = objects.iter().all(|stored| served.is_as_stored(stored.revision));
     let body = match call.form {

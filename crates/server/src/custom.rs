@@ -143,9 +143,10 @@ impl Compiled {
             || serde_json::json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
         );
         let schema = Structural::compile(&schema);
-        let selectable = version.selectable.iter().filter_map(|path| {
-            Some((path.trim_start_matches('.').to_owned(), JsonPath::parse(path).ok()?))
-        });
+        let selectable = version
+            .selectable
+            .iter()
+            .filter_map(|path| Some((path.trim_start_matches('.').to_owned(), JsonPath::parse(path).ok()?)));
         let scale = version.scale.as_ref().map(|scale| ScalePaths {
             spec_replicas: scale.spec_replicas.clone(),
             status_replicas: scale.status_replicas.clone(),
@@ -178,7 +179,10 @@ impl Compiled {
 }
 
 fn metadata(object: &Value) -> ObjectMeta {
-    object.get("metadata").and_then(|metadata| serde_json::from_value(metadata.clone()).ok()).unwrap_or_default()
+    object
+        .get("metadata")
+        .and_then(|metadata| serde_json::from_value(metadata.clone()).ok())
+        .unwrap_or_default()
 }
 
 /// Metadata as it is kept: what is empty is not there.

@@ -52,8 +52,10 @@ pub(crate) async fn after(call: &Call) {
 /// An object of a definition that is going may have been the last one.
 async fn finish_removal(inner: &Arc<Inner>, served: &Served, definition: &str) -> Result<(), Status> {
     let resource = &served.resource;
-    let now = inner.registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await?;
-    let is_going = now.as_ref().and_then(|now| now.custom()).is_some_and(|it| it.definition.state.terminating);
+    let now =
+        inner.registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await?;
+    let is_going =
+        now.as_ref().and_then(|now| now.custom()).is_some_and(|it| it.definition.state.terminating);
     if is_going { settle(inner, definition).await } else { Ok(()) }
 }
 

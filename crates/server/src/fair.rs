@@ -19,6 +19,7 @@ mod share;
 mod status;
 #[cfg(test)]
 mod tests;
+mod wait;
 mod watches;
 mod width;
 
@@ -36,7 +37,7 @@ use crate::{
 use extent::Extents;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use levels::Levels;
-use queues::{Arrival, Dispatched, Seats, Ticket};
+use queues::{Dispatched, Seats};
 use settings::{CATCH_ALL, Distinguisher, Level, Schema, View, in_order};
 use std::{
     collections::BTreeSet,
@@ -44,6 +45,7 @@ use std::{
     time::Duration,
 };
 use tokio::sync::oneshot;
+use wait::{give_back, take};
 use watches::{Watch, Watches};
 use width::{Reading, Width};
 use world::{Moment, World};
@@ -102,15 +104,6 @@ struct Marks {
     level: String,
 }
 
-/// Somebody in a queue, who leaves it when this is dropped.
-struct Waiter<'a> {
-    inner: &'a Arc<Inner>,
-    level: &'a str,
-    ticket: Ticket,
-    seats: oneshot::Receiver<Seats>,
-    is_over: bool,
-}
-
 /// Finds a seat for a request, or says that there is none.
 pub(crate) async fn seat(
     inner: &Arc<Inner>,
@@ -154,58 +147,12 @@ pub(crate) async fn seat(
     Ok(seat)
 }
 
-/// Takes seats, now or after a while.
-async fn take(inner: &Arc<Inner>, level: &str, flow: u64, width: Width, patience: Duration) -> Option<Seats> {
-    let (sender, seats) = oneshot::channel();
-    let ticket = {
-        let fair = &inner.fair;
-        let mut state = fair.lock();
-        let (arrival, dispatched) = state.levels.arrive(fair.now(&inner.world), level, flow, width, sender);
-        state.tell(dispatched);
-        arm(inner, &mut state, level);
-        match arrival {
-            Arrival::Seated(seats) => return Some(seats),
-            Arrival::Refused => return None,
-            Arrival::Waits(ticket) => ticket,
-        }
-    };
-    let mut waiter = Waiter { inner, level, ticket, seats, is_over: false };
-    match inner.world.timeout(patience, &mut waiter.seats).await {
-        Ok(seats) => {
-            waiter.is_over = true;
-            seats.ok()
-        }
-        Err(_) => waiter.give_up(true),
-    }
-}
-
 fn refusal(after: u64) -> Response<Body> {
     let mut response = answer::full(StatusCode::TOO_MANY_REQUESTS, "text/plain; charset=utf-8", REFUSAL);
     let headers = response.headers_mut();
     headers.insert(header::RETRY_AFTER, HeaderValue::from(after));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
-}
-
-/// Where seats are freed by time alone, somebody must be there to notice: one task, while there are such seats and
-/// somebody waits for them.
-fn arm(inner: &Arc<Inner>, state: &mut State, level: &str) {
-    let Some(until) = state.levels.next_release(level) else { return };
-    if !state.armed.insert(level.to_owned()) {
-        return;
-    }
-    let (inner, level) = (Arc::clone(inner), level.to_owned());
-    let world = inner.world.clone();
-    let task = world.clone().spawn("seats are freed", async move {
-        let fair = &inner.fair;
-        world.sleep_until(fair.start + until).await;
-        let mut state = fair.lock();
-        state.armed.remove(&level);
-        let dispatched = state.levels.tick(fair.now(&world), &level);
-        state.tell(dispatched);
-        arm(&inner, &mut state, &level);
-    });
-    task.detach();
 }
 
 /// How a request was sorted.
@@ -272,7 +219,8 @@ impl Fair {
         let schema = Arc::clone(schemas.iter().find(matches).or_else(last).expect("one is for everything"));
         let state = self.lock();
         // Settings may have changed since.
-        let level = Some(&schema.spec.priority_level_configuration.name).filter(|name| state.levels.has(name));
+        let level =
+            Some(&schema.spec.priority_level_configuration.name).filter(|name| state.levels.has(name));
         let level = level.map_or(CATCH_ALL, String::as_str).to_owned();
         let flow = match state.levels.has_flows(&level) {
             true => deal::flow(&schema.metadata.name, distinguisher(&schema, asked)),
@@ -349,38 +297,6 @@ impl State {
             let _ = waiter.send(seats);
         }
     }
-}
-
-impl Waiter<'_> {
-    /// Leaves the queue, with seats if there were some just now.
-    fn give_up(&mut self, timed_out: bool) -> Option<Seats> {
-        self.is_over = true;
-        let fair = &self.inner.fair;
-        let mut state = fair.lock();
-        let (left, dispatched) =
-            state.levels.leave(fair.now(&self.inner.world), self.level, self.ticket, timed_out);
-        state.tell(dispatched);
-        arm(self.inner, &mut state, self.level);
-        if left { None } else { self.seats.try_recv().ok() }
-    }
-}
-
-impl Drop for Waiter<'_> {
-    fn drop(&mut self) {
-        if !self.is_over
-            && let Some(seats) = self.give_up(false)
-        {
-            give_back(self.inner, self.level, seats);
-        }
-    }
-}
-
-fn give_back(inner: &Arc<Inner>, level: &str, seats: Seats) {
-    let fair = &inner.fair;
-    let mut state = fair.lock();
-    let dispatched = state.levels.finish(fair.now(&inner.world), level, seats);
-    state.tell(dispatched);
-    arm(inner, &mut state, level);
 }
 
 impl Marks {

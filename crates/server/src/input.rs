@@ -104,7 +104,8 @@ fn custom_object(
     };
     let Resource { version, kind, .. } = &served.resource;
     let decoded = custom.compiled().schema.decode(body, encoding, validation);
-    let decoded = decoded.map_err(|error| Status::bad_request(error.refusal(Some((kind, version)), kind, body)))?;
+    let decoded =
+        decoded.map_err(|error| Status::bad_request(error.refusal(Some((kind, version)), kind, body)))?;
     let (given, expected) = (object::api_version(&decoded.value), served.api_version());
     if given != expected {
         return Err(Status::bad_request(format!(
@@ -121,7 +122,6 @@ fn custom_object(
 }
 
 impl<'a> Wanted<'a> {
-
     /// Reads an object; one that does not say what it is, is what belongs here.
     pub(crate) fn decode(
         &self,

@@ -43,11 +43,7 @@ impl<T: Fold> Live<T> {
     }
 
     /// Reads the view as of now.
-    pub(crate) async fn look<R>(
-        &self,
-        store: &dyn Store,
-        read: impl Fn(&T) -> R,
-    ) -> Result<R, store::Error> {
+    pub(crate) async fn look<R>(&self, store: &dyn Store, read: impl Fn(&T) -> R) -> Result<R, store::Error> {
         for _ in 0..RELOADS {
             {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,9 +62,7 @@ impl<T: Fold> Live<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.view.clear();
         for entry in page.entries {
-            state
-                .view
-                .put(&String::from_utf8_lossy(&entry.key), Stored::new(entry.value, entry.revision));
+            state.view.put(&String::from_utf8_lossy(&entry.key), Stored::new(entry.value, entry.revision));
         }
         state.feed = Some(feed);
         Ok(())

@@ -109,7 +109,8 @@ impl Registry {
             return Ok(Some(Arc::clone(built_in)));
         }
         let path = path(group, version, name);
-        let found = self.custom.look(store, |definitions| definitions.customs.served.get(&path).cloned()).await;
+        let found =
+            self.custom.look(store, |definitions| definitions.customs.served.get(&path).cloned()).await;
         found.map_err(|error| crate::verbs::store_failed(&error))
     }
 
@@ -122,7 +123,7 @@ impl Registry {
     /// All of them, as discovery tells them.
     pub(crate) fn listed<'a>(&'a self, customs: &'a Customs) -> Vec<Listed<'a>> {
         let built_in = kinds::resources().iter().map(Listed::from);
-        built_in.chain(customs.all().map(|served| Listed::custom(served))).collect()
+        built_in.chain(customs.all().map(Listed::custom)).collect()
     }
 
     /// The names of all definitions.

@@ -37,10 +37,8 @@ impl Selection {
 
     /// Whether an object at rest belongs to it, parsing no more than needed.
     pub(crate) fn matches(&self, stored: &Stored) -> bool {
-        if !self.labels.is_everything() {
-            if !self.labels.matches(&stored.labels()) {
-                return false;
-            }
+        if !self.labels.is_everything() && !self.labels.matches(&stored.labels()) {
+            return false;
         }
         if self.fields.is_everything() {
             return true;

@@ -74,10 +74,11 @@ impl Served {
     // Kubernetes: a custom resource is nowhere but in its scope.
     pub(crate) fn is_at(&self, target: &Target, verb: Verb) -> bool {
         let across = target.name.is_empty() && matches!(verb, Verb::List | Verb::Watch);
-        self.custom().is_none() || match self.is_namespaced() {
-            true => across || !target.namespace.is_empty(),
-            false => target.namespace.is_empty(),
-        }
+        self.custom().is_none()
+            || match self.is_namespaced() {
+                true => across || !target.namespace.is_empty(),
+                false => target.namespace.is_empty(),
+            }
     }
 
     pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
@@ -208,9 +209,11 @@ impl Served {
     /// Whether lists can be selected by a field; the text is for whoever tried.
     pub(crate) fn check_selectable(&self, field: &str) -> Result<(), String> {
         match &self.kind {
-            Kind::BuiltIn { .. } => kinds::selectable::field(&self.resource.group, &self.resource.name, field)
-                .map(drop)
-                .map_err(|problem| problem.to_string()),
+            Kind::BuiltIn { .. } => {
+                kinds::selectable::field(&self.resource.group, &self.resource.name, field)
+                    .map(drop)
+                    .map_err(|problem| problem.to_string())
+            }
             Kind::Custom(custom) => custom.check_selectable(field),
         }
     }

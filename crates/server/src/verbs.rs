@@ -15,8 +15,8 @@ use crate::{
     Inner,
     authorize::Permit,
     negotiate::Form,
-    served::Served,
     request::{Options, Target, Verb},
+    served::Served,
 };
 use api::{
     field::{Error, ErrorList, Path},
@@ -82,7 +82,17 @@ impl Call {
         }
         check_options(verb, &options)?;
         let form = Form::choose(&head.headers)?;
-        Ok(Call { inner: Arc::clone(inner), permit, target, served, options, headers: head.headers, form, warnings: Arc::default(), made: Arc::default() })
+        Ok(Call {
+            inner: Arc::clone(inner),
+            permit,
+            target,
+            served,
+            options,
+            headers: head.headers,
+            form,
+            warnings: Arc::default(),
+            made: Arc::default(),
+        })
     }
 
     /// What the server does of its own accord.

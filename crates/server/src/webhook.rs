@@ -42,7 +42,10 @@ pub(crate) async fn call(inner: &Inner, hook: Hook<'_>, review: &Value) -> Resul
     let told = |problem: String| format!("Post {}: {problem}", api::go::quote(&url));
     let authorities = match hook.ca_bundle.trim() {
         "" => Bytes::new(),
-        text => STANDARD.decode(text).map_err(|_| "unable to load root certificates: no base64".to_owned())?.into(),
+        text => STANDARD
+            .decode(text)
+            .map_err(|_| "unable to load root certificates: no base64".to_owned())?
+            .into(),
     };
     let exchange = Exchange {
         url: url.clone(),

@@ -71,7 +71,7 @@ fn simulate<F>(story: impl FnOnce(World) -> F + Send + 'static)
 where
     F: Future<Output = ()>,
 {
-    drop(world::simulate(11, story).unwrap());
+    let () = world::simulate(11, story).unwrap().output;
 }
 
 #[test]
@@ -217,13 +217,15 @@ fn a_webhook_converts_on_read_write_list_watch_and_apply() {
         send(&server, "POST", &disks("v1"), disk("v1", "b", json!({"size": 8}))).await;
         let before = converter.asked.load(SeqCst);
         let (_, list) = send(&server, "GET", &disks("v2"), "").await;
-        let amounts: Vec<_> = list["items"].as_array().unwrap().iter().map(|it| &it["spec"]["amount"]).collect();
+        let amounts: Vec<_> =
+            list["items"].as_array().unwrap().iter().map(|it| &it["spec"]["amount"]).collect();
         assert_eq!(amounts, [7, 8]);
         assert_eq!(converter.asked.load(SeqCst), before + 1, "a list is converted at once");
 
         let watch = format!("{}?watch=1&timeoutSeconds=1&resourceVersion=1", disks("v2"));
         let (_, events) = send_with(&server, "GET", &watch, "application/json", "").await;
-        let first: Value = serde_json::from_slice(events.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
+        let first: Value =
+            serde_json::from_slice(events.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
         assert_eq!(first["object"]["spec"], json!({"amount": 7}));
 
         let apply = |manager: &str| format!("{}/a?fieldManager={manager}", disks("v2"));

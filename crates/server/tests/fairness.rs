@@ -5,7 +5,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use serde_json::json;
+use serde_json::{Value, json};
 use server::{Body, Caller, Config, Server};
 use std::{
     collections::BTreeMap,
@@ -77,7 +77,8 @@ async fn start(world: &World, seats: u32, delay: Duration) -> Server {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
         "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:authenticated"}],
     });
-    let made = send(&server, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding.to_string());
+    let made =
+        send(&server, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding.to_string());
     assert_eq!(made.await.0, 201);
     store.delay_ms.store(delay.as_millis() as u64, Relaxed);
     server
@@ -144,23 +145,9 @@ fn ten_times_the_load_is_answered_and_the_quiet_are_served() {
 fn the_refusal_is_that_of_kubernetes() {
     world::simulate(1, |world| async move {
         let server = start(&world, 60, Duration::from_secs(40)).await;
-        let level = json!({
-            "metadata": {"name": "tight"},
-            "spec": {"type": "Limited", "limited": {"nominalConcurrencyShares": 1, "limitResponse": {"type": "Reject"}}},
-        });
-        assert_eq!(send(&server, "POST", &format!("{FLOW}/prioritylevelconfigurations"), level.to_string()).await.0, 201);
-        let schema = json!({
-            "metadata": {"name": "tight"},
-            "spec": {
-                "matchingPrecedence": 10, "priorityLevelConfiguration": {"name": "tight"},
-                "rules": [{
-                    "subjects": [{"kind": "User", "user": {"name": "tom"}}],
-                    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}],
-                }],
-            },
-        });
-        let (code, made) = send(&server, "POST", &format!("{FLOW}/flowschemas"), schema.to_string()).await;
-        assert_eq!(code, 201, "{made}");
+        let made =
+            tighten(&server, &json!({"kind": "User", "user": {"name": "tom"}}), json!({"type": "Reject"}))
+                .await;
         let waiting = {
             let server = server.clone();
             world.spawn("first", async move { ask(&server, user("tom"), OBJECT).await })
@@ -179,11 +166,17 @@ fn the_refusal_is_that_of_kubernetes() {
         for (caller, path, code) in [
             (user("ann"), "/version", 200),
             (user("ann"), "/api/v1/namespaces/default/secrets", 403),
-            (user("ann"), "/api/v1/namespaces/default/configmaps?watch=1&resourceVersion=1&timeoutSeconds=1", 200),
+            (
+                user("ann"),
+                "/api/v1/namespaces/default/configmaps?watch=1&resourceVersion=1&timeoutSeconds=1",
+                200,
+            ),
         ] {
             let response = ask(&server, caller, path).await;
             assert_eq!(response.status(), code, "{path}");
-            assert!(response.headers().contains_key(SCHEMA_UID) && response.headers().contains_key(LEVEL_UID));
+            assert!(
+                response.headers().contains_key(SCHEMA_UID) && response.headers().contains_key(LEVEL_UID)
+            );
         }
         let dump = send_dump(&server).await;
         assert!(dump.starts_with("PriorityLevelName, ActiveQueues, IsIdle, "), "{dump}");
@@ -195,6 +188,24 @@ fn the_refusal_is_that_of_kubernetes() {
     .unwrap();
 }
 
+/// Makes a level of a single seat, for somebody's requests in namespaces; answers with its schema.
+async fn tighten(server: &Server, subject: &Value, response: Value) -> Value {
+    let limited =
+        json!({"nominalConcurrencyShares": 1, "borrowingLimitPercent": 0, "limitResponse": response});
+    let level = json!({"metadata": {"name": "tight"}, "spec": {"type": "Limited", "limited": limited}});
+    let (code, made) =
+        send(server, "POST", &format!("{FLOW}/prioritylevelconfigurations"), level.to_string()).await;
+    assert_eq!(code, 201, "{made}");
+    let rule = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]});
+    let schema = json!({"metadata": {"name": "tight"}, "spec": {
+        "matchingPrecedence": 10, "priorityLevelConfiguration": {"name": "tight"},
+        "rules": [{"subjects": [subject], "resourceRules": [rule]}],
+    }});
+    let (code, made) = send(server, "POST", &format!("{FLOW}/flowschemas"), schema.to_string()).await;
+    assert_eq!(code, 201, "{made}");
+    made
+}
+
 async fn send_dump(server: &Server) -> String {
     let admin = Caller::known("admin", "", vec!["system:masters".to_owned()]);
     text(ask(server, admin, "/debug/api_priority_and_fairness/dump_priority_levels").await).await
@@ -203,7 +214,9 @@ async fn send_dump(server: &Server) -> String {
 #[test]
 fn who_waits_too_long_is_sent_away_and_who_hangs_up_makes_room() {
     world::simulate(3, |world| async move {
-        let server = start(&world, 1, Duration::from_secs(50)).await;
+        let server = start(&world, 60, Duration::from_secs(50)).await;
+        let everybody = json!({"kind": "Group", "group": {"name": "system:authenticated"}});
+        tighten(&server, &everybody, json!({"type": "Queue", "queuing": {}})).await;
         let ask_as = |name: &'static str, path: &'static str| {
             let (world, inner) = (world.clone(), server.clone());
             world.clone().spawn("ask", async move {
@@ -212,10 +225,11 @@ fn who_waits_too_long_is_sent_away_and_who_hangs_up_makes_room() {
                 (response.status().as_u16(), world.now().since(since).as_secs())
             })
         };
-        // One seat for each level, by rounding: the first has it, the others wait for a quarter of their deadline.
+        // The first has the seat, the others wait for a quarter of their deadline.
         let first = ask_as("ann", OBJECT);
         world.sleep(Duration::from_secs(1)).await;
-        let (second, third) = (ask_as("bob", OBJECT), ask_as("cleo", "/api/v1/namespaces/default/configmaps/one?timeout=8s"));
+        let (second, third) =
+            (ask_as("bob", OBJECT), ask_as("cleo", "/api/v1/namespaces/default/configmaps/one?timeout=8s"));
         let hung_up = ask_as("dan", OBJECT);
         world.sleep(Duration::from_millis(1)).await;
         drop(hung_up);
@@ -223,7 +237,8 @@ fn who_waits_too_long_is_sent_away_and_who_hangs_up_makes_room() {
         assert_eq!(second.await.unwrap(), (429, 15));
         assert_eq!(first.await.unwrap(), (200, 50));
         let dump = send_dump(&server).await;
-        let cells: Vec<&str> = dump.lines().find(|it| it.starts_with("global-default,")).unwrap().split_whitespace().collect();
+        let cells: Vec<&str> =
+            dump.lines().find(|it| it.starts_with("tight,")).unwrap().split_whitespace().collect();
         assert_eq!(cells[4..], ["0,", "0,", "1,", "3,", "2,", "1"], "{dump}");
     })
     .unwrap();
@@ -243,9 +258,14 @@ fn requests_have_deadlines_and_watches_have_none() {
         }
         let bad = ask(&server, user("ann"), &format!("{OBJECT}?timeout=soon")).await;
         assert_eq!(bad.status(), 400);
-        assert!(text(bad).await.contains(r#"invalid timeout specified in the request URL - time: invalid duration \"soon\""#));
+        assert!(
+            text(bad).await.contains(
+                r#"invalid timeout specified in the request URL - time: invalid duration \"soon\""#
+            )
+        );
         let since = world.now();
-        let watch = ask(&server, user("ann"), "/api/v1/configmaps?watch=1&timeoutSeconds=300&timeout=1s").await;
+        let watch =
+            ask(&server, user("ann"), "/api/v1/configmaps?watch=1&timeoutSeconds=300&timeout=1s").await;
         assert_eq!(watch.status(), 200);
         text(watch).await;
         assert_eq!(world.now().since(since).as_secs(), 300);

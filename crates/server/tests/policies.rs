@@ -17,7 +17,7 @@ fn simulate<F>(story: impl FnOnce(World) -> F + Send + 'static)
 where
     F: Future<Output = ()>,
 {
-    drop(world::simulate(6, story).unwrap());
+    let () = world::simulate(6, story).unwrap().output;
 }
 
 fn merge(value: &mut Value, more: Value) {

@@ -120,7 +120,7 @@ fn simulate<F>(story: impl FnOnce(World) -> F + Send + 'static)
 where
     F: Future<Output = ()>,
 {
-    drop(world::simulate(5, story).unwrap());
+    let () = world::simulate(5, story).unwrap().output;
 }
 
 #[test]

@@ -271,13 +271,18 @@ async fn applies(world: &World, process: u32, place: &Arc<Place>) {
     let mut rates = [const { Vec::new() }; 2];
     let mut work = [const { Vec::new() }; 2];
     for round in 0..ROUNDS {
-        for (way, (method, manager)) in [(Method::PUT, "updates"), (Method::PATCH, "applies")].iter().enumerate() {
+        for (way, (method, manager)) in
+            [(Method::PUT, "updates"), (Method::PATCH, "applies")].iter().enumerate()
+        {
             let before = busy(process);
             let writers: Vec<_> = (0..READERS)
                 .map(|writer| {
                     let (world_, place, method) = (world.clone(), Arc::clone(place), method.clone());
                     let name = format!("{manager}-{writer}");
-                    world.spawn("writer", async move { write_one(&world_, &place, &method, &name, round).await })
+                    world.spawn(
+                        "writer",
+                        async move { write_one(&world_, &place, &method, &name, round).await },
+                    )
                 })
                 .collect();
             let mut done = 0;
@@ -319,7 +324,8 @@ async fn write_one(world: &World, place: &Place, method: &Method, name: &str, ro
         .to_string()
     };
     let path = format!("{collection}/{name}?fieldManager=bench&force=true");
-    let path = if *method == Method::PATCH { path } else { format!("{collection}/{name}?fieldManager=bench") };
+    let path =
+        if *method == Method::PATCH { path } else { format!("{collection}/{name}?fieldManager=bench") };
     if round == 0 && *method == Method::PUT {
         let made = client.send(place.request(Method::POST, &collection, body(0))).await.unwrap();
         assert!(made.status.is_success(), "{}", made.status);

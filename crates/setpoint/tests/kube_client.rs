@@ -48,10 +48,8 @@ fn deployment() -> Deployment {
 }
 
 fn code(error: &kube::Error) -> u16 {
-    match error {
-        kube::Error::Api(status) => status.code,
-        other => panic!("{other}"),
-    }
+    let kube::Error::Api(status) = error else { return 0 };
+    status.code
 }
 
 /// The events after a version, as many as asked for: what happened, to what. An error is told by its code.

@@ -14,7 +14,7 @@ from kubernetes import client, config
 
 kubeconfig, certificate, key = sys.argv[1:]
 asked, connections = [], set()
-depth = threading.Semaphore(3)
+depth, gone = threading.Semaphore(3), threading.Event()
 
 
 class Hook(http.server.BaseHTTPRequestHandler):
@@ -26,6 +26,9 @@ class Hook(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if gone.is_set():
+            self.close_connection = True
+            return
         behaviour = self.path.split("?")[0].strip("/")
         asked.append(behaviour)
         connections.add(self.client_address)
@@ -128,12 +131,12 @@ def make(name, do):
     return core.create_namespaced_config_map("default", {"metadata": {"name": name, "labels": {"do": do}}})
 
 
-behaviours = ["yes", "deny", "redirect", "garbage", "wrong-uid", "hang", "megabytes", "loop"]
+behaviours = ["yes", "deny", "redirect", "garbage", "wrong-uid", "megabytes", "loop"]
 untrusted = hook("untrusted", clientConfig={"url": "https://127.0.0.1:%d/yes" % port})
 at_service = lambda name, port: {"service": {"namespace": "default", "name": name, "port": port, "path": "/deny"}, "caBundle": trusted}
 service, empty = hook("service", clientConfig=at_service("hooks", port)), hook("empty", clientConfig=at_service("empty", 443))
 registration.create_validating_webhook_configuration(
-    {"metadata": {"name": "python"}, "webhooks": [hook(it) for it in behaviours] + [untrusted, service, empty]})
+    {"metadata": {"name": "python"}, "webhooks": [hook(it) for it in behaviours] + [hook("hang", timeoutSeconds=1)] + [untrusted, service, empty]})
 registration.create_mutating_webhook_configuration({"metadata": {"name": "python"}, "webhooks": [hook("label")]})
 
 # Those that behave. One connection serves many questions.
@@ -188,6 +191,7 @@ changed = objects.get_namespaced_custom_object(*disks("v1"), "a")
 changed["spec"]["size"] = 8
 objects.replace_namespaced_custom_object(*disks("v1"), "a", changed)
 assert [it["spec"] for it in objects.list_namespaced_custom_object(*disks("v2"))["items"]] == [{"amount": 8}]
+gone.set()
 server.shutdown()
 server.server_close()
 refused(500, "conversion webhook for example.com/v1, Kind=Disk failed: Post ", objects.get_namespaced_custom_object, *disks("v2"), "a")

@@ -15,7 +15,9 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
     }
     let (now, before) = (class(&review.object), class(old));
     let class = match !now.is_empty() && now == before {
-        true => lookup::object(&review.call.inner, ("storage.k8s.io", "v1", "storageclasses"), "", now).await?,
+        true => {
+            lookup::object(&review.call.inner, ("storage.k8s.io", "v1", "storageclasses"), "", now).await?
+        }
         false => None,
     };
     if class.is_some_and(|class| class["allowVolumeExpansion"] == true) {

@@ -24,7 +24,11 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
                 for (which, defaults) in [("requests", &requests), ("limits", &limits)] {
                     let set = set_missing(container, which, defaults);
                     if !set.is_empty() {
-                        told.push(format!("{} {} for {what} {name}", set.join(", "), &which[..which.len() - 1]));
+                        told.push(format!(
+                            "{} {} for {what} {name}",
+                            set.join(", "),
+                            &which[..which.len() - 1]
+                        ));
                     }
                 }
             }
@@ -165,7 +169,8 @@ fn too_far_apart(
     limits: &Amounts,
 ) -> Option<String> {
     let frame = format!("{name} max limit to request ratio per {sort} is {ratio}");
-    let said = |amounts: &Amounts| amounts.get(name).map(Quantity::approximate).filter(|amount| *amount != 0.0);
+    let said =
+        |amounts: &Amounts| amounts.get(name).map(Quantity::approximate).filter(|amount| *amount != 0.0);
     match (said(requests), said(limits)) {
         (None, _) => Some(format!("{frame}, but no request is specified or request is 0")),
         (_, None) => Some(format!("{frame}, but no limit is specified or limit is 0")),

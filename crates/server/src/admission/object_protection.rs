@@ -14,7 +14,8 @@ pub(super) fn fill(review: &mut Review<'_>) {
     if review.operation != Operation::Create {
         return;
     }
-    let Some((_, _, own)) = FINALIZERS.iter().find(|(group, resource, _)| review.is_on(group, resource)) else {
+    let Some((_, _, own)) = FINALIZERS.iter().find(|(group, resource, _)| review.is_on(group, resource))
+    else {
         return;
     };
     let mut finalizers: Vec<String> = object::finalizers(&review.object).map(str::to_owned).collect();

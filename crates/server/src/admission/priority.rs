@@ -15,7 +15,8 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
         (Operation::Create, _) => establish(review).await,
         (Operation::Update, Some(old)) => {
             for field in ["priority", "preemptionPolicy"] {
-                if let (Some(before), true) = (old["spec"].get(field), review.object["spec"][field].is_null()) {
+                if let (Some(before), true) = (old["spec"].get(field), review.object["spec"][field].is_null())
+                {
                     review.object["spec"][field] = before.clone();
                 }
             }

@@ -41,9 +41,8 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
     let expected = class.as_ref().and_then(|class| class["overhead"].get("podFixed"));
     match (expected, review.object["spec"].get("overhead")) {
         (Some(expected), said) if said != Some(expected) => Err(mismatch(review)),
-        (None, Some(_)) => Err(review.forbidden(
-            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
-        )),
+        (None, Some(_)) => Err(review
+            .forbidden("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")),
         _ => Ok(()),
     }
 }
@@ -55,10 +54,12 @@ fn mismatch(review: &Review<'_>) -> Status {
 /// The class that a new pod names.
 async fn class_of(review: &Review<'_>) -> Result<Option<Value>, Status> {
     let name = review.object["spec"]["runtimeClassName"].as_str();
-    let Some(name) = name.filter(|_| review.operation == Operation::Create && review.is_on("", "pods")) else {
+    let Some(name) = name.filter(|_| review.operation == Operation::Create && review.is_on("", "pods"))
+    else {
         return Ok(None);
     };
     let found = lookup::object(&review.call.inner, ("node.k8s.io", "v1", "runtimeclasses"), "", name).await?;
-    let missing = || review.forbidden(format!("pod rejected: RuntimeClass {} not found", api::go::quote(name)));
+    let missing =
+        || review.forbidden(format!("pod rejected: RuntimeClass {} not found", api::go::quote(name)));
     found.map(Some).ok_or_else(missing)
 }

@@ -1,10 +1,10 @@
 //! One resource as discovery lists it, built-in or custom, and the order in which all of them stand.
 
+use crate::served::Served;
 use api::kind::compare_versions;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use crate::served::Served;
 use kinds::resources::{Resource, Scope};
 use schema::types::Name;
 

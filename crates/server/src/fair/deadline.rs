@@ -102,7 +102,13 @@ fn parse(text: &str) -> Result<Option<Duration>, String> {
             "m" => 60.0,
             "h" => 3600.0,
             "" => return Err(format!("time: missing unit in duration {}", go::quote(text))),
-            _ => return Err(format!("time: unknown unit {} in duration {}", go::quote(unit), go::quote(text))),
+            _ => {
+                return Err(format!(
+                    "time: unknown unit {} in duration {}",
+                    go::quote(unit),
+                    go::quote(text)
+                ));
+            }
         };
         total += number * seconds;
         rest = after;

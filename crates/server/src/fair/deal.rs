@@ -52,7 +52,8 @@ mod tests {
     fn cards_are_dealt_about_equally_often() {
         let mut dealt: BTreeMap<u32, u32> = BTreeMap::new();
         for user in 0..8000 {
-            deal(flow("schema", &user.to_string()), 16, 4).for_each(|card| *dealt.entry(card).or_default() += 1);
+            deal(flow("schema", &user.to_string()), 16, 4)
+                .for_each(|card| *dealt.entry(card).or_default() += 1);
         }
         assert!(dealt.len() == 16 && dealt.values().all(|count| (1800..2200).contains(count)), "{dealt:?}");
     }

@@ -61,14 +61,13 @@ mod tests {
 
     #[test]
     fn the_wait_grows_with_those_sent_away_and_shrinks_again() {
-        let cases: [(&str, &[(u64, u64)], u64); 5] = [
-            ("one", &[(5, 1)], 1),
+        for (name, seconds, expected) in [
+            ("one", &[(5, 1)][..], 1),
             ("two a second", &[(5, 2), (6, 2), (7, 2)], 1),
             ("a burst", &[(5, 10), (6, 1)], 2),
             ("a burst, then silence", &[(5, 10), (6, 1), (60, 1), (120, 1)], 1),
             ("without end", &[(1, 500), (2, 500), (4, 500), (8, 500), (16, 500), (32, 500), (64, 500)], 32),
-        ];
-        for (name, seconds, expected) in cases {
+        ] {
             let mut dropped = Dropped::default();
             let mut last = 0;
             for (second, count) in seconds {

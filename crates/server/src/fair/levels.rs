@@ -188,13 +188,8 @@ impl<W> Levels<W> {
         let whole: f64 = self.levels.values().map(|level| f64::from(level.settings.shares())).sum();
         for level in self.levels.values_mut() {
             let settings = &level.settings;
-            level.shares = Shares::new(
-                self.total,
-                settings.shares(),
-                whole,
-                settings.lendable(),
-                settings.borrowing(),
-            );
+            level.shares =
+                Shares::new(self.total, settings.shares(), whole, settings.lendable(), settings.borrowing());
         }
     }
 

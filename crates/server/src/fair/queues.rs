@@ -23,7 +23,11 @@ pub(super) enum Response {
     /// They get one anyway.
     Exempt,
     Reject,
-    Queue { queues: u32, hand: u32, length: usize },
+    Queue {
+        queues: u32,
+        hand: u32,
+        length: usize,
+    },
 }
 
 /// One priority level's seats, and who waits for them. `W` is whoever is to be told.
@@ -155,9 +159,10 @@ impl<W> Queues<W> {
             queue.next = progress;
             self.active += 1;
         }
-        if self.waiting == 0 && self.has_room(width) {
+        let narrowed = width.within(self.limit);
+        if self.waiting == 0 && self.has_room(narrowed) {
             self.charge(at, width);
-            return Arrival::Seated(self.seat(now, Some(at), width));
+            return Arrival::Seated(self.seat(now, Some(at), narrowed));
         }
         let ticket = Ticket { queue: at, number: self.arrivals };
         let queue = self.queues.get_mut(&at).expect("it was put there above");
@@ -279,7 +284,8 @@ impl<W> Queues<W> {
         }
         let after = self.queues.range(self.last_served.saturating_add(1)..);
         let others = after.chain(self.queues.range(..=self.last_served));
-        let ends = others.filter_map(|(at, queue)| Some((queue.next + queue.waiting.front()?.width.work(), *at)));
+        let ends =
+            others.filter_map(|(at, queue)| Some((queue.next + queue.waiting.front()?.width.work(), *at)));
         ends.min_by_key(|(end, _)| *end).map(|(_, at)| at)
     }
 

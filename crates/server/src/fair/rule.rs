@@ -1,9 +1,6 @@
 //! Whether a rule of a FlowSchema speaks of a request.
 
-use crate::{
-    authenticate::Caller,
-    authorize::Attributes,
-};
+use crate::{authenticate::Caller, authorize::Attributes};
 use serde::Deserialize;
 
 /// Who, doing what.
@@ -18,10 +15,16 @@ pub(super) struct Rule {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind")]
 enum Subject {
-    User { user: Named },
-    Group { group: Named },
+    User {
+        user: Named,
+    },
+    Group {
+        group: Named,
+    },
     #[serde(rename_all = "camelCase")]
-    ServiceAccount { service_account: Account },
+    ServiceAccount {
+        service_account: Account,
+    },
 }
 
 #[derive(Debug, Deserialize)]
@@ -158,7 +161,8 @@ mod tests {
             ("delete", "any", "nodes", "", "", true),
             ("delete", "any", "nodes", "", "shop", false),
         ] {
-            let wanted = OnResource { verb, group, resource, subresource, namespace, ..OnResource::default() };
+            let wanted =
+                OnResource { verb, group, resource, subresource, namespace, ..OnResource::default() };
             let found = rule().matches(&ann, &Attributes::Resource(wanted));
             assert_eq!(found, expected, "{verb} {group} {resource}/{subresource} in {namespace}");
         }

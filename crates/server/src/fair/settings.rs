@@ -190,10 +190,13 @@ pub(super) fn in_order(
         let key = |schema: &Schema| (schema.spec.matching_precedence, schema.metadata.name.clone());
         key(one).cmp(&key(other))
     });
-    for (name, at) in [(EXEMPT, 0), (CATCH_ALL, schemas.len())] {
-        if !schemas.iter().any(|schema| schema.metadata.name == name) {
-            schemas.insert(at.min(schemas.len()), Arc::new(mandatory(name)));
-        }
+    let is_missing = |name: &str| !schemas.iter().any(|schema| schema.metadata.name == name);
+    let (no_first, no_last) = (is_missing(EXEMPT), is_missing(CATCH_ALL));
+    if no_first {
+        schemas.insert(0, Arc::new(mandatory(EXEMPT)));
+    }
+    if no_last {
+        schemas.push(Arc::new(mandatory(CATCH_ALL)));
     }
     schemas
 }

@@ -155,9 +155,21 @@ mod tests {
         // All nominal seats are given out, and nobody falls below what it keeps.
         let cases: [(&str, Vec<Claim>, Vec<u32>); 4] = [
             ("equals", vec![level(100, 50, None, 10, 10.0), level(100, 50, None, 10, 10.0)], vec![245, 245]),
-            ("one busy", vec![level(100, 50, None, 245, 600.0), level(100, 50, None, 0, 0.0)], vec![368, 122]),
-            ("no borrower", vec![level(100, 50, Some(0), 245, 600.0), level(100, 50, None, 0, 0.0)], vec![245, 245]),
-            ("both busy", vec![level(100, 50, None, 900, 900.0), level(100, 50, None, 900, 900.0)], vec![245, 245]),
+            (
+                "one busy",
+                vec![level(100, 50, None, 245, 600.0), level(100, 50, None, 0, 0.0)],
+                vec![368, 122],
+            ),
+            (
+                "no borrower",
+                vec![level(100, 50, Some(0), 245, 600.0), level(100, 50, None, 0, 0.0)],
+                vec![245, 245],
+            ),
+            (
+                "both busy",
+                vec![level(100, 50, None, 900, 900.0), level(100, 50, None, 900, 900.0)],
+                vec![245, 245],
+            ),
         ];
         for (name, claims, expected) in cases {
             assert_eq!(divide(&claims), expected, "{name}");
@@ -166,7 +178,8 @@ mod tests {
 
     #[test]
     fn exempt_levels_take_what_they_use() {
-        let exempt = Claim { is_exempt: true, shares: Shares::default(), high: 400, smoothed: 400.0, current: 0 };
+        let exempt =
+            Claim { is_exempt: true, shares: Shares::default(), high: 400, smoothed: 400.0, current: 0 };
         let busy = level(245, 50, None, 600, 600.0);
         // 200 of 600 are left, less than the 300 that are never lent.
         assert_eq!(divide(&[exempt, busy]), [400, 300]);

@@ -25,7 +25,9 @@ const ATTEMPTS: usize = 8;
 
 /// What must follow once a call has been carried out.
 pub(crate) async fn after(call: &Call) {
-    if !call.served.is(GROUP, SCHEMAS) && !call.served.is(GROUP, LEVELS) {
+    let concerns = call.served.is(GROUP, SCHEMAS) || call.served.is(GROUP, LEVELS);
+    // Kubernetes takes back at leisure what somebody else writes to a status; here that waits for the next change.
+    if !concerns || call.target.subresource == "status" {
         return;
     }
     if let Err(status) = settle_all(&call.inner).await {
@@ -80,15 +82,18 @@ fn sound_name(level: Value) -> Option<String> {
 /// A schema with its condition set; `None` where it says so already.
 async fn settled(call: &Call, schema: &Value, levels: &BTreeSet<String>) -> Result<Option<Value>, Status> {
     let level = schema["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
-    let about =
-        format!("This FlowSchema references the PriorityLevelConfiguration object named {}", go::quote(level));
+    let about = format!(
+        "This FlowSchema references the PriorityLevelConfiguration object named {}",
+        go::quote(level)
+    );
     let (status, reason, message) = match levels.contains(level) {
         true => ("False", "Found", format!("{about} and it exists")),
         false => ("True", "NotFound", format!("{about} but there is no such object")),
     };
     let conditions = schema["status"]["conditions"].as_array();
     let now = conditions.into_iter().flatten().find(|condition| condition["type"] == DANGLING);
-    let is_said = |now: &Value| now["status"] == status && now["reason"] == reason && now["message"] == message;
+    let is_said =
+        |now: &Value| now["status"] == status && now["reason"] == reason && now["message"] == message;
     if object::is_deleting(schema) || now.is_some_and(is_said) {
         return Ok(None);
     }

@@ -61,8 +61,7 @@ impl Watch {
         if wanted.resource == "pods" && node.is_some_and(|node| !node.is_empty()) {
             return None;
         }
-        let watched =
-            [wanted.group, wanted.resource, wanted.namespace, wanted.name].map(str::to_owned);
+        let watched = [wanted.group, wanted.resource, wanted.namespace, wanted.name].map(str::to_owned);
         let Fair { watches, .. } = &inner.fair;
         *watches.lock().entry(watched.clone()).or_default() += 1;
         Some(Watch { inner: Arc::clone(inner), watched })

@@ -42,7 +42,8 @@ fn value_end(json: &[u8], at: usize) -> Option<usize> {
         b'{' | b'[' => nested_end(json, at),
         _ => {
             let rest = &json[at..];
-            let length = rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']')).unwrap_or(rest.len());
+            let length =
+                rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']')).unwrap_or(rest.len());
             Some(at + length)
         }
     }
@@ -90,7 +91,8 @@ mod tests {
 
     #[test]
     fn what_is_not_on_the_path_is_stepped_over() {
-        let json = br#"{"kind":"a\"b","n":-1.5e3,"metadata":{"x":[{"labels":1},"]}"],"labels":{"k":"v"}},"z":null}"#;
+        let json =
+            br#"{"kind":"a\"b","n":-1.5e3,"metadata":{"x":[{"labels":1},"]}"],"labels":{"k":"v"}},"z":null}"#;
         for (path, expected) in [
             (&["kind"][..], Some(r#""a\"b""#)),
             (&["n"], Some("-1.5e3")),

@@ -1,10 +1,6 @@
 //! Server-side apply: what a client wants to own in, the object with it merged in out.
 
-use super::{
-    Call, bad_options,
-    create::in_version,
-    store_failed,
-};
+use super::{Call, bad_options, create::in_version, store_failed};
 use crate::{
     answer::{self, Body},
     input,

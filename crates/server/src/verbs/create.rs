@@ -3,14 +3,10 @@
 use super::{Call, read};
 use crate::{
     answer::{self, Body},
-    convert,
-    input,
+    convert, input,
     write::{self, Outcome, Record},
 };
-use api::{
-    object,
-    status::Status,
-};
+use api::{object, status::Status};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;

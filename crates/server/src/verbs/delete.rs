@@ -18,8 +18,8 @@ use api::{
 };
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde_json::Value;
 use kinds::definition::condition::{self, Condition};
+use serde_json::Value;
 use std::time::Duration;
 
 const ATTEMPTS: usize = 5;

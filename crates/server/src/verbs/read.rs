@@ -151,10 +151,7 @@ fn quote_rune(rune: char) -> String {
 }
 
 /// Reads what a list asks for.
-pub(crate) async fn collect(
-    call: &Call,
-    selection: &Selection,
-) -> Result<(ListMeta, Vec<Stored>), Status> {
+pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListMeta, Vec<Stored>), Status> {
     let options = &call.options;
     let prefix = call.served.prefix(&call.target.namespace);
     let mut range = Range::prefix(prefix.clone());

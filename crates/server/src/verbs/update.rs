@@ -98,7 +98,10 @@ async fn change(
         match outcome {
             Outcome::Done(stored) => {
                 let response = answer::object(call, StatusCode::OK, &stored).await?;
-                return Ok(answer::with_warnings(response, doubts.iter().chain(&warnings).map(String::as_str)));
+                return Ok(answer::with_warnings(
+                    response,
+                    doubts.iter().chain(&warnings).map(String::as_str),
+                ));
             }
             Outcome::Lost if unconditional => {}
             Outcome::Lost => break,

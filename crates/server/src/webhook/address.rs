@@ -49,7 +49,9 @@ impl Destination {
 
 /// One of the places where a service runs.
 async fn endpoint(inner: &Inner, namespace: &str, name: &str, port: u16) -> Result<String, String> {
-    let service = lookup::object(inner, ("", "v1", "services"), namespace, name).await.map_err(|status| status.message)?;
+    let service = lookup::object(inner, ("", "v1", "services"), namespace, name)
+        .await
+        .map_err(|status| status.message)?;
     let service = service.ok_or_else(|| format!("service {name:?} not found"))?;
     if service["spec"]["type"] == "ExternalName" {
         let host = service["spec"]["externalName"].as_str().unwrap_or_default();

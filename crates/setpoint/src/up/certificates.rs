@@ -52,9 +52,9 @@ impl Certificates {
     ) -> Result<Certificates> {
         let files = Files(directory.to_owned());
         let kept = files.read()?;
-        let ca_is_fresh = |kept: &Certificates| Ok(years_left(now, &kept.ca)? >= CA_RENEWED_YEARS);
-        let Some(mut kept) = kept.filter(|kept| ca_is_fresh(kept).unwrap_or_else(|_: anyhow::Error| false))
-        else {
+        let is_fresh =
+            |kept: &Certificates| years_left(now, &kept.ca).is_ok_and(|years| years >= CA_RENEWED_YEARS);
+        let Some(mut kept) = kept.filter(is_fresh) else {
             let made = Certificates::make(now, addresses)?;
             files.write(&made)?;
             return Ok(made);
