@@ -151,7 +151,7 @@ async fn settle(inner: &Inner, served: &Served, namespace: &str, name: &str) -> 
         let Some(entry) = read.map_err(|error| store_failed(&error))?.entry else { return Ok(()) };
         let quota = Stored::new(entry.value.clone(), entry.revision).value();
         let hard = pod_resources::amounts(&quota["spec"], "hard");
-        if known_usage(&quota, &hard).is_some() {
+        if hard.is_empty() || known_usage(&quota, &hard).is_some() {
             return Ok(());
         }
         let used = count(inner, namespace, &quota, &hard).await?;
