@@ -11,7 +11,7 @@ use crate::{
     served::Served,
     stored::Stored,
     verbs::{Call, create::in_version, delete},
-    write::{self, Outcome, Record},
+    write::{self, Outcome},
 };
 use api::{object, status::Status};
 use kinds::definition::{accept, condition};
@@ -38,7 +38,9 @@ pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
 pub(crate) async fn after(call: &Call) {
     let served = &call.served;
     let done = if served.is(GROUP, RESOURCE) {
-        settle_with_neighbours(&call.inner, &call.target.name).await
+        // A create does not name it in its path.
+        let name = call.made.get().unwrap_or(&call.target.name);
+        settle_with_neighbours(&call.inner, name).await
     } else if let Some(custom) = served.custom() {
         finish_removal(&call.inner, served, &custom.definition.name).await
     } else {
@@ -158,7 +160,7 @@ async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Re
 
 /// Writes the status; `false` where somebody else was faster.
 async fn put(call: &Call, live: &Value, draft: Value, stored: &Stored) -> Result<bool, Status> {
-    let Some(checked) = write::prepare_next(call, live, draft, Record::Now).await? else { return Ok(true) };
+    let Some(checked) = write::by_server(call, live, draft).await? else { return Ok(true) };
     let outcome = if write::is_released(call, checked.object()) {
         write::remove(call, &call.target.name, stored).await?
     } else {

@@ -92,6 +92,18 @@ pub(crate) async fn prepare_next(
     validate::next_object(call, draft, current).await.map(Some)
 }
 
+/// The next state of an object of which the server itself has changed the status: owned, and checked before. `None`
+/// where nothing changes.
+pub(crate) async fn by_server(
+    call: &Call,
+    current: &Value,
+    mut draft: Value,
+) -> Result<Option<Checked>, Status> {
+    owners::record(call, Previous::Object(current), &mut draft).await?;
+    owners::keep_times(current, &mut draft);
+    Ok((draft != *current).then(|| Checked::by_server(draft)))
+}
+
 fn circumstances<'a>(call: &Call, user: &'a Value) -> Circumstances<'a> {
     Circumstances { now: now(call), user }
 }

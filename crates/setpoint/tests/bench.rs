@@ -71,7 +71,7 @@ fn two_servers_are_measured_side_by_side_and_left_as_they_were() {
     check_server(&report["servers"][0], true);
     check_server(&report["servers"][1], false);
     assert_eq!(report["servers"][1]["url"], up.url);
-    assert_eq!(report["ratios"].as_array().unwrap().len(), 13);
+    assert_eq!(report["ratios"].as_array().unwrap().len(), 15);
     assert_eq!(with_namespaces(&up, names), ALWAYS);
     assert_eq!(up.stop(), Some(0));
 }
