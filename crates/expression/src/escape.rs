@@ -1,35 +1,16 @@
 //! How property names are spelled in expressions: `a-b` is `a__dash__b`.
 
-/// Kubernetes: names that are words of the language are spelled `__word__`.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
+use crate::parser::RESERVED;
+
+/// The rest of the words of the language, which are no names at all.
+const KEYWORDS: [&str; 4] = ["true", "false", "null", "in"];
 
 const SEQUENCES: [(&str, &str); 4] = [("__", "underscores"), (".", "dot"), ("-", "dash"), ("/", "slash")];
 
 /// Whether a name is a word of the language.
+// Kubernetes: such names are spelled `__word__`.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    RESERVED.contains(&name)
+    KEYWORDS.contains(&name) || RESERVED.contains(&name)
 }
 
 /// The name as an identifier; `None` for names that no expression can spell.

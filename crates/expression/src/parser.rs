@@ -19,7 +19,7 @@ mod refusal;
 const MAX_CODE_POINTS: usize = 100_000;
 
 /// Words that are no names of variables, though they may name fields.
-const RESERVED: [&str; 17] = [
+pub(crate) const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",
