@@ -118,7 +118,21 @@ impl fmt::Display for MicroTime {
 fn write_seconds(f: &mut fmt::Formatter<'_>, utc: DateTime) -> fmt::Result {
     let (year, month, day) = (utc.year(), utc.month(), utc.day());
     let (hour, minute, second) = (utc.hour(), utc.minute(), utc.second());
-    write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
+    if year < 0 {
+        return write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
+    }
+    // Digit by digit: every object that is written tells two or three times, and formatting takes ten times as long.
+    let mut text = *b"0000-00-00T00:00:00";
+    let mut put = |at: usize, number: u16| {
+        text[at] += (number / 10) as u8;
+        text[at + 1] += (number % 10) as u8;
+    };
+    put(0, year.unsigned_abs() / 100);
+    put(2, year.unsigned_abs() % 100);
+    for (at, number) in [(5, month), (8, day), (11, hour), (14, minute), (17, second)] {
+        put(at, number.unsigned_abs().into());
+    }
+    f.write_str(str::from_utf8(&text).expect("digits are ASCII"))
 }
 
 impl Serialize for Time {

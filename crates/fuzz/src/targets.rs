@@ -1,5 +1,6 @@
 //! The targets, in the order in which a request meets what they are about.
 
+mod access;
 mod apply;
 mod cel;
 mod continue_token;
@@ -9,6 +10,7 @@ mod field_set;
 mod json;
 mod json_patch;
 mod label_selector;
+mod matching;
 mod merge_patch;
 mod protobuf;
 mod quantity;
@@ -16,6 +18,8 @@ mod requests;
 mod strategic_patch;
 mod structural;
 mod time;
+mod token;
+mod token_file;
 mod url;
 mod yaml;
 
@@ -23,6 +27,10 @@ use crate::Target;
 
 pub const TARGETS: &[Target] = &[
     url::TARGET,
+    token::TARGET,
+    token_file::TARGET,
+    access::TARGET,
+    matching::TARGET,
     requests::TARGET,
     continue_token::TARGET,
     label_selector::TARGET,

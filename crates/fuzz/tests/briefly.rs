@@ -30,6 +30,6 @@ macro_rules! each_for_a_moment {
 }
 
 each_for_a_moment! {
-    url requests continue_token label_selector field_selector quantity time json yaml protobuf
+    url token token_file access matching requests continue_token label_selector field_selector quantity time json yaml protobuf
     json_patch merge_patch strategic_patch apply field_set structural cel
 }

@@ -14,6 +14,7 @@
 mod accept;
 pub(crate) mod approval;
 pub mod condition;
+mod in_use;
 mod served;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use serde_json::Value;
 use crate::resources::Scope;
 
 pub use accept::accept;
+pub use in_use::InUse;
 
 /// What a custom resource is called, and how its objects are kept and shown.
 #[derive(Clone, Debug)]
@@ -37,6 +39,8 @@ pub struct Definition {
     pub scope: Scope,
     /// What it is served as: the names that were accepted, or as long as none were, those it asks for.
     pub names: Names,
+    /// The names that it has got; others of its group cannot have them.
+    pub accepted: Names,
     /// In the order of the definition.
     pub versions: Vec<Version>,
     pub conversion: Conversion,
@@ -61,6 +65,8 @@ pub struct State {
     pub names_accepted: bool,
     pub established: bool,
     pub terminating: bool,
+    /// [`accept`] has nothing to add, whatever its neighbours do, and it stays.
+    pub settled: bool,
 }
 
 /// One version of a custom resource.

@@ -20,6 +20,7 @@ pub mod managed_fields;
 mod number;
 pub mod patch;
 pub mod proto;
+mod run;
 pub mod structural;
 pub mod types;
 pub mod yaml;

@@ -25,6 +25,7 @@ use hyper_util::{
 use lent::Lender;
 use std::{
     future::Future,
+    net::SocketAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -80,6 +81,10 @@ pub async fn serve(
     let _ = world.timeout(DRAIN, graceful.shutdown()).await;
 }
 
+/// Where a request comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClientAddress(pub(crate) SocketAddr);
+
 /// One connection, from its first byte on.
 struct Visitor {
     world: World,
@@ -108,10 +113,15 @@ impl Visitor {
 
     async fn speak(self, stream: TlsStream<Unstalled>, watcher: Watcher) {
         let peer = Peer::of(&stream);
+        let address = stream.get_ref().0.peer_address().map(ClientAddress);
         // By what was agreed on, not by the first bytes: nobody would wait for those with a clock in hand.
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let builder = builder(&self.limits);
         let builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
+        if !is_http2 {
+            // What is quiet may be reading slowly sent headers. One clock for both: hyper's is wound up for each request.
+            self.seat.limit_quiet(self.limits.headers);
+        }
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             match &peer {
                 // Connections live longer than certificates do.
@@ -121,13 +131,17 @@ impl Visitor {
                 Some(peer) => drop(request.extensions_mut().insert(peer.caller.clone())),
                 None => {}
             }
+            if let Some(address) = address.filter(|_| self.server.0.audit.is_some()) {
+                request.extensions_mut().insert(address);
+            }
             let (world, server, limit) = (self.world.clone(), self.server.clone(), self.limits.request);
             let under_way = self.seat.begin();
             async move {
                 let form = crate::negotiate::Form::for_errors(request.headers());
                 let lender = Lender::default();
                 let request = request.map(|body| lender.lend(body));
-                let answered = world.timeout(limit, server.handle(request)).await;
+                // In a box from the start: it is handed on several times, and is not small.
+                let answered = world.timeout(limit, Box::pin(server.handle(request))).await;
                 lender.finish(&world).await;
                 let response = answered.unwrap_or_else(|_| crate::answer::status(&too_slow(), form));
                 Ok::<_, std::convert::Infallible>(response.map(|body| Held::new(body, under_way)))
@@ -143,8 +157,7 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.headers)
+        .header_read_timeout(None)
         .max_headers(limits::MAX_HEADERS)
         .max_buf_size(limits::MAX_HEADER_BYTES)
         .http2()

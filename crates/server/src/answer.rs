@@ -34,12 +34,10 @@ pub(crate) struct ListMeta {
     pub(crate) remaining: Option<u64>,
 }
 
-pub(crate) fn full(code: StatusCode, content_type: &str, body: impl Into<Bytes>) -> Response<Body> {
+pub(crate) fn full(code: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Full::new(body.into()).boxed_unsync());
     *response.status_mut() = code;
-    if let Ok(value) = HeaderValue::from_str(content_type) {
-        response.headers_mut().insert(header::CONTENT_TYPE, value);
-    }
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     // Kubernetes: nothing that is read here may be kept by a proxy.
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
@@ -135,7 +133,7 @@ pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: boo
         }
         Form { encoding, shape } => {
             check_encodable(served, call.form, "")?;
-            let value = convert::one_in_version(&call.inner, served, stored.value()).await?;
+            let value = Box::pin(convert::one_in_version(&call.inner, served, stored.value())).await?;
             match shape {
                 Shape::AsIs => encode_as(served, encoding, &value),
                 Shape::Metadata(version) => partial(encoding, version, &value),

@@ -4,6 +4,7 @@ mod account_token;
 pub(crate) mod jwt;
 mod keys;
 mod openid;
+mod secret_token;
 mod static_token;
 
 pub(crate) use account_token::{Accounts, CREDENTIAL_ID, NODE_NAME};
@@ -128,7 +129,7 @@ impl Authenticator {
             (Some(caller), _) => Ok(caller),
             (None, None) => Ok(Caller::anonymous()),
             (None, Some(secret)) => {
-                let found = self.token(inner, &secret, &self.accounts.audiences).await;
+                let found = Box::pin(self.token(inner, &secret, &self.accounts.audiences)).await;
                 found.map(|found| found.caller).map_err(|_| unauthorized())
             }
         }
@@ -151,7 +152,14 @@ impl Authenticator {
             };
         }
         let now = inner.world.wall().as_second();
-        self.accounts.authenticate(inner.store.as_ref(), secret, audiences, now).await
+        let store = inner.store.as_ref();
+        match self.accounts.authenticate(store, secret, audiences, now).await {
+            Err(BadToken::NotOurs) => {
+                let Accounts { key, audiences: own, .. } = &self.accounts;
+                secret_token::authenticate(store, key, secret, own, audiences).await
+            }
+            found => found,
+        }
     }
 }
 

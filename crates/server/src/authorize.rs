@@ -5,7 +5,7 @@
 
 pub(crate) mod escalation;
 mod grants;
-mod impersonate;
+pub(crate) mod impersonate;
 mod node;
 mod rbac;
 mod rule;
@@ -18,8 +18,9 @@ pub(crate) use rule::{Rule, quoted};
 
 use crate::{
     Inner,
+    audit::Trail,
     authenticate::Caller,
-    request::{Options, Target, Verb},
+    request::{Options, Place, Target, Verb},
     verbs::store_failed,
 };
 use api::{
@@ -28,7 +29,7 @@ use api::{
     name::Format,
     status::{Attempt, Status},
 };
-use http::{HeaderMap, request::Parts};
+use http::request::Parts;
 use node::Nodes;
 use rbac::Rbac;
 
@@ -89,6 +90,10 @@ pub(crate) struct Authorizer {
     pub(crate) rbac: Rbac,
     nodes: Nodes,
 }
+
+// Kubernetes: what the audit log is told of a decision.
+const DECISION: &str = "authorization.k8s.io/decision";
+const REASON: &str = "authorization.k8s.io/reason";
 
 // Kubernetes: members may do everything, whatever the rules say.
 pub(crate) const MASTERS: &str = "system:masters";
@@ -157,27 +162,63 @@ impl Decision {
     }
 }
 
-/// Whether a request for a resource may go on, by the caller or by whom they act as.
+/// Whom a request is from: the caller, or whom they act as. Fairness and everything after it see only that one.
+pub(crate) async fn act_as(
+    inner: &Inner,
+    caller: Caller,
+    head: &mut Parts,
+    place: &Place,
+    options: &Options,
+) -> Result<Caller, Status> {
+    let Some(wanted) = impersonate::wanted(&head.headers)? else { return Ok(caller) };
+    let method = head.method.as_str().to_lowercase();
+    let attributes = match place {
+        Place::Other(path) => Attributes::Path { verb: &method, path },
+        Place::Resource(target) => match target.verb(&head.method, options.watch) {
+            Some(verb) => Attributes::Resource(OnResource::of(verb, target, options)),
+            // Nobody may do what nobody can.
+            None => return Ok(caller),
+        },
+    };
+    let acting = impersonate::impersonate(inner, &caller, &wanted, &attributes).await?;
+    impersonate::take_out(&mut head.headers);
+    Trail::of(head).acts_as(&acting);
+    Ok(acting.caller)
+}
+
+/// Whether a request for a resource may go on.
 pub(crate) async fn resource(
     inner: &Inner,
-    caller: &Caller,
-    headers: &mut HeaderMap,
+    caller: Caller,
+    trail: &Trail,
     verb: Verb,
     target: &Target,
     options: &Options,
 ) -> Result<Permit, Status> {
     let attributes = Attributes::Resource(OnResource::of(verb, target, options));
-    let caller = impersonate::impersonate(inner, caller, headers, &attributes).await?;
-    demand(inner, &caller, &attributes).await?;
+    decide(inner, &caller, trail, &attributes).await?;
     Ok(Permit(caller))
 }
 
 /// Whether a request for anything else may go on.
-pub(crate) async fn path(inner: &Inner, caller: &Caller, head: &mut Parts, path: &str) -> Result<(), Status> {
+pub(crate) async fn path(inner: &Inner, caller: &Caller, head: &Parts, path: &str) -> Result<(), Status> {
     let verb = head.method.as_str().to_lowercase();
-    let attributes = Attributes::Path { verb: &verb, path };
-    let caller = impersonate::impersonate(inner, caller, &mut head.headers, &attributes).await?;
-    demand(inner, &caller, &attributes).await
+    decide(inner, caller, Trail::of(head), &Attributes::Path { verb: &verb, path }).await
+}
+
+/// Refuses what is not allowed, and leaves a note of why.
+async fn decide(
+    inner: &Inner,
+    caller: &Caller,
+    trail: &Trail,
+    attributes: &Attributes<'_>,
+) -> Result<(), Status> {
+    let decision = allows(inner, caller, attributes).await.inspect_err(|_| {
+        trail.note(REASON, || "internal error".to_owned());
+    })?;
+    trail.note(DECISION, || if decision.is_allowed { "allow" } else { "forbid" }.to_owned());
+    trail.note(REASON, || decision.reason.clone());
+    if decision.is_allowed { Ok(()) } else { Err(attributes.denied(caller, &decision.reason)) }
 }
 
 /// Refuses what is not allowed.

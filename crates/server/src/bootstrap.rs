@@ -6,13 +6,13 @@ use bytes::Bytes;
 use serde_json::Value;
 use store::Batch;
 
-/// Makes what is missing. What an administrator has changed or removed since stays so.
-pub(crate) async fn bootstrap(inner: &Inner) -> Result<(), store::Error> {
+/// Makes what a new cluster has; `false` where there is one already, in which what was changed or removed stays so.
+pub(crate) async fn bootstrap(inner: &Inner) -> Result<bool, store::Error> {
     let marker =
         inner.registry.find("", "v1", "namespaces").map(|namespaces| namespaces.key("", "kube-system"));
-    let Some(marker) = marker else { return Ok(()) };
+    let Some(marker) = marker else { return Ok(false) };
     if inner.store.get(marker.clone().into(), None).await?.entry.is_some() {
-        return Ok(());
+        return Ok(false);
     }
     let mut objects: Vec<_> = kinds::bootstrap().filter_map(|(path, json)| make(inner, path, json)).collect();
     // The marker comes last: where it stands, everything before it does.
@@ -26,7 +26,7 @@ pub(crate) async fn bootstrap(inner: &Inner) -> Result<(), store::Error> {
             made => drop(made?),
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 async fn make_missing(inner: &Inner, objects: &[(String, Bytes)]) -> Result<(), store::Error> {
@@ -39,7 +39,8 @@ async fn make_missing(inner: &Inner, objects: &[(String, Bytes)]) -> Result<(), 
     Ok(())
 }
 
-fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, Bytes)> {
+/// One of them: where it is kept, and how.
+pub(crate) fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, Bytes)> {
     let mut value: Value = serde_json::from_str(json).ok()?;
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let (group, version, resource) = match parts[..] {
@@ -55,5 +56,5 @@ fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, Bytes)> {
     let with = kinds::strategy::Circumstances { now, user: &Value::Null };
     served.strategy().prepare_create(&mut value, &with);
     let key = served.key(object::namespace(&value), object::name(&value));
-    Some((key, at_rest(served, convert::built_in_as_stored(served, value))))
+    Some((key, at_rest(served, &mut convert::built_in_as_stored(served, value))))
 }

@@ -1,5 +1,9 @@
 //! The kind of a custom resource: what its definition says, compiled when it is first needed.
 
+mod schemas;
+
+pub(crate) use schemas::Schemas;
+
 use crate::served::{Kind, Served, StoredAs};
 use api::{
     field::{ErrorList, Path},
@@ -28,12 +32,13 @@ pub(crate) struct Custom {
     /// Its place among the definition's versions.
     at: usize,
     compiled: Arc<[OnceLock<Compiled>]>,
+    schemas: Arc<Schemas>,
 }
 
 /// What a version's schema says, ready for use.
 #[derive(Debug)]
 pub(crate) struct Compiled {
-    pub(crate) schema: Structural,
+    pub(crate) schema: Arc<Structural>,
     /// The same as a table, which only writes need.
     table: OnceLock<(Types, TypeId)>,
     kind: [String; 3],
@@ -50,6 +55,7 @@ impl Custom {
         definition: &Arc<Definition>,
         revision: Revision,
         before: Option<&Custom>,
+        schemas: &Arc<Schemas>,
     ) -> Vec<Served> {
         let same = before.filter(|before| {
             let (old, new) = (&before.definition, definition);
@@ -69,8 +75,13 @@ impl Custom {
                     of: None,
                     prefix: format!("{}/{}", definition.group, definition.names.plural).into(),
                 });
-                let compiled = Arc::clone(&compiled);
-                let custom = Custom { definition: Arc::clone(definition), since, at, compiled };
+                let custom = Custom {
+                    definition: Arc::clone(definition),
+                    since,
+                    at,
+                    compiled: Arc::clone(&compiled),
+                    schemas: Arc::clone(schemas),
+                };
                 Served { resource: definition.resource(version), stored, kind: Kind::Custom(custom) }
             })
             .collect()
@@ -91,7 +102,11 @@ impl Custom {
     }
 
     fn compile(&self, at: usize) -> &Compiled {
-        self.compiled[at].get_or_init(|| Compiled::new(&self.definition, &self.definition.versions[at]))
+        let version = &self.definition.versions[at];
+        self.compiled[at].get_or_init(|| {
+            let schema = self.schemas.compiled(version);
+            Compiled::new(&self.definition, version, schema)
+        })
     }
 
     pub(crate) fn check_new(&self, new: &Value) -> ErrorList {
@@ -137,12 +152,7 @@ impl Custom {
 }
 
 impl Compiled {
-    fn new(definition: &Definition, version: &Version) -> Compiled {
-        // Kubernetes: definitions of old that have no schema keep everything.
-        let schema = version.schema().unwrap_or_else(
-            || serde_json::json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
-        );
-        let schema = Structural::compile(&schema);
+    fn new(definition: &Definition, version: &Version, schema: Arc<Structural>) -> Compiled {
         let selectable = version
             .selectable
             .iter()

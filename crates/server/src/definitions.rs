@@ -5,6 +5,8 @@
 //! after its commit and before its answer, so that whoever creates a definition can use it at once. A server that was
 //! stopped in between catches up when it starts.
 
+mod outline;
+
 use crate::{
     Inner, authorize,
     request::{Options, Target},
@@ -15,9 +17,10 @@ use crate::{
 };
 use api::{object, status::Status};
 use kinds::definition::{accept, condition};
+use outline::Outline;
 use serde_json::Value;
 use std::sync::Arc;
-use store::Range;
+use store::{Batch, Range};
 
 // Kubernetes: whoever sees this finalizer knows that objects are still being removed.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -28,7 +31,7 @@ const ATTEMPTS: usize = 8;
 
 /// Brings all definitions to where they should be.
 pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
-    for name in inner.registry.definition_names(&*inner.store).await? {
+    for name in inner.registry.unsettled(&*inner.store).await? {
         settle(inner, &name).await?;
     }
     Ok(())
@@ -40,9 +43,9 @@ pub(crate) async fn after(call: &Call) {
     let done = if served.is(GROUP, RESOURCE) {
         // A create does not name it in its path.
         let name = call.made.get().unwrap_or(&call.target.name);
-        settle_with_neighbours(&call.inner, name).await
+        Box::pin(settle_with_neighbours(&call.inner, name)).await
     } else if let Some(custom) = served.custom() {
-        finish_removal(&call.inner, served, &custom.definition.name).await
+        Box::pin(finish_removal(&call.inner, served, &custom.definition.name)).await
     } else {
         return;
     };
@@ -76,27 +79,63 @@ async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), St
 
 async fn settle(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
     for _ in 0..ATTEMPTS {
+        if inner.registry.is_settled(&*inner.store, name).await? {
+            return Ok(());
+        }
         let Some(call) = status_call(inner, name) else { return Ok(()) };
         let stored = match crate::verbs::read::find(&call, name).await {
             Ok(stored) => stored,
             Err(status) if status.code == 404 => return Ok(()),
             Err(status) => return Err(status),
         };
-        let live = in_version(&call, &stored).await?;
-        let mut draft = live.clone();
-        let is_going = object::is_deleting(&live) && object::finalizers(&live).any(|held| held == CLEANUP);
-        if is_going {
-            remove_objects(inner, &call, &live, &mut draft).await?;
-        } else {
-            let group = live["spec"]["group"].as_str().unwrap_or_default();
-            let neighbours = inner.registry.neighbours(&*inner.store, group, name).await?;
-            draft["status"] = accept(&live, neighbours.iter().map(|it| &**it), write::now(&call));
-        }
-        if put(&call, &live, draft, &stored).await? {
+        let is_done = match Outline::read(&call.served, &stored) {
+            Some(outline) => settle_outline(inner, &call, &outline, &stored).await?,
+            None => settle_whole(inner, &call, &stored).await?,
+        };
+        if is_done {
             return Ok(());
         }
     }
     Err(Status::modified(&api::kind::GroupResource::new(GROUP, RESOURCE), name))
+}
+
+/// The common case, in which the versions have no say; `false` where somebody else was faster.
+async fn settle_outline(
+    inner: &Arc<Inner>,
+    call: &Call,
+    outline: &Outline,
+    stored: &Stored,
+) -> Result<bool, Status> {
+    let live = &outline.definition;
+    let mut draft = live.clone();
+    draft["status"] = accepted(inner, call, live).await?;
+    let Some(checked) = write::by_server(call, live, draft).await? else { return Ok(true) };
+    let key = call.key(&call.target.name);
+    let json = outline.text_with(&call.served, checked.into_object());
+    match inner.store.commit(Batch::new().replace(key, json, stored.revision)).await {
+        Ok(_) => Ok(true),
+        Err(store::Error::Conflict(_)) => Ok(false),
+        Err(error) => Err(crate::verbs::store_failed(&error)),
+    }
+}
+
+async fn settle_whole(inner: &Arc<Inner>, call: &Call, stored: &Stored) -> Result<bool, Status> {
+    let live = in_version(call, stored).await?;
+    let mut draft = live.clone();
+    let is_going = object::is_deleting(&live) && object::finalizers(&live).any(|held| held == CLEANUP);
+    if is_going {
+        remove_objects(inner, call, &live, &mut draft).await?;
+    } else {
+        draft["status"] = accepted(inner, call, &live).await?;
+    }
+    put(call, &live, draft, stored).await
+}
+
+/// The status that a definition should have.
+async fn accepted(inner: &Arc<Inner>, call: &Call, definition: &Value) -> Result<Value, Status> {
+    let group = definition["spec"]["group"].as_str().unwrap_or_default();
+    let now = write::now(call);
+    inner.registry.names_in_use(&*inner.store, group, |in_use| accept(definition, in_use, now)).await
 }
 
 /// Removes what can be removed; the definition is free to go once nothing is left.
@@ -109,7 +148,7 @@ async fn remove_objects(
     let now = write::now(call);
     let mut status = definition["status"].clone();
     let is_established = condition::is_true(&status, condition::ESTABLISHED);
-    let served = served_of(inner, definition).await?;
+    let served = inner.registry.of_definition(&*inner.store, object::name(definition)).await?;
     let condition = match served.filter(|_| is_established) {
         None => condition::Condition::never_established(),
         Some(served) => match remove_all(inner, call, &served).await? {
@@ -125,12 +164,6 @@ async fn remove_objects(
     condition::set(&mut status, &condition, now);
     draft["status"] = status;
     Ok(())
-}
-
-/// Any of the versions that a definition serves.
-async fn served_of(inner: &Arc<Inner>, definition: &Value) -> Result<Option<Arc<Served>>, Status> {
-    let customs = inner.registry.customs(&*inner.store).await?;
-    Ok(customs.of_definition(object::name(definition)))
 }
 
 /// Deletes all objects of a resource; answers how many stay for a while.

@@ -22,6 +22,7 @@ use crate::{
 use api::status::Status;
 use http::{HeaderValue, Response, StatusCode, header, request::Parts};
 use kept::Document;
+use kinds::resources::Resource;
 use std::sync::Arc;
 
 pub(crate) async fn answer(
@@ -31,6 +32,24 @@ pub(crate) async fn answer(
 ) -> Result<Option<Response<Body>>, Status> {
     let customs = inner.registry.customs(&*inner.store).await?;
     Ok(Library { inner, customs: &customs }.find(path, head))
+}
+
+/// How much of what is served a document tells of.
+#[derive(Clone, Copy, Debug)]
+enum Extent<'e> {
+    Everything,
+    Group(&'e str),
+    Version(&'e str, &'e str),
+}
+
+impl Extent<'_> {
+    fn has(self, resource: &Resource) -> bool {
+        match self {
+            Extent::Everything => true,
+            Extent::Group(group) => resource.group == group,
+            Extent::Version(group, version) => resource.group == group && resource.version == version,
+        }
+    }
 }
 
 /// Everything that can be read of what is served at one moment.
@@ -48,12 +67,12 @@ impl<'a> Library<'a> {
                 self.aggregated(parts[0] == "api", head)
             }
             ["api"] => Some(json(discovery::core_versions(&host(head)))),
-            ["apis"] => self.discovery(path, head, |all| Some(discovery::groups(all))),
-            ["apis", group] => self.discovery(path, head, |all| discovery::group(all, group)),
-            ["api", version] => self.discovery(path, head, |all| discovery::resources(all, "", version)),
-            ["apis", group, version] => {
-                self.discovery(path, head, |all| discovery::resources(all, group, version))
+            ["apis"] => self.discovery(head, path, Extent::Everything, |all| Some(discovery::groups(all))),
+            ["apis", group] => {
+                self.discovery(head, path, Extent::Group(group), |all| discovery::group(all, group))
             }
+            ["api", version] => self.resources(head, path, "", version),
+            ["apis", group, version] => self.resources(head, path, group, version),
             [".well-known", ..] | ["openid", ..] => {
                 authenticate::documents(&self.inner.authenticator.accounts, &parts, &host(head))
             }
@@ -65,60 +84,70 @@ impl<'a> Library<'a> {
         }
     }
 
-    fn listed(&self) -> Vec<Listed<'a>> {
-        self.inner.registry.listed(self.customs)
+    fn listed(&self, extent: Extent<'_>) -> Vec<Listed<'a>> {
+        let built_in = kinds::resources().iter().filter(|it| extent.has(it)).map(Listed::from);
+        built_in.chain(self.served(extent).map(Listed::custom)).collect()
     }
 
-    /// A document that tells of everything.
-    fn kept(&self, name: &str, make: impl FnOnce() -> Option<Document>) -> Option<Arc<Document>> {
-        self.inner.documents.get(self.customs.generation, name, || self.stamp(None), make)
+    /// The custom resources.
+    fn served(&self, extent: Extent<'_>) -> impl Iterator<Item = &'a Served> + use<'a> {
+        let (group, version) = match extent {
+            Extent::Everything => ("", ""),
+            Extent::Group(group) => (group, ""),
+            Extent::Version(group, version) => (group, version),
+        };
+        self.customs.of(group, version)
     }
 
-    /// A document that tells of one version of a group.
-    fn kept_of(
+    fn definitions(&self, extent: Extent<'_>) -> impl Iterator<Item = &'a Custom> + use<'a> {
+        self.served(extent).filter_map(Served::custom)
+    }
+
+    fn kept(
         &self,
         name: &str,
-        of: (&str, &str),
+        extent: Extent<'_>,
         make: impl FnOnce() -> Option<Document>,
     ) -> Option<Arc<Document>> {
-        self.inner.documents.get(self.customs.generation, name, || self.stamp(Some(of)), make)
+        self.inner.documents.get(self.customs.generation, name, || self.stamp(extent), make)
     }
 
-    /// When the definitions behind what is served last changed.
-    fn stamp(&self, of: Option<(&str, &str)>) -> String {
-        self.definitions(of).map(|it| format!("{}@{} ", it.definition.name, it.since)).collect()
-    }
-
-    /// The custom resources of everything, or of one version of a group.
-    fn definitions(&self, of: Option<(&str, &str)>) -> impl Iterator<Item = &Custom> {
-        let wanted = move |served: &&Served| {
-            of.is_none_or(|(group, version)| {
-                served.resource.group == group && served.resource.version == version
-            })
+    /// When the definitions behind what is served last changed, and whether they are going: then they serve less.
+    fn stamp(&self, extent: Extent<'_>) -> String {
+        let told = |it: &Custom| {
+            let (definition, going) =
+                (&it.definition, if it.definition.state.terminating { "-" } else { "" });
+            format!("{}@{}{going} ", definition.name, it.since)
         };
-        self.customs.all().filter(wanted).filter_map(Served::custom)
+        self.definitions(extent).map(told).collect()
     }
 
     /// Groups, versions and resources, each by itself.
     fn discovery(
         &self,
-        path: &str,
         head: &Parts,
+        path: &str,
+        extent: Extent<'_>,
         make: impl FnOnce(&[Listed<'_>]) -> Option<String>,
     ) -> Option<Response<Body>> {
-        let document = self.kept(path, || make(&self.listed()).map(Document::plain))?;
+        let document = self.kept(path, extent, || make(&self.listed(extent)).map(Document::plain))?;
         Some(serve::whole(&document, head))
+    }
+
+    fn resources(&self, head: &Parts, path: &str, group: &str, version: &str) -> Option<Response<Body>> {
+        let extent = Extent::Version(group, version);
+        self.discovery(head, path, extent, |all| discovery::resources(all, group, version))
     }
 
     /// Everything at once, for clients that remember what they have seen.
     fn aggregated(&self, is_core: bool, head: &Parts) -> Option<Response<Body>> {
         let name = if is_core { "aggregated/api" } else { "aggregated/apis" };
         let make = || {
-            let made = discovery::aggregated(&self.listed(), is_core);
+            let made = discovery::aggregated(&self.listed(Extent::Everything), is_core);
             let document = Document::plain(made.body).of_type(discovery::AGGREGATED_MEDIA_TYPE);
             Some(document.tagged(made.etag))
         };
-        let document = self.kept(name, make)?;
+        let document = self.kept(name, Extent::Everything, make)?;
         let mut response = serve::conditional(&document, head);
         let headers = response.headers_mut();
         headers.insert(header::VARY, HeaderValue::from_static("Accept"));
@@ -132,16 +161,17 @@ impl<'a> Library<'a> {
             return not_acceptable();
         };
         let now = self.inner.world.wall();
-        let as_json = self.kept("openapi/v2", || {
-            let schemas = self.schemas(Form::Older, None);
-            let text = openapi::swagger(&self.listed(), self.inner.registry.types, &schemas);
+        let as_json = self.kept("openapi/v2", Extent::Everything, || {
+            let schemas = self.schemas(Form::Older, Extent::Everything);
+            let text =
+                openapi::swagger(&self.listed(Extent::Everything), self.inner.registry.types, &schemas);
             let tag = quoted(&discovery::fingerprint(text.as_bytes()));
             Some(Document::plain(text).tagged(tag).made_at(now))
         });
         let document = match offer.is_protobuf {
             false => as_json,
             true => as_json.and_then(|json| {
-                self.kept("openapi/v2 protobuf", || {
+                self.kept("openapi/v2 protobuf", Extent::Everything, || {
                     let document = Document::plain(openapi::gnostic(&json.body)?).of_type(offer.answered);
                     // Kubernetes: the same tag as JSON has; `Vary` keeps them apart.
                     Some(document.tagged(json.etag.clone()).made_at(now))
@@ -155,9 +185,9 @@ impl<'a> Library<'a> {
     /// `/openapi/v3`.
     fn index(&self, head: &Parts) -> Option<Response<Body>> {
         let now = self.inner.world.wall();
-        let document = self.kept("openapi/v3", || {
-            let all = self.listed();
-            let text = openapi::index(&all, |group, version| self.fingerprint(&all, group, version));
+        let document = self.kept("openapi/v3", Extent::Everything, || {
+            let all = self.listed(Extent::Everything);
+            let text = openapi::index(&all, |group, version| self.fingerprint(group, version));
             let tag = quoted(&discovery::fingerprint(text.as_bytes()));
             Some(Document::plain(text).tagged(tag).made_at(now))
         })?;
@@ -165,11 +195,13 @@ impl<'a> Library<'a> {
     }
 
     /// What changes when the description of a version does; kept, since the index wants all of them.
-    fn fingerprint(&self, all: &[Listed<'_>], group: &str, version: &str) -> Option<String> {
+    fn fingerprint(&self, group: &str, version: &str) -> Option<String> {
         let name = format!("fingerprint {}", openapi::path(group, version));
-        let kept = self.kept_of(&name, (group, version), || {
-            let schemas = self.schemas(Form::Newer, Some((group, version)));
-            openapi::fingerprint(all, &schemas, group, version).map(Document::plain)
+        let extent = Extent::Version(group, version);
+        let kept = self.kept(&name, extent, || {
+            let customs: String = self.definitions(extent).map(told_apart).collect();
+            let all = self.listed(extent);
+            openapi::fingerprint(&all, &customs, group, version).map(Document::plain)
         })?;
         str::from_utf8(&kept.body).ok().map(str::to_owned)
     }
@@ -178,11 +210,12 @@ impl<'a> Library<'a> {
     fn description(&self, head: &Parts, group: &str, version: &str) -> Option<Response<Body>> {
         let path = openapi::path(group, version);
         let now = self.inner.world.wall();
-        let document = self.kept_of(&path, (group, version), || {
-            let (all, types) = (self.listed(), self.inner.registry.types);
-            let schemas = self.schemas(Form::Newer, Some((group, version)));
+        let extent = Extent::Version(group, version);
+        let document = self.kept(&path, extent, || {
+            let (all, types) = (self.listed(extent), self.inner.registry.types);
+            let schemas = self.schemas(Form::Newer, extent);
             let text = openapi::document(&all, types, &schemas, group, version)?;
-            let tag = quoted(&self.fingerprint(&all, group, version)?);
+            let tag = quoted(&self.fingerprint(group, version)?);
             Some(Document::plain(text).tagged(tag).made_at(now))
         })?;
         if offer::choose(&text(head, header::ACCEPT), &offer::NEWER).is_none() {
@@ -201,10 +234,17 @@ impl<'a> Library<'a> {
     }
 
     /// What definitions say of their custom resources.
-    fn schemas(&self, form: Form, of: Option<(&str, &str)>) -> CustomSchemas {
-        let all = self.definitions(of);
+    fn schemas(&self, form: Form, extent: Extent<'_>) -> CustomSchemas {
+        let all = self.definitions(extent);
         all.flat_map(|it| openapi::schemas_of(&it.definition, it.version(), form)).collect()
     }
+}
+
+/// What changes with all that decides how a custom resource is described, beside what discovery tells of it. Its schema
+/// is not read.
+fn told_apart(custom: &Custom) -> String {
+    let definition = &custom.definition;
+    format!("{} {}@{} ", definition.names.list_kind, definition.uid, definition.generation)
 }
 
 fn json(text: String) -> Response<Body> {

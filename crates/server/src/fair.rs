@@ -12,20 +12,26 @@ mod dropped;
 mod dump;
 mod extent;
 mod levels;
+mod meters;
 mod queues;
+mod rejection;
 mod rule;
+mod sending;
 mod settings;
 mod share;
 mod status;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 mod wait;
 mod watches;
 mod width;
 
 pub(crate) use deadline::Deadline;
 pub(crate) use dump::{PATH as DUMP, answer as dump};
+pub(crate) use meters::measure;
 pub(crate) use status::{after, settle_all};
+pub(crate) use upkeep::ensure;
 
 use crate::{
     Body, Inner, answer,
@@ -37,15 +43,16 @@ use crate::{
 use extent::Extents;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use levels::Levels;
+use meters::{Counted, Meter, Meters};
 use queues::{Dispatched, Seats};
 use settings::{CATCH_ALL, Distinguisher, Level, Schema, View, in_order};
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 use tokio::sync::oneshot;
-use wait::{give_back, take};
+use wait::{Wish, give_back, take};
 use watches::{Watch, Watches};
 use width::{Reading, Width};
 use world::{Moment, World};
@@ -67,6 +74,16 @@ pub(crate) struct Fair {
     state: Mutex<State>,
     watches: Watches,
     extents: Extents,
+    meters: Meters,
+    /// Whether somebody looks after schemas and levels before long.
+    upkeep: AtomicBool,
+}
+
+/// A schema, and where its requests are counted.
+#[derive(Clone, Debug)]
+struct Sort {
+    schema: Arc<Schema>,
+    meter: Arc<Meter>,
 }
 
 #[derive(Debug)]
@@ -74,7 +91,7 @@ struct State {
     /// How often schemas and levels had changed when they were last looked at.
     seen: Option<(u64, u64)>,
     /// In the order in which they are tried.
-    schemas: Arc<Vec<Arc<Schema>>>,
+    schemas: Arc<Vec<Sort>>,
     levels: Levels<oneshot::Sender<Seats>>,
     /// Levels for which somebody waits until seats are freed by time alone.
     armed: BTreeSet<String>,
@@ -93,15 +110,25 @@ struct Asked<'a> {
 pub(crate) struct Seat {
     inner: Arc<Inner>,
     taken: Option<(String, Seats)>,
+    executing: Option<Executing>,
     marks: Option<Marks>,
     watch: Option<Watch>,
+}
+
+/// A request that has its seat, as Prometheus sees it.
+#[derive(Debug)]
+struct Executing {
+    meter: Arc<Meter>,
+    since: Moment,
+    is_watch: bool,
+    _counted: Counted,
 }
 
 /// What an answer tells of how it was sorted: no names, which are the administrator's own business.
 #[derive(Clone, Debug)]
 struct Marks {
-    schema: String,
-    level: String,
+    schema: HeaderValue,
+    level: Option<HeaderValue>,
 }
 
 /// Finds a seat for a request, or says that there is none.
@@ -113,10 +140,13 @@ pub(crate) async fn seat(
     options: &Options,
     deadline: Deadline,
 ) -> Result<Seat, Response<Body>> {
-    let mut seat = Seat { inner: Arc::clone(inner), taken: None, marks: None, watch: None };
-    let verb = method.as_str().to_lowercase();
+    let mut seat = Seat { inner: Arc::clone(inner), taken: None, executing: None, marks: None, watch: None };
+    let verb;
     let (wanted, target) = match place {
-        Place::Other(path) => (Attributes::Path { verb: &verb, path }, None),
+        Place::Other(path) => {
+            verb = method.as_str().to_lowercase();
+            (Attributes::Path { verb: &verb, path }, None)
+        }
         Place::Resource(target) => match target.verb(method, options.watch) {
             Some(verb) if !deadline::is_connection(target) => {
                 (Attributes::Resource(OnResource::of(verb, target, options)), Some(target))
@@ -129,16 +159,23 @@ pub(crate) async fn seat(
     fair.refresh(inner).await;
     let sorted = fair.sort(&asked);
     let level = sorted.level.as_str();
-    let marks = Marks { schema: sorted.schema.metadata.uid.clone(), level: sorted.level_uid.clone() };
     let width = fair.width(inner, &asked, sorted.widest).await;
-    match take(inner, level, sorted.flow, width, deadline.wait()).await {
-        Some(seats) => seat.taken = Some((level.to_owned(), seats)),
-        None => {
+    let (meter, since) = (&sorted.meter, inner.world.now());
+    meter.arrives(width);
+    let wish = Wish { level, flow: sorted.flow, width, patience: deadline.wait(), meter };
+    match take(inner, wish).await {
+        Ok(seats) => seat.taken = Some((level.to_owned(), seats)),
+        Err(_) => {
             let after = fair.lock().levels.dropped(fair.now(&inner.world), level);
-            return Err(marks.put_on(refusal(after)));
+            return Err(sorted.marks.put_on(refusal(after)));
         }
     }
-    seat.marks = Some(marks);
+    seat.marks = Some(sorted.marks);
+    let now = inner.world.now();
+    let waited = sorted.has_queues.then(|| now.since(since));
+    let is_watch = matches!(&asked.wanted, Attributes::Resource(wanted) if wanted.verb == "watch");
+    let _counted = meter.dispatches(width, waited);
+    seat.executing = Some(Executing { meter: Arc::clone(meter), since: now, is_watch, _counted });
     if let Attributes::Resource(wanted) = &asked.wanted
         && wanted.verb == "watch"
     {
@@ -157,9 +194,10 @@ fn refusal(after: u64) -> Response<Body> {
 
 /// How a request was sorted.
 struct Sorted {
-    schema: Arc<Schema>,
+    marks: Marks,
+    meter: Arc<Meter>,
+    has_queues: bool,
     level: String,
-    level_uid: String,
     flow: u64,
     widest: Option<u32>,
 }
@@ -168,7 +206,8 @@ impl Fair {
     pub(crate) fn new(world: &World, seats: u32) -> Fair {
         let mut levels = Levels::new(seats, Duration::ZERO);
         drop(levels.configure(Duration::ZERO, Vec::new()));
-        let schemas = Arc::new(in_order(std::iter::empty(), |name| levels.has(name)));
+        let meters = Meters::default();
+        let schemas = meters.sorts(in_order(std::iter::empty(), |name| levels.has(name)));
         Fair {
             start: world.now(),
             schemas: Live::new("/registry/flowschemas/", View::default()),
@@ -176,6 +215,8 @@ impl Fair {
             state: Mutex::new(State { seen: None, schemas, levels, armed: BTreeSet::new() }),
             watches: Watches::default(),
             extents: Extents::default(),
+            meters,
+            upkeep: AtomicBool::new(false),
         }
     }
 
@@ -207,16 +248,17 @@ impl Fair {
         state.seen = Some((schema_changes, level_changes));
         let dispatched = state.levels.configure(self.now(&inner.world), levels);
         state.tell(dispatched);
-        state.schemas = Arc::new(in_order(schemas.into_iter(), |name| state.levels.has(name)));
+        state.schemas = self.meters.sorts(in_order(schemas.into_iter(), |name| state.levels.has(name)));
     }
 
     fn sort(&self, asked: &Asked<'_>) -> Sorted {
         let schemas = Arc::clone(&self.lock().schemas);
-        let matches = |schema: &&Arc<Schema>| {
-            schema.spec.rules.iter().any(|rule| rule.matches(asked.caller, &asked.wanted))
+        let matches = |sort: &&Sort| {
+            sort.schema.spec.rules.iter().any(|rule| rule.matches(asked.caller, &asked.wanted))
         };
-        let last = || schemas.iter().find(|schema| schema.metadata.name == CATCH_ALL);
-        let schema = Arc::clone(schemas.iter().find(matches).or_else(last).expect("one is for everything"));
+        let last = || schemas.iter().find(|sort| sort.schema.metadata.name == CATCH_ALL);
+        let sort = schemas.iter().find(matches).or_else(last).expect("one is for everything");
+        let Sort { schema, meter } = sort.clone();
         let state = self.lock();
         // Settings may have changed since.
         let level =
@@ -226,8 +268,9 @@ impl Fair {
             true => deal::flow(&schema.metadata.name, distinguisher(&schema, asked)),
             false => 0,
         };
-        let (level_uid, widest) = (state.levels.uid(&level), state.levels.widest(&level));
-        Sorted { schema, level, level_uid, flow, widest }
+        let marks = Marks { schema: schema.metadata.uid.clone(), level: state.levels.uid(&level) };
+        let (widest, has_queues) = (state.levels.widest(&level), state.levels.has_queues(&level));
+        Sorted { marks, meter, has_queues, level, flow, widest }
     }
 
     async fn width(&self, inner: &Inner, asked: &Asked<'_>, widest: Option<u32>) -> Width {
@@ -300,32 +343,40 @@ impl State {
 }
 
 impl Marks {
-    fn put_on(&self, mut response: Response<Body>) -> Response<Body> {
-        for (name, uid) in [(SCHEMA_UID, &self.schema), (LEVEL_UID, &self.level)] {
-            if let Ok(uid) = HeaderValue::from_str(uid) {
-                response.headers_mut().insert(name, uid);
-            }
-        }
+    fn put_on(self, mut response: Response<Body>) -> Response<Body> {
+        let headers = response.headers_mut();
+        headers.insert(SCHEMA_UID, self.schema);
+        headers.insert(LEVEL_UID, self.level.unwrap_or_else(|| HeaderValue::from_static("")));
         response
     }
 }
 
 impl Seat {
-    /// Gives the seat back, and marks the answer with how the request was sorted.
+    /// Whether others wait for seats of its level.
+    fn is_wanted(&self) -> bool {
+        let level = self.taken.as_ref().map_or("", |(level, _)| level);
+        self.inner.fair.lock().levels.waiting(level) > 0
+    }
+
+    /// Gives the seat back once the answer is taken, and marks that with how the request was sorted.
     pub(crate) fn rise(mut self, response: Response<Body>) -> Response<Body> {
-        let response = match &self.marks {
+        let response = match self.marks.take() {
             Some(marks) => marks.put_on(response),
             None => response,
         };
         match self.watch.take() {
             Some(watch) if response.status() == StatusCode::OK => watch.during(response),
-            _ => response,
+            _ => sending::send(self, response),
         }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
+        if let Some(executing) = self.executing.take() {
+            let lasted = self.inner.world.now().since(executing.since);
+            executing.meter.lasted(executing.is_watch, lasted);
+        }
         if let Some((level, seats)) = self.taken.take() {
             give_back(&self.inner, &level, seats);
         }

@@ -181,6 +181,9 @@ impl<'a> Wanted<'a> {
     /// Kubernetes: the version must be that of the URL; the kind is looked at afterwards.
     fn check(&self, (api_version, kind): &(String, String)) -> Result<(), Status> {
         let expected = join(self.group, self.version);
+        if *api_version == expected && kind == self.kind {
+            return Ok(());
+        }
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         let named = if kind.is_empty() { self.kind } else { kind };
         if !api_version.is_empty() && self.types.kind(group, version, named).is_none() {

@@ -1,12 +1,14 @@
 //! Request in, response out: the API pipeline, without sockets.
 //!
 //! A request travels through the rooms in this order: `request` (what is asked for), `authenticate`
-//! (who asks), `fair` (is there a seat), `authorize` (may they), then a file of `verbs/`, which for writes runs the stages of
-//! `write/`; `answer` gives the result the form that the caller wants. `accept` puts it all behind TLS.
+//! (who asks), `authorize` (as whom they act), `fair` (is there a seat), `authorize` again (may they), then a file
+//! of `verbs/`, which for writes runs the stages of `write/`; `answer` gives the result the form that the caller wants,
+//! and `audit` keeps a record of it. `accept` puts it all behind TLS.
 
 pub mod accept;
 mod admission;
 mod answer;
+mod audit;
 mod authenticate;
 mod authorize;
 mod bootstrap;
@@ -35,6 +37,7 @@ mod webhook;
 mod write;
 
 pub use answer::Body;
+pub use audit::{Audit, AuditPolicy, BadAuditPolicy};
 pub use authenticate::{Caller, SigningKey, SigningKeyError, Token, TokenFile, TokenFileError};
 pub use webhook::{Answer, Exchange, Outbound, Sockets};
 pub use write::{BadRange, ServiceRange};
@@ -71,6 +74,7 @@ pub(crate) struct Inner {
     pub(crate) advertised: Option<SocketAddr>,
     pub(crate) metrics: metrics::Metrics,
     pub(crate) documents: documents::Documents,
+    pub(crate) audit: Option<audit::Auditor>,
     /// Closed when the server drains: watches end.
     pub(crate) draining: tokio::sync::watch::Sender<bool>,
 }
@@ -95,6 +99,8 @@ pub struct Config {
     pub seats: u32,
     /// Kubernetes' OwnerReferencesPermissionEnforcement, which is off unless asked for.
     pub enforces_owner_permissions: bool,
+    /// Who asked for what, for auditors; off unless asked for.
+    pub audit: Option<Audit>,
 }
 
 impl Default for Config {
@@ -109,8 +115,23 @@ impl Default for Config {
             authority: None,
             seats: fair::SEATS,
             enforces_owner_permissions: false,
+            audit: None,
         }
     }
+}
+
+/// An answer, and the seat that is given back once it is taken.
+type Answered = (Response<Body>, Option<fair::Seat>);
+
+/// A request of somebody who is known.
+struct Asked {
+    begun: world::Moment,
+    deadline: fair::Deadline,
+    caller: Caller,
+    place: Place,
+    options: Options,
+    /// How to tell them of an error.
+    form: Form,
 }
 
 impl Server {
@@ -132,15 +153,19 @@ impl Server {
             advertised: config.advertised,
             metrics: metrics::Metrics::default(),
             documents: documents::Documents::default(),
+            audit: config.audit.map(|audit| audit::Auditor::new(world, audit)),
             draining: tokio::sync::watch::Sender::new(false),
         };
-        bootstrap::bootstrap(&inner).await?;
+        let is_new = bootstrap::bootstrap(&inner).await?;
         let inner = Arc::new(inner);
         if let Err(status) = definitions::settle_all(&inner).await {
             tracing::warn!(problem = status.message, "definitions wait");
         }
         if let Err(status) = namespaces::furnish_all(&inner).await {
             tracing::warn!(problem = status.message, "namespaces are not furnished");
+        }
+        if !is_new && let Err(status) = fair::ensure(&inner).await {
+            tracing::warn!(problem = status.message, "schemas and levels are not as they should be");
         }
         if let Err(status) = fair::settle_all(&inner).await {
             tracing::warn!(problem = status.message, "the status of flow schemas waits");
@@ -159,13 +184,25 @@ impl Server {
     {
         let form = Form::for_errors(request.headers());
         let gzip = answer::Gzip::asked_for(request.headers());
-        let begun = metrics::Begun::new(&self.0, &request);
-        let response = match self.0.answer(request).await {
-            Ok(response) => response,
-            Err(status) => answer::status(&status, form),
+        let place = request::parse(request.uri().path());
+        let begun = metrics::Begun::new(&self.0, &request, place.as_ref());
+        let (response, seat) = match self.0.answer(request, place, form).await {
+            Ok(answered) => answered,
+            Err(status) => (answer::status(&status, form), None),
         };
         let response = gzip.apply(&self.0.world, response).await;
+        let response = match seat {
+            Some(seat) => seat.rise(response),
+            None => response,
+        };
         begun.end(&self.0, response).await
+    }
+
+    /// Ends when what was audited until now is in the log.
+    pub async fn flush(&self) {
+        if let Some(auditor) = &self.0.audit {
+            auditor.flush().await;
+        }
     }
 
     /// Ends watches, so that connections can close.
@@ -175,7 +212,12 @@ impl Server {
 }
 
 impl Inner {
-    async fn answer<B>(self: &Arc<Self>, request: Request<B>) -> Result<Response<Body>, Status>
+    async fn answer<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        place: Option<Place>,
+        form: Form,
+    ) -> Result<Answered, Status>
     where
         B: http_body::Body + Send + 'static,
         B::Data: Send,
@@ -183,20 +225,40 @@ impl Inner {
     {
         let begun = self.world.now();
         let (mut head, body) = request.into_parts();
-        let path = head.uri.path();
-        let place = request::parse(path).ok_or_else(|| Status::bad_request("the URL is not well-formed"))?;
+        let place = place.ok_or_else(|| Status::bad_request("the URL is not well-formed"))?;
         let options = Options::parse(head.uri.query().unwrap_or_default())?;
         let deadline = fair::Deadline::new(&head.method, &place, &options)?;
-        let caller = self.authenticator.authenticate(self, &mut head).await?;
+        let caller = match self.authenticator.authenticate(self, &mut head).await {
+            Ok(caller) => caller,
+            Err(status) => {
+                audit::refused(self, &head, &place, &options).await;
+                return Err(status);
+            }
+        };
+        let record = audit::begin(self, &caller, &mut head, &place, &options).await;
+        let asked = Asked { begun, deadline, caller, place, options, form };
+        let answered = self.attend(asked, head, body).await;
+        let (response, seat) = answered.unwrap_or_else(|status| (answer::status(&status, form), None));
+        Ok((audit::end(record, response).await, seat))
+    }
+
+    /// Finds out as whom the caller acts, waits for a seat, and answers within the deadline.
+    async fn attend<B>(self: &Arc<Self>, asked: Asked, mut head: Parts, body: B) -> Result<Answered, Status>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let Asked { begun, deadline, caller, place, options, form } = asked;
+        let caller = authorize::act_as(self, caller, &mut head, &place, &options).await?;
         let seat = match fair::seat(self, &caller, &head.method, &place, &options, deadline).await {
             Ok(seat) => seat,
-            Err(refusal) => return Ok(refusal),
+            Err(refusal) => return Ok((refusal, None)),
         };
-        let form = Form::for_errors(&head.headers);
         // Boxed, so that those who wait for a seat do not carry it.
         let work = Box::pin(self.seated(caller, place, options, head, body));
         let answered = deadline.keep(&self.world, begun, work).await;
-        Ok(seat.rise(answered.unwrap_or_else(|status| answer::status(&status, form))))
+        Ok((answered.unwrap_or_else(|status| answer::status(&status, form)), Some(seat)))
     }
 
     /// Answers a request that has its seat.
@@ -205,7 +267,7 @@ impl Inner {
         caller: Caller,
         place: Place,
         options: Options,
-        mut head: Parts,
+        head: Parts,
         body: B,
     ) -> Result<Response<Body>, Status>
     where
@@ -215,20 +277,21 @@ impl Inner {
     {
         let target = match place {
             Place::Other(path) => {
-                authorize::path(self, &caller, &mut head, &path).await?;
+                authorize::path(self, &caller, &head, &path).await?;
                 if path == "/metrics" {
-                    return Ok(metrics::answer(self).await);
+                    return Ok(Box::pin(metrics::answer(self)).await);
                 }
                 if path == fair::DUMP {
                     return Ok(fair::dump(self));
                 }
-                return health::answer(self, &path, &head, &options).await;
+                return Box::pin(health::answer(self, &path, &head, &options)).await;
             }
             Place::Resource(target) => target,
         };
         let verb = target.verb(&head.method, options.watch);
         let verb = verb.ok_or_else(verbs::method_not_allowed)?;
-        let permit = authorize::resource(self, &caller, &mut head.headers, verb, &target, &options).await?;
+        let trail = audit::Trail::of(&head);
+        let permit = authorize::resource(self, caller, trail, verb, &target, &options).await?;
         let request::Target { group, version, resource, .. } = &target;
         let served = match self.registry.served(&*self.store, group, version, resource).await? {
             Some(served) if served.is_at(&target, verb) => served,
@@ -238,15 +301,18 @@ impl Inner {
         };
         let call = verbs::Call::new(self, permit, verb, served, target, options, head)?;
         let deprecation = call.served.deprecation().map(|text| text.into_owned());
+        // A box for each: what is asked for most shall not be as large as the largest.
         let response = match verb {
             Verb::Get => verbs::read::get(&call).await,
-            Verb::List => verbs::read::list(&call).await,
-            Verb::Watch => verbs::watch::watch(&call).await,
-            Verb::Create => verbs::create::create(&call, input::read(body).await?).await,
-            Verb::Update => verbs::update::update(&call, input::read(body).await?).await,
-            Verb::Patch => verbs::update::patch(&call, input::read(body).await?).await,
-            Verb::Delete => verbs::delete::delete(&call, input::read(body).await?).await,
-            Verb::DeleteCollection => verbs::delete::delete_collection(&call, input::read(body).await?).await,
+            Verb::List => Box::pin(verbs::read::list(&call)).await,
+            Verb::Watch => Box::pin(verbs::watch::watch(&call)).await,
+            Verb::Create => Box::pin(verbs::create::create(&call, call.take(body).await?)).await,
+            Verb::Update => Box::pin(verbs::update::update(&call, call.take(body).await?)).await,
+            Verb::Patch => Box::pin(verbs::update::patch(&call, call.take(body).await?)).await,
+            Verb::Delete => Box::pin(verbs::delete::delete(&call, call.take(body).await?)).await,
+            Verb::DeleteCollection => {
+                Box::pin(verbs::delete::delete_collection(&call, call.take(body).await?)).await
+            }
         };
         if verb.is_write() && call.options.dry_run.is_none() && response.is_ok() {
             definitions::after(&call).await;

@@ -8,14 +8,24 @@ use store::Range;
 /// An object of a built-in resource, as it is kept.
 pub(crate) async fn object(
     inner: &Inner,
-    (group, version, resource): (&str, &str, &str),
+    resource: (&str, &str, &str),
     namespace: &str,
     name: &str,
 ) -> Result<Option<Value>, Status> {
+    Ok(stored(inner, resource, namespace, name).await?.map(|stored| stored.value()))
+}
+
+/// The same, for who wants to know little of it.
+pub(crate) async fn stored(
+    inner: &Inner,
+    (group, version, resource): (&str, &str, &str),
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Stored>, Status> {
     let Some(served) = inner.registry.find(group, version, resource) else { return Ok(None) };
     let read = inner.store.get(served.key(namespace, name).into(), None).await;
     let entry = read.map_err(|error| store_failed(&error))?.entry;
-    Ok(entry.map(|entry| Stored::new(entry.value, entry.revision).value()))
+    Ok(entry.map(|entry| Stored::new(entry.value, entry.revision)))
 }
 
 /// All objects of a built-in resource in a namespace, or everywhere if that is empty.

@@ -8,11 +8,11 @@ mod labels;
 mod process;
 mod watched;
 
-use crate::{Body, Inner, answer};
-use family::{Histogram, Page};
+use crate::{Body, Inner, answer, request::Place};
+pub(crate) use family::{Histogram, Page};
 use http::{Request, Response, StatusCode};
 use http_body::Body as _;
-use labels::{Labelled, Unsettled};
+use labels::Labelled;
 use std::{
     collections::BTreeMap,
     sync::{
@@ -36,7 +36,7 @@ const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=u
 
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    requests: RwLock<BTreeMap<Labelled, Arc<Measured>>>,
+    requests: RwLock<BTreeMap<Labelled<'static>, Arc<Measured>>>,
     events: RwLock<BTreeMap<[String; 3], Arc<Events>>>,
     /// Requests under way that read, and that write.
     reading: AtomicI64,
@@ -48,6 +48,7 @@ pub(crate) struct Metrics {
 /// All requests with the same labels.
 #[derive(Debug)]
 struct Measured {
+    labels: Labelled<'static>,
     codes: Mutex<BTreeMap<u16, u64>>,
     durations: Histogram,
     sizes: Histogram,
@@ -57,9 +58,18 @@ struct Measured {
 /// A request that is being answered.
 #[derive(Debug)]
 pub(crate) struct Begun {
-    labels: Unsettled,
+    verb: &'static str,
+    series: Series,
     since: Moment,
     _in_flight: InFlight,
+}
+
+/// Where a request is counted.
+#[derive(Debug)]
+enum Series {
+    Known(Arc<Measured>),
+    /// Not yet compared with what there is.
+    New(Labelled<'static>),
 }
 
 /// Counted as long as it lives.
@@ -76,33 +86,40 @@ enum Kind {
 }
 
 impl Begun {
-    pub(crate) fn new<B>(inner: &Arc<Inner>, request: &Request<B>) -> Begun {
-        let labels = Unsettled::of(request);
+    pub(crate) fn new<B>(inner: &Arc<Inner>, request: &Request<B>, place: Option<&Place>) -> Begun {
+        let labels = Labelled::of(request, place);
+        let verb = labels.verb;
         // Kubernetes: a watch takes no part of what requests share.
-        let kind = match labels.labelled.verb {
+        let kind = match verb {
             "WATCH" => None,
             "GET" | "LIST" => Some(Kind::Reading),
             _ => Some(Kind::Writing),
         };
         let in_flight = InFlight { inner: Arc::clone(inner), kind };
         in_flight.add(1);
-        Begun { labels, since: inner.world.now(), _in_flight: in_flight }
+        let series = match inner.metrics.known(&labels) {
+            Some(measured) => Series::Known(measured),
+            None => Series::New(labels.into_owned()),
+        };
+        Begun { verb, series, since: inner.world.now(), _in_flight: in_flight }
     }
 
     /// Counts the answer; a watch once it is over.
     pub(crate) async fn end(self, inner: &Arc<Inner>, response: Response<Body>) -> Response<Body> {
         let (metrics, code) = (&inner.metrics, response.status().as_u16());
-        let labels = self.labels.settle(inner).await;
-        let verb = labels.verb;
-        let gvr = [&labels.group, &labels.version, &labels.resource].map(String::clone);
-        let measured = metrics.measured(labels);
-        if verb == "WATCH" && response.status() == StatusCode::OK {
-            let events = metrics.events(gvr);
+        let measured = match self.series {
+            Series::Known(measured) => measured,
+            Series::New(labels) => metrics.measured(labels.settle(inner).await),
+        };
+        if self.verb == "WATCH" && response.status() == StatusCode::OK {
+            let Labelled { group, version, resource, .. } = &measured.labels;
+            let events = metrics.events([group, version, resource].map(|text| text.to_string()));
             return response.map(|body| Watched::body(body, inner, measured, events, self.since));
         }
         measured.count(code, inner.world.now().since(self.since).as_secs_f64());
         // Kubernetes: only what is read.
-        if let (true, Some(size)) = (matches!(verb, "GET" | "LIST"), response.body().size_hint().exact()) {
+        if let (true, Some(size)) = (matches!(self.verb, "GET" | "LIST"), response.body().size_hint().exact())
+        {
             measured.sizes.observe(size as f64);
         }
         response
@@ -127,8 +144,9 @@ impl Drop for InFlight {
 }
 
 impl Measured {
-    fn new() -> Measured {
+    fn new(labels: &Labelled<'static>) -> Measured {
         Measured {
+            labels: labels.clone(),
             codes: Mutex::default(),
             durations: Histogram::new(&DURATIONS),
             sizes: Histogram::new(&SIZES),
@@ -147,27 +165,34 @@ impl Measured {
 }
 
 impl Metrics {
-    fn measured(&self, labels: Labelled) -> Arc<Measured> {
+    fn measured(&self, labels: Labelled<'static>) -> Arc<Measured> {
         look_up(&self.requests, labels, Measured::new)
     }
 
     fn events(&self, of: [String; 3]) -> Arc<Events> {
-        look_up(&self.events, of, Events::default)
+        look_up(&self.events, of, |_| Events::default())
     }
 
-    fn knows(&self, labels: &Labelled) -> bool {
-        self.requests.read().unwrap_or_else(PoisonError::into_inner).contains_key(labels)
+    fn known(&self, labels: &Labelled<'_>) -> Option<Arc<Measured>> {
+        let requests = self.requests.read().unwrap_or_else(PoisonError::into_inner);
+        // Keys that live for ever are as good as those that do not.
+        let requests: &BTreeMap<Labelled<'_>, Arc<Measured>> = &requests;
+        requests.get(labels).map(Arc::clone)
     }
 }
 
 /// What is kept for a key, made if there is room for it; without room, what is kept for none in particular.
-fn look_up<K: Ord + Default, V>(kept: &RwLock<BTreeMap<K, Arc<V>>>, key: K, make: impl Fn() -> V) -> Arc<V> {
+fn look_up<K: Ord + Default, V>(
+    kept: &RwLock<BTreeMap<K, Arc<V>>>,
+    key: K,
+    make: impl Fn(&K) -> V,
+) -> Arc<V> {
     if let Some(found) = kept.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
         return Arc::clone(found);
     }
     let mut kept = kept.write().unwrap_or_else(PoisonError::into_inner);
     let key = if kept.len() < MAX_SERIES || kept.contains_key(&key) { key } else { K::default() };
-    Arc::clone(kept.entry(key).or_insert_with(|| Arc::new(make())))
+    Arc::clone(kept.entry(key).or_insert_with_key(|key| Arc::new(make(key))))
 }
 
 /// The page.
@@ -176,6 +201,8 @@ pub(crate) async fn answer(inner: &Inner) -> Response<Body> {
     requests(inner, &mut page);
     watches(inner, &mut page);
     objects(inner, &mut page).await;
+    crate::fair::measure(inner, &mut page);
+    crate::audit::measure(inner.audit.as_ref(), &mut page);
     let help =
         "[ALPHA] A metric with a constant '1' value labeled by major, minor, git version, and platform.";
     page.family("kubernetes_build_info", "gauge", help);

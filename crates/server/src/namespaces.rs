@@ -38,7 +38,7 @@ pub(crate) async fn after(call: &Call, verb: Verb) {
         Verb::Delete if call.served.is("", "configmaps") && name == AUTHORITY => namespace,
         _ => return,
     };
-    if let Err(status) = furnish(&call.inner, concerned).await {
+    if let Err(status) = Box::pin(furnish(&call.inner, concerned)).await {
         tracing::warn!(namespace = concerned, problem = status.message, "a namespace is not furnished");
     }
 }

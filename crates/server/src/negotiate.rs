@@ -4,6 +4,7 @@ use crate::input::{Encoding, MEDIA_TYPES};
 use crate::verbs::bare;
 use api::status::Status;
 use http::{HeaderMap, header};
+use std::borrow::Cow;
 
 /// In which form an answer goes out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,9 +55,11 @@ impl Form {
     }
 }
 
-fn accept(headers: &HeaderMap) -> String {
-    let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    values.collect::<Vec<_>>().join(",")
+/// All that a caller takes, as if it were said in one header.
+fn accept(headers: &HeaderMap) -> Cow<'_, str> {
+    let mut values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let first = Cow::Borrowed(values.next().unwrap_or_default());
+    values.fold(first, |said, more| Cow::Owned(format!("{said},{more}")))
 }
 
 /// One alternative of `Accept`, if we can serve it.

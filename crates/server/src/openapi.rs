@@ -27,7 +27,6 @@ use schema::types::Types;
 use serde_json::{Map, Value, json};
 
 use crate::discovery::{self, Listed};
-use custom::custom_name;
 pub(crate) use custom::{Form, schemas_of};
 pub(crate) use gnostic::gnostic;
 pub(crate) use swagger::swagger;
@@ -40,15 +39,11 @@ pub(crate) fn path(group: &str, version: &str) -> String {
     format!("/openapi/v3{}", paths::prefix(group, version))
 }
 
-/// What changes when the document of a version does, if it is served.
-pub(crate) fn fingerprint(
-    all: &[Listed<'_>],
-    custom: &CustomSchemas,
-    group: &str,
-    version: &str,
-) -> Option<String> {
-    let of = all.iter().find(|it| (it.group, it.version) == (group, version))?;
-    Some(discovery::fingerprint(made_from(all, custom, of).as_bytes()))
+/// What changes when the document of a version does, if it is served. `all` may be of that version alone; `customs`
+/// tells the schemas of its custom resources apart.
+pub(crate) fn fingerprint(all: &[Listed<'_>], customs: &str, group: &str, version: &str) -> Option<String> {
+    let resources = discovery::resources(all, group, version)?;
+    Some(discovery::fingerprint([discovery::GIT_VERSION, &resources, customs].concat().as_bytes()))
 }
 
 /// `/openapi/v3`.
@@ -111,15 +106,4 @@ fn bearer_token() -> Value {
     json!({
         "description": "Bearer Token authentication", "in": "header", "name": "authorization", "type": "apiKey",
     })
-}
-
-/// All that decides what a document says.
-fn made_from(all: &[Listed<'_>], custom: &CustomSchemas, of: &Listed<'_>) -> String {
-    let mut text = discovery::GIT_VERSION.to_owned();
-    text.push_str(&discovery::resources(all, of.group, of.version).unwrap_or_default());
-    for it in all.iter().filter(|it| it.is_custom && (it.group, it.version) == (of.group, of.version)) {
-        let schema = custom.get(&custom_name(it.group, it.version, it.kind));
-        text.push_str(&schema.map(Value::to_string).unwrap_or_default());
-    }
-    text
 }

@@ -1,18 +1,18 @@
 //! Which resources are served: the built-in ones, and those that definitions add while the server runs.
 
 use crate::{
-    custom::Custom,
-    discovery::Listed,
+    custom::{Custom, Schemas},
     live::{Fold, Live},
-    served::{Kind, Served, StoredAs, join},
+    served::{Kind, Served, StoredAs},
     stored::Stored,
 };
 use api::status::Status;
-use kinds::definition::Definition;
+use kinds::definition::{Definition, InUse};
 use schema::types::Types;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 use store::Store;
 
 /// By path: `apps/v1/deployments`, `/v1/pods`.
@@ -37,17 +37,27 @@ pub(crate) struct Customs {
 #[derive(Debug, Default)]
 struct Definitions {
     customs: Customs,
-    /// All of them by name, served or not.
+    /// All of them by key, served or not.
     all: BTreeMap<String, Known>,
+    groups: BTreeMap<String, Group>,
+    /// The names of those whose status may have to change.
+    unsettled: BTreeSet<String>,
+    schemas: Arc<Schemas>,
 }
 
 #[derive(Debug)]
 struct Known {
     definition: Arc<Definition>,
-    /// The names that it has got, in the place where a definition tells them.
-    accepted: Arc<Value>,
     /// What it is behind.
     paths: Vec<String>,
+}
+
+/// What the definitions of a group have to know of each other.
+#[derive(Debug, Default)]
+struct Group {
+    in_use: InUse,
+    /// The names of those that have not got all the names they ask for.
+    waiting: BTreeSet<String>,
 }
 
 // Kubernetes: where definitions are kept.
@@ -109,59 +119,62 @@ impl Registry {
             return Ok(Some(Arc::clone(built_in)));
         }
         let path = path(group, version, name);
-        let found =
-            self.custom.look(store, |definitions| definitions.customs.served.get(&path).cloned()).await;
-        found.map_err(|error| crate::verbs::store_failed(&error))
+        self.look(store, |definitions| definitions.customs.served.get(&path).cloned()).await
     }
 
     /// The custom resources as of now.
     pub(crate) async fn customs(&self, store: &dyn Store) -> Result<Customs, Status> {
-        let found = self.custom.look(store, |definitions| definitions.customs.clone()).await;
-        found.map_err(|error| crate::verbs::store_failed(&error))
+        self.look(store, |definitions| definitions.customs.clone()).await
     }
 
-    /// All of them, as discovery tells them.
-    pub(crate) fn listed<'a>(&'a self, customs: &'a Customs) -> Vec<Listed<'a>> {
-        let built_in = kinds::resources().iter().map(Listed::from);
-        built_in.chain(customs.all().map(Listed::custom)).collect()
+    /// The names of definitions whose status may have to change.
+    pub(crate) async fn unsettled(&self, store: &dyn Store) -> Result<Vec<String>, Status> {
+        self.look(store, |definitions| definitions.unsettled.iter().cloned().collect()).await
     }
 
-    /// The names of all definitions.
-    pub(crate) async fn definition_names(&self, store: &dyn Store) -> Result<Vec<String>, Status> {
-        self.definitions(store, |_| true).await
+    /// Whether the status of a definition is as it should be, or there is none.
+    pub(crate) async fn is_settled(&self, store: &dyn Store, name: &str) -> Result<bool, Status> {
+        self.look(store, |definitions| !definitions.unsettled.contains(name)).await
     }
 
-    /// What the other definitions of a group have got, each no more of itself than that.
-    pub(crate) async fn neighbours(
+    /// Looks at the names that the definitions of a group have got.
+    pub(crate) async fn names_in_use<R>(
         &self,
         store: &dyn Store,
         group: &str,
-        name: &str,
-    ) -> Result<Vec<Arc<Value>>, Status> {
-        let found = self.custom.look(store, |definitions| {
-            let all = definitions.all.values();
-            let others = all.filter(|it| it.definition.group == group && it.definition.name != name);
-            others.map(|it| Arc::clone(&it.accepted)).collect()
-        });
-        found.await.map_err(|error| crate::verbs::store_failed(&error))
+        read: impl Fn(&InUse) -> R,
+    ) -> Result<R, Status> {
+        let nothing = InUse::default();
+        self.look(store, |definitions| {
+            read(definitions.groups.get(group).map_or(&nothing, |group| &group.in_use))
+        })
+        .await
     }
 
     /// Those of a group that have not got all the names they ask for.
     pub(crate) async fn waiting_in(&self, store: &dyn Store, group: &str) -> Result<Vec<String>, Status> {
-        let waits = |definition: &Definition| definition.group == group && !definition.state.names_accepted;
-        self.definitions(store, waits).await
+        self.look(store, |definitions| {
+            definitions.groups.get(group).into_iter().flat_map(|group| &group.waiting).cloned().collect()
+        })
+        .await
     }
 
-    async fn definitions(
+    /// Any version of what a definition serves.
+    pub(crate) async fn of_definition(
         &self,
         store: &dyn Store,
-        wanted: impl Fn(&Definition) -> bool,
-    ) -> Result<Vec<String>, Status> {
-        let found = self.custom.look(store, |definitions| {
-            let all = definitions.all.values().map(|known| &known.definition);
-            all.filter(|definition| wanted(definition)).map(|definition| definition.name.clone()).collect()
-        });
-        found.await.map_err(|error| crate::verbs::store_failed(&error))
+        name: &str,
+    ) -> Result<Option<Arc<Served>>, Status> {
+        let key = format!("{DEFINITIONS}{name}");
+        self.look(store, |definitions| {
+            let path = definitions.all.get(&key)?.paths.first()?;
+            definitions.customs.served.get(path).cloned()
+        })
+        .await
+    }
+
+    async fn look<R>(&self, store: &dyn Store, read: impl Fn(&Definitions) -> R) -> Result<R, Status> {
+        self.custom.look(store, read).await.map_err(|error| crate::verbs::store_failed(&error))
     }
 
     /// Built-in ones whose objects are kept.
@@ -179,31 +192,61 @@ impl Customs {
         self.served.values().map(|served| &**served)
     }
 
-    /// Any version of what a definition serves.
-    pub(crate) fn of_definition(&self, name: &str) -> Option<Arc<Served>> {
-        let is_it = |served: &&Arc<Served>| served.custom().is_some_and(|it| it.definition.name == name);
-        self.served.values().find(is_it).cloned()
+    /// The custom resources of one version of a group; of all of its versions, or of all groups, where that is empty.
+    pub(crate) fn of<'a>(&'a self, group: &str, version: &str) -> impl Iterator<Item = &'a Served> + use<'a> {
+        let start = match (group, version) {
+            ("", "") => String::new(),
+            (group, "") => format!("{group}/"),
+            (group, version) => path(group, version, ""),
+        };
+        let all = self.served.range(start.clone()..).take_while(move |(path, _)| path.starts_with(&start));
+        all.map(|(_, served)| &**served)
     }
 }
 
 impl Definitions {
     /// Takes a definition out, and returns what it had made.
     fn forget(&mut self, key: &str) -> Option<Arc<Served>> {
-        let known = self.all.remove(key)?;
+        let Known { definition, paths } = self.all.remove(key)?;
         let served = Arc::make_mut(&mut self.customs.served);
         let mut before = None;
-        for path in &known.paths {
+        for path in &paths {
             before = served.remove(path).or(before);
         }
+        if let Some(group) = self.groups.get_mut(&definition.group) {
+            group.in_use.remove(&definition.accepted);
+            group.waiting.remove(&definition.name);
+            if group.in_use.is_empty() && group.waiting.is_empty() {
+                self.groups.remove(&definition.group);
+            }
+        }
+        self.unsettled.remove(&definition.name);
         self.customs.generation += 1;
         before
+    }
+
+    fn remember(&mut self, key: &str, definition: Arc<Definition>, paths: Vec<String>) {
+        let state = &definition.state;
+        if !state.settled {
+            self.unsettled.insert(definition.name.clone());
+        }
+        if !self.groups.contains_key(&definition.group) {
+            self.groups.insert(definition.group.clone(), Group::default());
+        }
+        let group = self.groups.get_mut(&definition.group).expect("it has just been made");
+        group.in_use.add(&definition.accepted);
+        if !state.names_accepted {
+            group.waiting.insert(definition.name.clone());
+        }
+        self.all.insert(key.to_owned(), Known { definition, paths });
+        self.customs.generation += 1;
     }
 }
 
 impl Fold for Definitions {
     fn clear(&mut self) {
         let generation = self.customs.generation + 1;
-        *self = Definitions::default();
+        *self = Definitions { schemas: Arc::clone(&self.schemas), ..Definitions::default() };
         self.customs.generation = generation;
     }
 
@@ -220,7 +263,7 @@ impl Fold for Definitions {
         let served = Arc::make_mut(&mut self.customs.served);
         let before = before.as_ref().and_then(|before| before.custom());
         let versions = match definition.is_served() {
-            true => Custom::versions(&definition, object.revision, before),
+            true => Custom::versions(&definition, object.revision, before, &self.schemas),
             false => Vec::new(),
         };
         for custom in versions {
@@ -229,9 +272,7 @@ impl Fold for Definitions {
             served.insert(path.clone(), Arc::new(custom));
             paths.push(path);
         }
-        let accepted = Arc::new(accepted(&object));
-        self.all.insert(key.to_owned(), Known { definition, accepted, paths });
-        self.customs.generation += 1;
+        self.remember(key, definition, paths);
     }
 
     fn remove(&mut self, key: &str) {
@@ -239,29 +280,7 @@ impl Fold for Definitions {
     }
 }
 
-fn accepted(object: &Stored) -> Value {
-    #[derive(Deserialize)]
-    struct Told {
-        spec: Spec,
-        #[serde(default)]
-        status: Status,
-    }
-    #[derive(Deserialize)]
-    struct Spec {
-        group: String,
-    }
-    #[derive(Default, Deserialize)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Status {
-        accepted_names: Value,
-    }
-    let told: Option<Told> = serde_json::from_slice(&object.json).ok();
-    told.map(|told| {
-        json!({"spec": {"group": told.spec.group}, "status": {"acceptedNames": told.status.accepted_names}})
-    })
-    .unwrap_or_default()
-}
-
 fn path(group: &str, version: &str, resource: &str) -> String {
-    format!("{}/{resource}", join(group, version))
+    let slash = if group.is_empty() { "" } else { "/" };
+    [group, slash, version, "/", resource].concat()
 }

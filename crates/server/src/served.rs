@@ -94,17 +94,18 @@ impl Served {
 
     /// The key of an object in the store.
     pub(crate) fn key(&self, namespace: &str, name: &str) -> String {
-        format!("{}{name}", self.prefix(namespace))
+        self.key_of([namespace, name])
     }
 
     /// What the keys of all objects, or all of a namespace, begin with.
     pub(crate) fn prefix(&self, namespace: &str) -> String {
-        let prefix = self.stored.as_ref().map_or(&self.resource.name, |stored| &stored.prefix);
-        if namespace.is_empty() {
-            format!("/registry/{prefix}/")
-        } else {
-            format!("/registry/{prefix}/{namespace}/")
-        }
+        self.key_of([namespace, ""])
+    }
+
+    fn key_of(&self, [namespace, name]: [&str; 2]) -> String {
+        let kept = self.stored.as_ref().map_or(&*self.resource.name, |stored| &stored.prefix);
+        let slash = if namespace.is_empty() { "" } else { "/" };
+        ["/registry/", kept, "/", namespace, slash, name].concat()
     }
 
     /// The table that says what objects look like, as far as field owners need to know.
@@ -133,6 +134,12 @@ impl Served {
                 stored.version == self.resource.version && revision > custom.since
             }
         }
+    }
+
+    /// Whether objects of this version are kept without being converted.
+    pub(crate) fn is_kept_in_its_version(&self) -> bool {
+        let is_other = |stored: &StoredAs| stored.of.is_some();
+        matches!(self.kind, Kind::BuiltIn { .. }) && !self.stored.as_ref().is_some_and(is_other)
     }
 
     pub(crate) fn strategy(&self) -> &'static Strategy {
@@ -229,5 +236,5 @@ impl Served {
 }
 
 pub(crate) fn join(group: &str, version: &str) -> String {
-    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+    if group.is_empty() { version.to_owned() } else { [group, "/", version].concat() }
 }

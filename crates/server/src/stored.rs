@@ -11,7 +11,7 @@ use crate::served::{Kind, Served, StoredAs};
 use bytes::{BufMut, Bytes, BytesMut};
 use scan::string_end;
 use serde_json::Value;
-use std::{borrow::Cow, collections::BTreeMap, fmt::Write};
+use std::{borrow::Cow, collections::BTreeMap};
 use store::Revision;
 
 #[derive(Clone, Debug)]
@@ -22,6 +22,9 @@ pub(crate) struct Stored {
 
 /// Members of metadata that are written before the resourceVersion.
 const BEFORE: [&[u8]; 5] = [b"name", b"generateName", b"namespace", b"selfLink", b"uid"];
+
+/// Of the largest number.
+const MAX_DIGITS: usize = 20;
 
 impl Stored {
     pub(crate) fn new(json: Bytes, revision: Revision) -> Stored {
@@ -38,12 +41,10 @@ impl Stored {
         }
         let (before, after) = self.json.split_at(place(&self.json));
         out.put_slice(before.get(start..).unwrap_or_default());
-        let written = match (before.ends_with(b"{"), after.starts_with(b"\"")) {
-            (true, true) => write!(out, "\"resourceVersion\":\"{revision}\","),
-            (true, false) => write!(out, "\"resourceVersion\":\"{revision}\""),
-            (false, _) => write!(out, ",\"resourceVersion\":\"{revision}\""),
-        };
-        written.expect("a buffer grows");
+        let is_first = before.ends_with(b"{");
+        out.put_slice(if is_first { b"\"resourceVersion\":\"" } else { b",\"resourceVersion\":\"" });
+        put_number(revision.0, out);
+        out.put_slice(if is_first && after.starts_with(b"\"") { b"\"," } else { b"\"" });
         out.put_slice(after);
     }
 
@@ -67,6 +68,11 @@ impl Stored {
         raw.and_then(|raw| serde_json::from_slice(raw).ok()).unwrap_or_default()
     }
 
+    /// Whether it goes away once nothing holds it any more.
+    pub(crate) fn is_deleting(&self) -> bool {
+        !self.text_at(&["metadata", "deletionTimestamp"]).is_empty()
+    }
+
     /// The text at a path, with nothing else parsed; empty where there is none.
     pub(crate) fn text_at(&self, path: &[&str]) -> Cow<'_, str> {
         scan::text(&self.json, path)
@@ -76,8 +82,8 @@ impl Stored {
 /// Kubernetes: everything else that is built in lies in etcd as protobuf, which knows no empty lists.
 const KEPT_AS_JSON: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
-/// What is kept of an object: everything but its resourceVersion.
-pub(crate) fn at_rest(served: &Served, mut object: Value) -> Bytes {
+/// What is kept of an object: everything but its resourceVersion. What is not kept is taken out of it.
+pub(crate) fn at_rest(served: &Served, object: &mut Value) -> Bytes {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");
     }
@@ -85,16 +91,30 @@ pub(crate) fn at_rest(served: &Served, mut object: Value) -> Bytes {
         (&served.kind, &served.stored)
         && !KEPT_AS_JSON.contains(&&**group)
     {
-        schema::proto::forget_empty(types, stored.unwrap_or(*of), &mut object);
+        schema::proto::forget_empty(types, stored.unwrap_or(*of), object);
     }
     let json = match (&served.kind, &served.stored) {
         (Kind::BuiltIn { types, .. }, Some(StoredAs { of: Some(of), .. })) => {
-            schema::encode::encode(types, *of, &object)
+            schema::encode::encode(types, *of, object)
         }
-        _ => served.encode(&object),
+        _ => served.encode(object),
     };
     // Kept for long: a copy has no more room than it needs, whatever the allocator makes of shrinking.
     Bytes::copy_from_slice(&json)
+}
+
+/// Writes a number without the machinery of formatting, which costs more than the rest of an answer.
+fn put_number(mut number: u64, out: &mut BytesMut) {
+    let (mut digits, mut at) = ([0; MAX_DIGITS], MAX_DIGITS);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.put_slice(&digits[at..]);
 }
 
 /// Where in the bytes the resourceVersion belongs.

@@ -13,7 +13,9 @@ pub(crate) use apply::applied;
 
 use crate::{
     Inner,
+    audit::Trail,
     authorize::Permit,
+    input,
     negotiate::Form,
     request::{Options, Target, Verb},
     served::Served,
@@ -23,6 +25,7 @@ use api::{
     kind::{GroupKind, GroupResource},
     status::Status,
 };
+use bytes::Bytes;
 use http::{HeaderMap, header, request::Parts};
 use schema::{managed_fields::validate_manager, types::Types};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -44,6 +47,8 @@ pub(crate) struct Call {
     warnings: Arc<Mutex<Vec<String>>>,
     /// What the object is called that the call has created; its name may have been generated.
     pub(crate) made: Arc<OnceLock<String>>,
+    /// Where it leaves notes for auditors.
+    pub(crate) trail: Trail,
 }
 
 impl Call {
@@ -82,6 +87,7 @@ impl Call {
         }
         check_options(verb, &options)?;
         let form = Form::choose(&head.headers)?;
+        let trail = Trail::of(&head).clone();
         Ok(Call {
             inner: Arc::clone(inner),
             permit,
@@ -92,6 +98,7 @@ impl Call {
             form,
             warnings: Arc::default(),
             made: Arc::default(),
+            trail,
         })
     }
 
@@ -113,6 +120,7 @@ impl Call {
             form: Form::default(),
             warnings: Arc::default(),
             made: Arc::default(),
+            trail: Trail::default(),
         }
     }
 
@@ -128,7 +136,19 @@ impl Call {
             form: self.form,
             warnings: Arc::clone(&self.warnings),
             made: Arc::clone(&self.made),
+            trail: self.trail.clone(),
         }
+    }
+
+    /// Reads the body, and notes what was sent.
+    pub(crate) async fn take<B>(&self, body: B) -> Result<Bytes, Status>
+    where
+        B: http_body::Body,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let bytes = input::read(body).await?;
+        self.trail.sent(&bytes, input::media_type(&self.headers));
+        Ok(bytes)
     }
 
     /// The table of the built-in types.
@@ -140,7 +160,7 @@ impl Call {
         self.served.group_resource()
     }
 
-    pub(crate) fn key(&self, name: &str) -> bytes::Bytes {
+    pub(crate) fn key(&self, name: &str) -> Bytes {
         self.served.key(&self.target.namespace, name).into()
     }
 

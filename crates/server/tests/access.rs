@@ -23,9 +23,13 @@ pub(crate) struct Place {
 }
 
 pub(crate) async fn place(world: World) -> Place {
+    place_with(world, Config::default()).await
+}
+
+pub(crate) async fn place_with(world: World, config: Config) -> Place {
     let (signing_key, key) = SigningKey::make().unwrap();
     let tokens = TokenFile::parse(TOKENS).unwrap();
-    let config = Config { tokens, signing_key: Some(signing_key), ..Config::default() };
+    let config = Config { tokens, signing_key: Some(signing_key), ..config };
     let store = Arc::new(store::Memory::new());
     let server = Server::start(&world, store, config).await.unwrap();
     let place = Place { world, server, key };

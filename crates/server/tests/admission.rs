@@ -2,6 +2,7 @@
 
 mod certificates;
 mod defaults;
+mod first_count;
 mod node_restriction;
 mod owners;
 mod pod_security;

@@ -176,3 +176,34 @@ fn a_new_definition_changes_what_tells_of_it_and_nothing_else() {
         assert_eq!(tags().await, before);
     });
 }
+
+#[test]
+fn a_definition_that_goes_is_told_with_fewer_verbs() {
+    run(async |server| {
+        let place = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let schema = json!({"openAPIV3Schema": {"type": "object"}});
+        let definition = json!({
+            "metadata": {"name": "docs.x.example.com"},
+            "spec": {
+                "group": "x.example.com", "scope": "Cluster",
+                "names": {"plural": "docs", "singular": "doc", "kind": "Doc", "listKind": "DocList"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+            },
+        });
+        assert_eq!(crate::client::send(&server, "POST", place, definition.to_string()).await.0, 201);
+        let has_create = async || {
+            let told = get(&server, "/apis/x.example.com/v1", &[]).await;
+            let told: Value = serde_json::from_slice(&told.body).unwrap();
+            told["resources"][0]["verbs"].as_array().unwrap().contains(&json!("create"))
+        };
+        assert!(has_create().await);
+        let held = json!({
+            "apiVersion": "x.example.com/v1", "kind": "Doc",
+            "metadata": {"name": "a", "finalizers": ["example.com/hold"]},
+        });
+        let objects = "/apis/x.example.com/v1/docs";
+        assert_eq!(crate::client::send(&server, "POST", objects, held.to_string()).await.0, 201);
+        crate::client::send(&server, "DELETE", &format!("{place}/docs.x.example.com"), "").await;
+        assert!(!has_create().await);
+    });
+}

@@ -1,5 +1,8 @@
 //! More to do than can be done: who is served, who waits, who is sent away, and what that costs.
 
+mod slow_readers;
+mod upkeep;
+
 use crate::client::send;
 use bytes::Bytes;
 use futures::future::join_all;
@@ -207,8 +210,15 @@ async fn tighten(server: &Server, subject: &Value, response: Value) -> Value {
 }
 
 async fn send_dump(server: &Server) -> String {
-    let admin = Caller::known("admin", "", vec!["system:masters".to_owned()]);
-    text(ask(server, admin, "/debug/api_priority_and_fairness/dump_priority_levels").await).await
+    text(ask(server, admin(), "/debug/api_priority_and_fairness/dump_priority_levels").await).await
+}
+
+async fn send_metrics(server: &Server) -> String {
+    text(ask(server, admin(), "/metrics").await).await
+}
+
+fn admin() -> Caller {
+    Caller::known("admin", "", vec!["system:masters".to_owned()])
 }
 
 #[test]
@@ -240,6 +250,20 @@ fn who_waits_too_long_is_sent_away_and_who_hangs_up_makes_room() {
         let cells: Vec<&str> =
             dump.lines().find(|it| it.starts_with("tight,")).unwrap().split_whitespace().collect();
         assert_eq!(cells[4..], ["0,", "0,", "1,", "3,", "2,", "1"], "{dump}");
+        let page = send_metrics(&server).await;
+        for expected in [
+            r#"rejected_requests_total{flow_schema="tight",priority_level="tight",reason="time-out"} 2"#,
+            r#"rejected_requests_total{flow_schema="tight",priority_level="tight",reason="cancelled"} 1"#,
+            r#"dispatched_requests_total{flow_schema="tight",priority_level="tight"} 1"#,
+            r#"current_inqueue_requests{flow_schema="tight",priority_level="tight"} 0"#,
+            r#"current_executing_seats{flow_schema="tight",priority_level="tight"} 0"#,
+            r#"request_wait_duration_seconds_count{execute="true",flow_schema="tight",priority_level="tight"} 1"#,
+            r#"request_wait_duration_seconds_count{execute="false",flow_schema="tight",priority_level="tight"} 3"#,
+            r#"request_execution_seconds_sum{flow_schema="tight",priority_level="tight",type="regular"} 50"#,
+        ] {
+            let expected = format!("apiserver_flowcontrol_{expected}");
+            assert!(page.lines().any(|line| line == expected), "{expected}\n{page}");
+        }
     })
     .unwrap();
 }
@@ -303,6 +327,41 @@ fn flow_schemas_tell_whether_their_level_is_there() {
         assert_eq!(dangling("lost").await.0, "False");
         assert_eq!(send(&server, "DELETE", &format!("{levels}/later"), "").await.0, 200);
         assert_eq!(dangling("lost").await.0, "True");
+    })
+    .unwrap();
+}
+
+#[test]
+fn whoever_acts_as_somebody_takes_that_ones_seat() {
+    world::simulate(6, |world| async move {
+        let server = start(&world, 600, Duration::ZERO).await;
+        let made =
+            tighten(&server, &json!({"kind": "User", "user": {"name": "tom"}}), json!({"type": "Reject"}))
+                .await;
+        let tight = made["metadata"]["uid"].as_str().unwrap();
+        for (caller, acts_as, path, is_tight) in [
+            (user("tom"), None, OBJECT, true),
+            (admin(), None, OBJECT, false),
+            (admin(), Some("tom"), OBJECT, true),
+            (admin(), Some("ann"), OBJECT, false),
+            (admin(), Some("tom"), "/version", false),
+        ] {
+            let mut request = Request::get(path);
+            if let Some(name) = acts_as {
+                request = request.header("impersonate-user", name);
+            }
+            let mut request = request.body(Full::<Bytes>::default()).unwrap();
+            request.extensions_mut().insert(caller.clone());
+            let response = server.handle(request).await;
+            assert_eq!(response.status(), 200, "{caller:?} as {acts_as:?}");
+            assert_eq!(response.headers()[SCHEMA_UID] == tight, is_tight, "{caller:?} as {acts_as:?}");
+        }
+        // Who may not be somebody is told so before there is any question of a seat.
+        let mut request =
+            Request::get(OBJECT).header("impersonate-user", "ann").body(Full::<Bytes>::default()).unwrap();
+        request.extensions_mut().insert(user("tom"));
+        let response = server.handle(request).await;
+        assert_eq!((response.status().as_u16(), response.headers().get(SCHEMA_UID)), (403, None));
     })
     .unwrap();
 }

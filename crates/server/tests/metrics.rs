@@ -35,6 +35,11 @@ fn requests_are_counted_and_nobody_can_make_the_page_grow() {
             r#"apiserver_resource_objects{group="",resource="configmaps"} 1"#,
             r#"apiserver_storage_objects{resource="clusterroles.rbac.authorization.k8s.io"} "#,
             r#"apiserver_current_inflight_requests{request_kind="readOnly"} 1"#,
+            r#"apiserver_flowcontrol_dispatched_requests_total{flow_schema="exempt",priority_level="exempt"} "#,
+            r#"apiserver_flowcontrol_current_executing_requests{flow_schema="exempt",priority_level="exempt"} 1"#,
+            r#"apiserver_flowcontrol_current_inqueue_requests{flow_schema="global-default",priority_level="global-default"} 0"#,
+            r#"apiserver_flowcontrol_request_execution_seconds_count{flow_schema="exempt",priority_level="exempt",type="watch"} 1"#,
+            r#"apiserver_flowcontrol_nominal_limit_seats{priority_level="workload-low"} "#,
             "setpoint_store_revision ",
             "process_resident_memory_bytes ",
         ] {

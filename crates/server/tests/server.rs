@@ -6,6 +6,7 @@ mod abuse;
 mod access;
 mod admission;
 mod attacks;
+mod audit;
 mod bad_input;
 mod client;
 mod custom;

@@ -20,6 +20,11 @@ impl Memory {
         Memory(Arc::new(Tree::new(limits)))
     }
 
+    /// A store of its own that goes on from the latest revision of this one, without its past.
+    pub fn fork(&self) -> Memory {
+        Memory(Arc::new(self.0.fork()))
+    }
+
     /// A store that goes on from a backup, whichever store made it.
     pub fn restore(backup: &Path) -> Result<Memory, Error> {
         let (revision, entries) = snapshot::read_file(backup)?;

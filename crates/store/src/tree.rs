@@ -60,6 +60,13 @@ impl Tree {
         Ok(Tree { keys: RwLock::new(keys), window: Arc::new(Window::new(revision)), limits })
     }
 
+    /// Another tree with the entries of the latest revision. Values are shared.
+    pub(crate) fn fork(self: &Arc<Tree>) -> Tree {
+        let page = self.range(&Range::all()).expect("the latest revision can be read");
+        let entries = page.entries.into_iter().map(Ok);
+        Tree::load(self.limits, page.revision, entries).expect("entries in memory are not damaged")
+    }
+
     pub(crate) fn window(&self) -> &Arc<Window> {
         &self.window
     }

@@ -7,6 +7,7 @@
 
 use crate::{Change, Commit, Error, Revision};
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
@@ -275,7 +276,7 @@ impl Reader {
 /// Readers by prefix, found from a key without looking at those it does not concern.
 #[derive(Debug, Default)]
 struct Readers {
-    by_prefix: HashMap<Bytes, Vec<Arc<Reader>>>,
+    by_prefix: HashMap<Bytes, Vec<Arc<Reader>>, RandomState>,
     /// How many prefixes there are of each length.
     lengths: BTreeMap<usize, usize>,
     /// Who waits for the head to reach a revision.

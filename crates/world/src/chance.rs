@@ -8,6 +8,9 @@ use std::{ops::Range, time::Duration};
 const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: usize = 5;
 
+const UID_LENGTH: usize = 36;
+const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 impl World {
     pub fn draw(&self) -> u64 {
         match &self.0 {
@@ -34,11 +37,34 @@ impl World {
 
     /// A random (version 4) UUID in its usual text form.
     pub fn uid(&self) -> String {
-        let bits = (u128::from(self.draw()) << 64) | u128::from(self.draw());
+        let bits = self.draw_wide();
         let bits = bits & !(0xf << 76) | (0x4 << 76); // version 4
         let bits = bits & !(0x3 << 62) | (0x2 << 62); // the RFC 9562 variant
-        let hex = format!("{bits:032x}");
-        format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+        let mut text = String::with_capacity(UID_LENGTH);
+        for (at, byte) in bits.to_be_bytes().into_iter().enumerate() {
+            if matches!(at, 4 | 6 | 8 | 10) {
+                text.push('-');
+            }
+            for digit in [byte >> 4, byte & 0xf] {
+                text.push(char::from(HEX_DIGITS[usize::from(digit)]));
+            }
+        }
+        text
+    }
+
+    /// Two draws at once: each alone asks the system.
+    #[expect(clippy::disallowed_methods, reason = "this is where chance comes from")]
+    fn draw_wide(&self) -> u128 {
+        match &self.0 {
+            Kind::Real(_) => {
+                let mut bytes = [0; 16];
+                getrandom::fill(&mut bytes).expect("the operating system gives random numbers");
+                u128::from_ne_bytes(bytes)
+            }
+            Kind::Simulated(simulation) => {
+                (u128::from(simulation.draw()) << 64) | u128::from(simulation.draw())
+            }
+        }
     }
 
     /// What is put behind a `generateName`.

@@ -161,8 +161,8 @@ fn two_digits(text: &str) -> Option<i8> {
 
 /// The digits behind the point; those beyond the ninth do not count.
 fn nanoseconds(digits: &str) -> i32 {
-    let digits = &digits[..digits.len().min(9)];
-    format!("{digits:0<9}").parse().unwrap_or_default()
+    let digits = digits.bytes().map(|digit| i32::from(digit - b'0')).chain(std::iter::repeat(0));
+    digits.take(9).fold(0, |number, digit| number * 10 + digit)
 }
 
 /// Go's time package has a quote of its own: what is not plain ASCII is shown byte by byte.

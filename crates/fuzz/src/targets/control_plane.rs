@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{Request, header};
 use http_body_util::{BodyExt, Full};
+use serde_json::Value;
 use server::{Caller, Config, Server};
 use std::{future::Future, sync::Arc};
 
@@ -14,16 +15,21 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn json(&self) -> serde_json::Value {
+    pub(super) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
 /// Hands a new control plane to `act`.
 pub(super) fn with_server<T, F: Future<Output = T>>(act: impl FnOnce(Server) -> F) -> T {
+    with_config(Config::default(), act)
+}
+
+/// The same, started with `config`.
+pub(super) fn with_config<T, F: Future<Output = T>>(config: Config, act: impl FnOnce(Server) -> F) -> T {
     let run = world::simulate(1, |world| async move {
         let store = Arc::new(store::Memory::new());
-        let server = Server::start(&world, store, Config::default()).await.unwrap();
+        let server = Server::start(&world, store, config).await.unwrap();
         act(server).await
     });
     run.unwrap().output
@@ -40,6 +46,29 @@ pub(super) async fn send(
     let request = Request::builder().method(method).uri(uri).header(header::CONTENT_TYPE, content_type);
     let mut request = request.body(Full::new(Bytes::copy_from_slice(body))).ok()?;
     request.extensions_mut().insert(Caller::known("admin", "", vec!["system:masters".to_owned()]));
+    Some(answered(server, request).await)
+}
+
+/// Sends JSON as an administrator.
+pub(super) async fn post(server: &Server, uri: &str, body: &Value) -> Answer {
+    let answer = send(server, "POST", uri, "application/json", body.to_string().as_bytes()).await;
+    answer.expect("HTTP can carry it")
+}
+
+/// Asks who it is that shows this header, if HTTP can carry it: their name, or how they are turned away.
+pub(super) async fn who(server: &Server, authorization: &[u8]) -> Option<Result<String, u16>> {
+    let uri = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let request = Request::builder().method("POST").uri(uri).header(header::AUTHORIZATION, authorization);
+    let request = request.header(header::CONTENT_TYPE, "application/json");
+    let answer = answered(server, request.body(Full::new(Bytes::from("{}"))).ok()?).await;
+    Some(match answer.code {
+        201 => Ok(answer.json()["status"]["userInfo"]["username"].as_str().unwrap_or_default().to_owned()),
+        code => Err(code),
+    })
+}
+
+async fn answered(server: &Server, request: Request<Full<Bytes>>) -> Answer {
+    let (method, uri) = (request.method().clone(), request.uri().clone());
     let response = server.handle(request).await;
     let code = response.status().as_u16();
     let answer = Answer { code, body: response.into_body().collect().await.unwrap().to_bytes() };
@@ -49,7 +78,7 @@ pub(super) async fn send(
     if code >= 400 && method != "HEAD" && status.is_object() {
         assert!(status["kind"] == "Status" && status["code"] == code, "{}", about());
     }
-    Some(answer)
+    answer
 }
 
 /// Kubernetes: some bad requests get a 500 or a 504 from the real server, too; they say what was wrong.

@@ -1,37 +1,27 @@
-//! A definition and its neighbours in, its status out: which names it gets, and what its conditions say.
+//! A definition and the names of its neighbours in, its status out: which names it gets, and what its conditions say.
 //!
 //! The real server has four controllers for this, which take turns. Here it is one step, with what they arrive at in
 //! the end. Names are taken from others only when these let go of them: whoever was there first keeps them.
-
-use std::collections::BTreeSet;
 
 use api::go;
 use api::time::Time;
 use serde_json::{Value, json};
 
+use super::InUse;
 use super::approval::{Approval, approval, is_protected};
 use super::condition::{self, API_APPROVED, Condition, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL};
 use crate::validate::custom_resource_definition as rules;
 
-/// Names in use by definitions of the same group.
-#[derive(Default)]
-struct Taken<'a> {
-    resources: BTreeSet<&'a str>,
-    kinds: BTreeSet<&'a str>,
-}
-
-/// The status that the definition should have. `others` are all definitions; those of other groups do not matter.
-/// The same status comes back when there is nothing to do.
-pub fn accept<'a>(definition: &'a Value, others: impl Iterator<Item = &'a Value>, now: Time) -> Value {
+/// The status that the definition should have. `in_use` are the names that its group has given, also to itself.
+/// The same status comes back when there is nothing to do. Of its versions only a definition that preserves unknown
+/// fields, or is told to be non-structural, needs to show anything.
+pub fn accept(definition: &Value, in_use: &InUse, now: Time) -> Value {
     let mut status =
         definition.get("status").filter(|it| it.is_object()).cloned().unwrap_or_else(|| json!({}));
     approve(definition, &mut status, now);
     let wanted = &definition["spec"]["names"];
     if !same_names(wanted, &status["acceptedNames"]) {
-        let group = text(&definition["spec"], "group");
-        let others = others.filter(|it| text(&it["spec"], "group") == group);
-        let taken = Taken::of(others.chain([definition]));
-        let (names, accepted) = name(wanted, &definition["status"]["acceptedNames"], &taken);
+        let (names, accepted) = name(wanted, &definition["status"]["acceptedNames"], in_use);
         status["acceptedNames"] = names;
         condition::set_if_new(&mut status, &accepted, now);
         if condition::find(&status, ESTABLISHED).is_none() {
@@ -84,40 +74,28 @@ fn tell_non_structural(definition: &Value, status: &mut Value, now: Time) {
     }
 }
 
-impl<'a> Taken<'a> {
-    fn of(definitions: impl Iterator<Item = &'a Value>) -> Self {
-        let mut taken = Taken::default();
-        for definition in definitions {
-            let names = &definition["status"]["acceptedNames"];
-            taken.resources.extend([text(names, "plural"), text(names, "singular")]);
-            taken.resources.extend(texts(names, "shortNames"));
-            taken.kinds.extend([text(names, "kind"), text(names, "listKind")]);
-        }
-        taken
-    }
-}
-
 /// The names that it gets, each for itself, and whether it got all.
-fn name(wanted: &Value, had: &Value, taken: &Taken<'_>) -> (Value, Condition) {
+fn name(wanted: &Value, had: &Value, in_use: &InUse) -> (Value, Condition) {
     let mut names = if had.is_object() { had.clone() } else { json!({}) };
     let mut problem = None;
-    let mut settle = |field: &str, reason, in_use: &BTreeSet<&str>| match conflict(
+    let mut settle = |field: &str, reason, is_in_use: &dyn Fn(&str) -> bool| match conflict(
         text(wanted, field),
         text(had, field),
-        in_use,
+        is_in_use,
     ) {
         Some(message) => problem = Some((reason, message)),
         None => put(&mut names, field, &wanted[field]),
     };
-    settle("plural", "PluralConflict", &taken.resources);
-    settle("singular", "SingularConflict", &taken.resources);
-    let short = short_name_conflicts(wanted, had, taken);
+    settle("plural", "PluralConflict", &|name| in_use.has_resource(name));
+    settle("singular", "SingularConflict", &|name| in_use.has_resource(name));
+    let short = short_name_conflicts(wanted, had, in_use);
     match aggregate(&short) {
         Some(message) => problem = Some(("ShortNamesConflict", message)),
         None => put(&mut names, "shortNames", &wanted["shortNames"]),
     }
-    let mut settle = |field: &str, reason| match conflict(text(wanted, field), text(had, field), &taken.kinds)
-    {
+    let mut settle = |field: &str, reason| match conflict(text(wanted, field), text(had, field), &|name| {
+        in_use.has_kind(name)
+    }) {
         Some(message) => problem = Some((reason, message)),
         None => put(&mut names, field, &wanted[field]),
     };
@@ -131,14 +109,14 @@ fn name(wanted: &Value, had: &Value, taken: &Taken<'_>) -> (Value, Condition) {
     (names, condition)
 }
 
-fn short_name_conflicts(wanted: &Value, had: &Value, taken: &Taken<'_>) -> Vec<String> {
+fn short_name_conflicts(wanted: &Value, had: &Value, in_use: &InUse) -> Vec<String> {
     let mine: Vec<_> = texts(had, "shortNames").collect();
     let fresh = texts(wanted, "shortNames").filter(|name| !mine.contains(name));
-    fresh.filter_map(|name| conflict(name, "", &taken.resources)).collect()
+    fresh.filter_map(|name| conflict(name, "", &|name| in_use.has_resource(name))).collect()
 }
 
-fn conflict(wanted: &str, had: &str, taken: &BTreeSet<&str>) -> Option<String> {
-    let is_free = wanted == had || !taken.contains(wanted);
+fn conflict(wanted: &str, had: &str, is_in_use: &dyn Fn(&str) -> bool) -> Option<String> {
+    let is_free = wanted == had || !is_in_use(wanted);
     (!is_free).then(|| format!("{} is already in use", go::quote(wanted)))
 }
 

@@ -101,6 +101,15 @@ fn time(text: &str) -> Time {
     text.parse().unwrap()
 }
 
+/// What definitions of one group have got.
+fn in_use(definitions: &[&Value]) -> InUse {
+    let mut in_use = InUse::default();
+    for definition in definitions {
+        in_use.add(&Definition::read(definition).unwrap().accepted);
+    }
+    in_use
+}
+
 /// The conditions as `type=status reason`, and the names that it got.
 fn told(status: &Value) -> String {
     let conditions = status["conditions"].as_array().into_iter().flatten();
@@ -117,7 +126,7 @@ fn told(status: &Value) -> String {
 fn whoever_comes_first_gets_the_name() {
     let now = time("2026-11-15T09:30:00Z");
     let mut first = named("widgets", "Widget", &["wd"]);
-    first["status"] = accept(&first, std::iter::empty(), now);
+    first["status"] = accept(&first, &InUse::default(), now);
     let expected = json!({
         "acceptedNames": first["spec"]["names"],
         "conditions": [
@@ -129,7 +138,7 @@ fn whoever_comes_first_gets_the_name() {
     });
     assert_eq!(first["status"], expected);
     assert_eq!(
-        accept(&first, std::iter::empty(), time("2026-11-15T10:00:00Z")),
+        accept(&first, &InUse::default(), time("2026-11-15T10:00:00Z")),
         expected,
         "nothing is left to do"
     );
@@ -160,7 +169,11 @@ fn whoever_comes_first_gets_the_name() {
              widgets widget Widget WidgetList",
         ),
     ] {
-        assert_eq!(told(&accept(&definition, [&first].into_iter(), now)), expected);
+        let in_use = match definition["spec"]["group"] == first["spec"]["group"] {
+            true => in_use(&[&first]),
+            false => InUse::default(),
+        };
+        assert_eq!(told(&accept(&definition, &in_use, now)), expected);
     }
 }
 
@@ -168,13 +181,55 @@ fn whoever_comes_first_gets_the_name() {
 fn a_name_that_becomes_free_is_taken() {
     let mut late = named("gadgets", "Widget", &[]);
     let mut first = named("widgets", "Widget", &[]);
-    first["status"] = accept(&first, std::iter::empty(), time("2026-11-15T09:30:00Z"));
-    late["status"] = accept(&late, [&first].into_iter(), time("2026-11-15T09:31:00Z"));
+    first["status"] = accept(&first, &InUse::default(), time("2026-11-15T09:30:00Z"));
+    late["status"] = accept(&late, &in_use(&[&first]), time("2026-11-15T09:31:00Z"));
     assert!(!condition::is_true(&late["status"], condition::NAMES_ACCEPTED));
-    let status = accept(&late, std::iter::empty(), time("2026-11-15T09:32:00Z"));
+    let status = accept(&late, &InUse::default(), time("2026-11-15T09:32:00Z"));
     assert!(condition::is_true(&status, condition::ESTABLISHED));
     let since = &condition::find(&status, condition::ESTABLISHED).unwrap()["lastTransitionTime"];
     assert_eq!(since, "2026-11-15T09:32:00Z");
+}
+
+#[test]
+fn names_are_free_once_nobody_has_them() {
+    let mut first = named("widgets", "Widget", &["widgets"]);
+    first["status"] = accept(&first, &InUse::default(), Time::ZERO);
+    let accepted = Definition::read(&first).unwrap().accepted;
+    let mut names = in_use(&[&first, &first]);
+    for is_free in [false, true] {
+        names.remove(&accepted);
+        assert_eq!(names.is_empty(), is_free);
+        assert_eq!(names.has_resource("widgets"), !is_free);
+        assert_eq!(names.has_kind("WidgetList"), !is_free);
+    }
+}
+
+#[test]
+fn a_definition_is_settled_when_nothing_is_left_to_do() {
+    let settled = |change: &dyn Fn(&mut Value)| {
+        let mut definition = named("widgets", "Widget", &["wd"]);
+        definition["status"] = accept(&definition, &InUse::default(), Time::ZERO);
+        change(&mut definition);
+        let is_settled = Definition::read(&definition).unwrap().state.settled;
+        let is_done = accept(&definition, &InUse::default(), Time::ZERO) == definition["status"];
+        assert!(is_done || !is_settled, "{definition}");
+        is_settled
+    };
+    assert!(settled(&|_| {}));
+    assert!(!settled(&|it| it["status"] = json!({})));
+    assert!(!settled(&|it| it["spec"]["names"]["shortNames"] = json!(["w"])));
+    assert!(!settled(&|it| it["spec"]["preserveUnknownFields"] = true.into()));
+    assert!(!settled(&|it| it["spec"]["group"] = "example.k8s.io".into()));
+    assert!(!settled(&|it| condition::set(
+        &mut it["status"],
+        &condition::Condition::deletion_pending(),
+        Time::ZERO
+    )));
+    assert!(!settled(&|it| condition::set(
+        &mut it["status"],
+        &condition::Condition::new(condition::NON_STRUCTURAL, "True", "Violations", ""),
+        Time::ZERO
+    )));
 }
 
 #[test]
@@ -204,7 +259,7 @@ fn groups_of_the_community_tell_who_approved() {
         let mut definition = named("widgets", "Widget", &[]);
         definition["spec"]["group"] = "example.k8s.io".into();
         definition["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": annotation});
-        let told = told(&accept(&definition, std::iter::empty(), Time::ZERO));
+        let told = told(&accept(&definition, &InUse::default(), Time::ZERO));
         assert!(told.starts_with(expected), "{told}");
     }
 }
@@ -215,7 +270,7 @@ fn schemas_from_before_are_told_of() {
     definition["spec"]["preserveUnknownFields"] = true.into();
     definition["spec"]["versions"] = json!([{"name": "v1", "schema": {"openAPIV3Schema": {
         "type": "object", "properties": {"spec": {}}}}}]);
-    let status = accept(&definition, std::iter::empty(), Time::ZERO);
+    let status = accept(&definition, &InUse::default(), Time::ZERO);
     let message = &condition::find(&status, condition::NON_STRUCTURAL).unwrap()["message"];
     assert_eq!(
         message,
@@ -227,6 +282,6 @@ fn schemas_from_before_are_told_of() {
     definition["spec"]["preserveUnknownFields"] = false.into();
     definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] =
         json!({"type": "string"});
-    let status = accept(&definition, std::iter::empty(), Time::ZERO);
+    let status = accept(&definition, &InUse::default(), Time::ZERO);
     assert_eq!(condition::find(&status, condition::NON_STRUCTURAL), None);
 }

@@ -5,7 +5,8 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::condition::{ESTABLISHED, NAMES_ACCEPTED, TERMINATING};
+use super::approval::is_protected;
+use super::condition::{ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL, TERMINATING};
 use super::{
     Column, Conversion, ConversionWebhook, Definition, Names, Scale, State, Version, WebhookAddress,
 };
@@ -23,11 +24,12 @@ struct Text<'a> {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct Metadata {
     name: String,
     uid: String,
     generation: i64,
+    deletion_timestamp: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize, Default)]
@@ -158,22 +160,29 @@ pub(super) fn parse(json: &Bytes) -> Result<Definition, serde_json::Error> {
     let deprecations =
         versions.iter().map(|version| deprecation(version, &versions, &spec.group, &spec.names));
     let deprecations: Vec<_> = deprecations.collect();
-    let accepted = status.accepted_names.filter(|names| !names.plural.is_empty());
+    let (wanted, accepted) =
+        (Names::from(spec.names), Names::from(status.accepted_names.unwrap_or_default()));
+    let preserves = spec.preserve_unknown_fields == Some(true);
+    let mut state = state(&status.conditions.unwrap_or_default());
+    state.settled &= wanted == accepted && metadata.deletion_timestamp.is_none();
+    // Approvals are told of anew, and so are the faults of schemas from before.
+    state.settled &= !preserves && !is_protected(&spec.group);
     Ok(Definition {
         name: metadata.name,
         uid: metadata.uid,
         generation: metadata.generation,
         scope: if spec.scope == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
         group: spec.group,
-        names: accepted.unwrap_or(spec.names).into(),
+        names: if accepted.plural.is_empty() { wanted } else { accepted.clone() },
+        accepted,
         versions: versions
             .into_iter()
             .zip(deprecations)
             .map(|(version, deprecation)| read_version(version, deprecation, json))
             .collect(),
         conversion: spec.conversion.map_or(Conversion::None, Conversion::from),
-        state: state(&status.conditions.unwrap_or_default()),
-        preserve_unknown_fields: spec.preserve_unknown_fields == Some(true),
+        state,
+        preserve_unknown_fields: preserves,
     })
 }
 
@@ -224,6 +233,8 @@ fn state(conditions: &[ConditionText]) -> State {
         names_accepted: is_true(NAMES_ACCEPTED),
         established: is_true(ESTABLISHED),
         terminating: is_true(TERMINATING),
+        settled: [NAMES_ACCEPTED, ESTABLISHED].into_iter().all(is_true)
+            && ![TERMINATING, NON_STRUCTURAL].into_iter().any(is_true),
     }
 }
 

@@ -114,21 +114,35 @@ fn at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(object, |value, name| value.get(name))
 }
 
+/// Fields that hold a struct and not a pointer to one: empty is how Kubernetes writes that they are not set.
+const ALWAYS_THERE: &[&str] = &["metadata", "resources", "spec", "strategy", "template", "updateStrategy"];
+
 /// Kubernetes: a list that is empty is the same as none.
 fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
-    let is_nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     match (one, other) {
         (None, None) => true,
         (Some(value), None) | (None, Some(value)) => is_nothing(value),
         (Some(Value::Object(one)), Some(Value::Object(other))) => {
-            one.iter().all(|(name, value)| same(Some(value), other.get(name)))
-                && other.iter().all(|(name, value)| one.contains_key(name) || is_nothing(value))
+            let is_empty = |name: &str, value: &Value| {
+                is_nothing(value)
+                    || ALWAYS_THERE.contains(&name) && value.as_object().is_some_and(Map::is_empty)
+            };
+            let has_same = |(name, value): (&String, &Value)| match other.get(name) {
+                Some(other) => same(Some(value), Some(other)),
+                None => is_empty(name, value),
+            };
+            one.iter().all(has_same)
+                && other.iter().all(|(name, value)| one.contains_key(name) || is_empty(name, value))
         }
         (Some(Value::Array(one)), Some(Value::Array(other))) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(Some(one), Some(other)))
         }
         (one, other) => one == other,
     }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
 fn content(object: &Value) -> Vec<(&String, &Value)> {

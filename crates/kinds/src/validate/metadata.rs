@@ -30,6 +30,17 @@ pub(super) fn create_any(object: &Value, scope: Scope, rule: NameRule, errors: &
     errors.extend(meta::check_create(&PATH, &meta, scope, rule));
 }
 
+/// Only what the object is called, for one whose metadata has passed with another rule.
+pub(super) fn name(object: &Value, rule: NameRule, errors: &mut ErrorList) {
+    let (prefix, name) = (api::object::generate_name(object), api::object::name(object));
+    let of_prefix = if prefix.is_empty() { Vec::new() } else { rule.prefix_problems(prefix) };
+    for (field, text, problems) in [("generateName", prefix, of_prefix), ("name", name, rule.problems(name))]
+    {
+        let path = PATH.child(field);
+        errors.extend(problems.into_iter().map(|problem| Error::invalid(&path, text, problem)));
+    }
+}
+
 pub(super) fn update(new: &Value, old: &Value, errors: &mut ErrorList) {
     update_any(new, old, errors);
     finalizers(new, errors);

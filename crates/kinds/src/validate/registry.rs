@@ -126,8 +126,12 @@ impl Rules {
 
     /// What the real server asks of every kind once the kind itself is content.
     pub(super) fn create_of_any_kind(self, object: &Value, errors: &mut ErrorList) {
-        if self.is_stored {
-            metadata::create_any(object, self.scope, NameRule::PathSegment, errors);
+        match self.kind.metadata {
+            _ if !self.is_stored => {}
+            Metadata::Unchecked => metadata::create_any(object, self.scope, NameRule::PathSegment, errors),
+            Metadata::Named(_) | Metadata::WithAnyFinalizer(_) => {
+                metadata::name(object, NameRule::PathSegment, errors);
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use api::go;
 
 use super::DecodeError;
+use crate::run;
 
 /// Go's limit on nesting, for text that is only passed over.
 pub(super) const MAX_NESTING: usize = 10_000;
@@ -151,16 +152,10 @@ impl<'b> Scanner<'b> {
         let start = self.at;
         let mut escaped = false;
         loop {
-            match self.bytes[self.at..].iter().position(|byte| STOPS[usize::from(*byte)]) {
-                None => {
-                    self.at = self.bytes.len();
-                    return Err(self.error("in string literal"));
-                }
-                Some(plain) => self.at += plain,
-            }
-            match self.bytes[self.at] {
-                b'"' => break,
-                b'\\' => {
+            self.at += run::length(&self.bytes[self.at..], ends_plain_text);
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b'\\') => {
                     escaped = true;
                     self.escape()?;
                 }
@@ -331,18 +326,10 @@ fn invalid(byte: u8, context: &str) -> SyntaxError {
     SyntaxError(format!("invalid character '{shown}' {context}"))
 }
 
-/// The bytes at which a run of plain string text ends.
-static STOPS: [bool; 256] = {
-    let mut stops = [false; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        stops[byte] = true;
-        byte += 1;
-    }
-    stops[b'"' as usize] = true;
-    stops[b'\\' as usize] = true;
-    stops
-};
+/// Whether a run of plain string text ends at this byte.
+fn ends_plain_text(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+}
 
 /// The text of a string whose escapes are known to be well-formed.
 fn unquote(raw: &[u8]) -> String {

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use crate::run;
 use api::go;
 use serde_json::Value;
 
@@ -25,8 +26,11 @@ pub(super) fn push_key(out: &mut Vec<u8>, first: &mut bool, key: &str, escape: E
 pub(super) fn push_string(out: &mut Vec<u8>, text: &str, escape: Escape) {
     out.push(b'"');
     let bytes = text.as_bytes();
-    let mut written = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
+    let (mut written, mut seen) = (0, 0);
+    loop {
+        let at = seen + run::length(&bytes[seen..], may_need_escape);
+        let Some(&byte) = bytes.get(at) else { break };
+        seen = at + 1;
         let after = match CLASSES[usize::from(byte)] {
             Class::Plain => continue,
             Class::Html if escape == Escape::Plain => continue,
@@ -47,6 +51,12 @@ pub(super) fn push_string(out: &mut Vec<u8>, text: &str, escape: Escape) {
     }
     out.extend_from_slice(&bytes[written..]);
     out.push(b'"');
+}
+
+/// Whether a byte is of any class but [`Class::Plain`].
+fn may_need_escape(byte: u8) -> bool {
+    let always = (byte < 0x20) | (byte == b'"') | (byte == b'\\');
+    always | (byte == b'<') | (byte == b'>') | (byte == b'&') | (byte == 0xe2)
 }
 
 /// A number, boolean or null.

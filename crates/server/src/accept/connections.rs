@@ -39,7 +39,7 @@ pub(super) struct Seat {
     shared: Arc<Shared>,
     number: u64,
     state: Mutex<State>,
-    /// Told when it shall leave, and when its last request has ended.
+    /// Told when it shall leave.
     news: Notify,
 }
 
@@ -48,6 +48,8 @@ struct State {
     under_way: usize,
     /// Whether it has ever asked for anything.
     has_asked: bool,
+    /// How long it may be quiet from then on.
+    patience: Duration,
     /// Since when nothing is under way.
     quiet_since: Moment,
     must_leave: bool,
@@ -70,8 +72,13 @@ impl Connections {
         if is_full && !self.make_room() {
             return None;
         }
-        let state =
-            State { under_way: 0, has_asked: false, quiet_since: self.0.world.now(), must_leave: false };
+        let state = State {
+            under_way: 0,
+            has_asked: false,
+            patience: self.0.idle,
+            quiet_since: self.0.world.now(),
+            must_leave: false,
+        };
         let mut seats = lock(&self.0.seats);
         seats.next += 1;
         let number = seats.next;
@@ -105,23 +112,26 @@ impl Seat {
         UnderWay(Arc::clone(self))
     }
 
-    /// Ends when this connection should: it was idle for too long, or others need its place.
+    /// Between its requests it may be quiet no longer than this.
+    pub(super) fn limit_quiet(&self, limit: Duration) {
+        let mut state = lock(&self.state);
+        state.patience = state.patience.min(limit);
+    }
+
+    /// Ends when this connection should: it was quiet for too long, or others need its place.
+    ///
+    /// Requests come and go without waking it: it looks again when its patience would be over, had there been none.
     pub(super) async fn sent_away(&self) {
         loop {
-            let state = *lock(&self.state);
-            let patience = if state.has_asked { self.shared.idle } else { self.shared.first_request };
-            let ends = state.quiet_since + patience;
-            if state.must_leave || (state.under_way == 0 && self.shared.world.now() >= ends) {
+            let (state, now) = (*lock(&self.state), self.shared.world.now());
+            let patience = if state.has_asked { state.patience } else { self.shared.first_request };
+            let since = if state.under_way > 0 { now } else { state.quiet_since };
+            if state.must_leave || now >= since + patience {
                 return;
             }
-            let news = self.news.notified();
-            if state.under_way > 0 {
-                news.await;
-            } else {
-                let time = self.shared.world.sleep_until(ends);
-                futures::pin_mut!(news, time);
-                futures::future::select(news, time).await;
-            }
+            let (news, time) = (self.news.notified(), self.shared.world.sleep_until(since + patience));
+            futures::pin_mut!(news, time);
+            futures::future::select(news, time).await;
         }
     }
 }
@@ -142,7 +152,6 @@ impl Drop for UnderWay {
         state.under_way -= 1;
         if state.under_way == 0 {
             state.quiet_since = self.0.shared.world.now();
-            self.0.news.notify_one();
         }
     }
 }

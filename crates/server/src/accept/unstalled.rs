@@ -5,6 +5,7 @@
 use futures::future::BoxFuture;
 use std::{
     io::{self, IoSlice},
+    net::SocketAddr,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -26,6 +27,11 @@ pub(super) struct Unstalled {
 impl Unstalled {
     pub(super) fn new(socket: TcpStream, world: &World, limit: Duration) -> Unstalled {
         Unstalled { socket, world: world.clone(), limit, stalled: None }
+    }
+
+    /// Who is at the other end.
+    pub(super) fn peer_address(&self) -> Option<SocketAddr> {
+        self.socket.peer_addr().ok()
     }
 
     fn judge<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {

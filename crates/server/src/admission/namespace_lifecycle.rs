@@ -4,7 +4,6 @@ use super::{Operation, Review};
 use crate::lookup;
 use api::{
     kind::GroupResource,
-    object,
     status::{Cause, Status},
 };
 
@@ -39,10 +38,9 @@ async fn check_namespace(review: &Review<'_>) -> Result<(), Status> {
     if name.is_empty() {
         return Ok(());
     }
-    let namespace = lookup::object(inner, ("", "v1", "namespaces"), "", name).await?;
+    let namespace = lookup::stored(inner, ("", "v1", "namespaces"), "", name).await?;
     let missing = || Status::not_found(&GroupResource::new("", "namespaces"), name);
-    let namespace = namespace.ok_or_else(missing)?;
-    if !object::is_deleting(&namespace) {
+    if !namespace.ok_or_else(missing)?.is_deleting() {
         return Ok(());
     }
     let cause = format!("unable to create new content in namespace {name} because it is being terminated");

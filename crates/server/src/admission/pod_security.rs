@@ -30,6 +30,10 @@ const TEMPLATES: [(&str, &str, &str); 8] = [
 const HARMLESS: [&str; 8] =
     ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
 
+// Kubernetes: under which keys an auditor hears of it.
+const ENFORCED: &str = "pod-security.kubernetes.io/enforce-policy";
+const VIOLATIONS: &str = "pod-security.kubernetes.io/audit-violations";
+
 pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
     let (served, subresource) = (&review.call.served, review.call.target.subresource.as_str());
     if review.operation == Operation::Delete {
@@ -69,9 +73,11 @@ async fn policy(review: &Review<'_>) -> Result<Policy, Status> {
 
 async fn check_pod(review: &Review<'_>) -> Result<(), Status> {
     let policy = policy(review).await?;
+    review.call.trail.note(ENFORCED, || policy.enforce.to_string());
     if policy.is_privileged() {
         return Ok(());
     }
+    note_violations(review, policy.audit, pod(&review.object));
     let violations = checks::violations(policy.enforce, pod(&review.object));
     if !violations.is_empty() {
         let (standard, details) = (policy.enforce, checks::details(&violations));
@@ -84,10 +90,26 @@ async fn check_pod(review: &Review<'_>) -> Result<(), Status> {
 /// Pods are refused when they come; who writes what makes them hears of it now.
 async fn warn_of(review: &Review<'_>, template: &Value) -> Result<(), Status> {
     let policy = policy(review).await?;
+    if template.is_object() {
+        note_violations(review, policy.audit, pod(template));
+    }
     if policy.warn.level != Level::Privileged && template.is_object() {
         warn(review, policy.warn, &checks::violations(policy.warn, pod(template)));
     }
     Ok(())
+}
+
+/// Tells auditors what they asked to be told.
+fn note_violations(review: &Review<'_>, standard: Standard, pod: Pod<'_>) {
+    let trail = &review.call.trail;
+    if !trail.is_kept() || standard.level == Level::Privileged {
+        return;
+    }
+    let violations = checks::violations(standard, pod);
+    if !violations.is_empty() {
+        let details = checks::details(&violations);
+        trail.note(VIOLATIONS, || format!("would violate PodSecurity \"{standard}\": {details}"));
+    }
 }
 
 fn warn(review: &Review<'_>, standard: Standard, violations: &[Violation]) {

@@ -2,7 +2,8 @@
 //!
 //! So no two writes ever share the last of something, nothing is charged that was not made, and what goes is given
 //! back at once. In Kubernetes a controller counts; here that is done where a quota is new or changed, and before
-//! anybody is refused.
+//! anybody is refused. Nothing is written while somebody counts: where there are no quotas writes go side by side, and
+//! a first count waits for them.
 
 mod running;
 mod scope;
@@ -21,7 +22,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
 use store::{Batch, Entry, Range, Revision};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use usage::Sort;
 
 /// How many namespaces can be charged at the same time; those that share a place wait for each other.
@@ -38,18 +39,28 @@ const UNCOUNTED: [(&str, &str); 2] = [("", "events"), ("events.k8s.io", "events"
 #[derive(Debug)]
 pub(crate) struct Quotas {
     known: Live<Known>,
-    places: Vec<Mutex<()>>,
+    places: Vec<RwLock<()>>,
 }
 
 /// The keys of all quotas.
 #[derive(Debug, Default)]
 struct Known(BTreeSet<String>);
 
-/// The right to change what counts in a namespace: one at a time, so that nobody loses a race but to other replicas.
+/// The right to change what counts in a namespace.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     call: &'a Call,
-    _place: MutexGuard<'a, ()>,
+    right: Right<'a>,
+}
+
+#[derive(Debug)]
+enum Right<'a> {
+    /// Nothing that is written counts.
+    Any,
+    /// Nothing is limited, and nobody starts to count meanwhile.
+    Together { _place: RwLockReadGuard<'a, ()> },
+    /// One at a time, so that nobody loses a race but to other replicas.
+    Alone { _place: RwLockWriteGuard<'a, ()> },
 }
 
 /// What quotas have to say after a write, for the same commit.
@@ -72,7 +83,7 @@ struct Ledger {
 
 impl Default for Quotas {
     fn default() -> Quotas {
-        let places = (0..PLACES).map(|_| Mutex::default()).collect();
+        let places = (0..PLACES).map(|_| RwLock::default()).collect();
         Quotas { known: Live::new("/registry/resourcequotas/", Known::default()), places }
     }
 }
@@ -103,14 +114,20 @@ impl Charge {
     }
 }
 
-/// Waits for the right to write; `None` where nothing is limited.
-pub(crate) async fn turn(call: &Call) -> Result<Option<Turn<'_>>, Status> {
-    let namespace = call.target.namespace.as_str();
+/// Waits for the right to write.
+pub(crate) async fn turn(call: &Call) -> Result<Turn<'_>, Status> {
+    let (inner, namespace) = (&*call.inner, call.target.namespace.as_str());
     let is_counted = !UNCOUNTED.iter().any(|(group, resource)| call.served.is(group, resource));
-    if namespace.is_empty() || !is_counted || !has_quotas(&call.inner, namespace).await? {
-        return Ok(None);
+    if namespace.is_empty() || !is_counted {
+        return Ok(Turn { call, right: Right::Any });
     }
-    Ok(Some(Turn { call, _place: place(&call.inner, namespace).await }))
+    let _place = place(inner, namespace).read().await;
+    // In this order: whoever makes the first quota now waits until this is written, and counts it.
+    if !has_quotas(inner, namespace).await? {
+        return Ok(Turn { call, right: Right::Together { _place } });
+    }
+    drop(_place);
+    Ok(Turn { call, right: Right::Alone { _place: place(inner, namespace).write().await } })
 }
 
 /// Says of a quota that was written what is used of it.
@@ -119,7 +136,7 @@ pub(crate) async fn after(call: &Call) {
         return;
     }
     let name = call.made.get().map_or(call.target.name.as_str(), String::as_str);
-    if let Err(status) = settle(&call.inner, &call.served, &call.target.namespace, name).await {
+    if let Err(status) = Box::pin(settle(&call.inner, &call.served, &call.target.namespace, name)).await {
         tracing::warn!(name, problem = status.message, "a quota is not counted");
     }
 }
@@ -133,10 +150,10 @@ async fn has_quotas(inner: &Inner, namespace: &str) -> Result<bool, Status> {
     found.await.map_err(|error| store_failed(&error))
 }
 
-async fn place<'a>(inner: &'a Inner, namespace: &str) -> MutexGuard<'a, ()> {
+fn place<'a>(inner: &'a Inner, namespace: &str) -> &'a RwLock<()> {
     let spread = |sum: usize, byte: u8| sum.wrapping_mul(31).wrapping_add(usize::from(byte));
     let at = namespace.bytes().fold(0, spread) % PLACES;
-    inner.quotas.places[at].lock().await
+    &inner.quotas.places[at]
 }
 
 fn quotas(inner: &Inner) -> Option<&Arc<Served>> {
@@ -145,7 +162,7 @@ fn quotas(inner: &Inner) -> Option<&Arc<Served>> {
 }
 
 async fn settle(inner: &Inner, served: &Served, namespace: &str, name: &str) -> Result<(), Status> {
-    let _place = place(inner, namespace).await;
+    let _place = place(inner, namespace).write().await;
     for _ in 0..ATTEMPTS {
         let read = inner.store.get(served.key(namespace, name).into(), None).await;
         let Some(entry) = read.map_err(|error| store_failed(&error))?.entry else { return Ok(()) };
@@ -155,7 +172,7 @@ async fn settle(inner: &Inner, served: &Served, namespace: &str, name: &str) -> 
             return Ok(());
         }
         let used = count(inner, namespace, &quota, &hard).await?;
-        let json = at_rest(served, with_usage(quota, &used));
+        let json = at_rest(served, &mut with_usage(quota, &used));
         match inner.store.commit(Batch::new().replace(entry.key, json, entry.revision)).await {
             Err(store::Error::Conflict(_)) => {}
             Err(error) => return Err(store_failed(&error)),
@@ -203,10 +220,18 @@ async fn count(inner: &Inner, namespace: &str, quota: &Value, hard: &Amounts) ->
 }
 
 impl Turn<'_> {
+    /// Whether there are quotas that may have something to say.
+    pub(crate) fn is_limited(&self) -> bool {
+        matches!(self.right, Right::Alone { .. })
+    }
+
     /// What a write does to the quotas of its namespace; a refusal where one of them has not enough left.
     pub(crate) async fn charge(&self, old: Option<&Value>, new: Option<&Value>) -> Result<Charge, Status> {
-        let mut ledgers = self.ledgers(old, new).await?;
         let mut charge = Charge::default();
+        if !self.is_limited() {
+            return Ok(charge);
+        }
+        let mut ledgers = self.ledgers(old, new).await?;
         let Some(served) = quotas(&self.call.inner) else { return Ok(charge) };
         if let Some(new) = new.filter(|new| self.is_checked(old, new)) {
             self.check_said(&ledgers, new)?;
@@ -217,7 +242,7 @@ impl Turn<'_> {
         for ledger in ledgers {
             let used = ledger.next();
             if used != ledger.used || ledger.is_counted {
-                let json = at_rest(served, with_usage(ledger.quota, &used));
+                let json = at_rest(served, &mut with_usage(ledger.quota, &used));
                 charge.0.push((ledger.entry.key, json, ledger.entry.revision));
             }
         }

@@ -11,30 +11,115 @@ use super::{
     facts::Facts,
     reinvocation::Reinvocation,
 };
-use crate::{live::Live, served::Served, verbs::store_failed};
+use crate::{audit::Trail, live::Live, served::Served, verbs::store_failed};
 use api::status::Status;
 use configured::Webhook;
 use exchange::{Failure, Reply};
 use schema::patch::json::{JsonPatch, Reading};
+use serde::Serialize;
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+// Kubernetes: under which keys an auditor hears of webhooks.
+const MUTATION: &str = "mutation.webhook.admission.k8s.io/";
+const PATCH: &str = "patch.webhook.admission.k8s.io/";
+const VALIDATION: &str = "validating.webhook.admission.k8s.io/";
+
+/// What an auditor is told of a webhook.
+struct Told<'a> {
+    trail: &'a Trail,
+    hook: &'a Webhook,
+    round: u8,
+}
+
+// Kubernetes: its fields, in its order.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Deed<'a> {
+    configuration: &'a str,
+    webhook: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mutated: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
+}
+
+impl Deed<'_> {
+    fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Told<'_> {
+    fn key(&self, prefix: &str) -> String {
+        format!("{prefix}round_{}_index_{}", self.round, self.hook.ordinal.load(Relaxed))
+    }
+
+    fn mutated(&self, mutated: bool) {
+        if self.trail.is_kept() {
+            let deed = Deed { mutated: Some(mutated), ..self.deed() };
+            self.trail.note(&self.key(MUTATION), || deed.text());
+        }
+    }
+
+    /// A patch tells of what the object holds: it goes only where that goes.
+    fn patched(&self, patch: &Value) {
+        if self.trail.is_kept() {
+            let deed = Deed { patch: Some(patch), patch_type: Some("JSONPatch"), ..self.deed() };
+            self.trail.note_of_request(&self.key(PATCH), || deed.text());
+        }
+    }
+
+    fn deed(&self) -> Deed<'_> {
+        let Webhook { configuration, name, .. } = self.hook;
+        Deed { configuration, webhook: name, mutated: None, patch: None, patch_type: None }
+    }
+
+    fn failed_open(&self, sort: &str) {
+        if self.trail.is_kept() {
+            let key = self.key(&format!("failed-open.{sort}"));
+            self.trail.note(&key, || self.hook.name.clone());
+        }
+    }
+}
 
 /// Asks the mutating webhooks, and makes of the object what they want.
 pub(super) async fn mutate(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Result<(), Status> {
     let facts = Facts::of(review);
     let hooks = candidates(&facts, &facts.call.inner.admission.mutating_webhooks).await?;
+    if hooks.is_empty() {
+        return Ok(());
+    }
+    // In a box: most writes do without.
+    Box::pin(ask_in_turn(&facts, hooks, review, rounds)).await
+}
+
+async fn ask_in_turn(
+    facts: &Facts<'_>,
+    hooks: Vec<Arc<Webhook>>,
+    review: &mut Review<'_>,
+    rounds: &mut Reinvocation,
+) -> Result<(), Status> {
     let is_second = rounds.is_second;
     rounds.webhooks.begin(is_second, &review.object);
     for hook in hooks {
-        let Some(face) = is_asked(&hook, &facts, &review.object).await? else { continue };
+        let Some(face) = is_asked(&hook, facts, &review.object).await? else { continue };
         if !rounds.webhooks.is_due(is_second, &hook.id) {
             continue;
         }
         let before = review.object.clone();
-        match apply(&hook, &facts, &face, &mut review.object).await {
+        let told = Told { trail: &facts.call.trail, hook: &hook, round: u8::from(is_second) };
+        let outcome = apply(&hook, facts, &face, &mut review.object, &told).await;
+        told.mutated(before != review.object);
+        match outcome {
             Ok(()) => {}
             Err(Failure::Refused(status)) => return Err(status),
-            Err(Failure::Call(problem)) if hook.fails_open => ignore(&hook, &problem),
+            Err(Failure::Call(problem)) if hook.fails_open => {
+                ignore(&hook, &problem);
+                told.failed_open(MUTATION);
+            }
             Err(Failure::Call(problem)) => return Err(failed(&hook, &problem)),
         }
         if before != review.object {
@@ -53,18 +138,26 @@ pub(super) async fn mutate(review: &mut Review<'_>, rounds: &mut Reinvocation) -
 pub(super) async fn validate(review: &Review<'_>) -> Result<(), Status> {
     let facts = Facts::of(review);
     let hooks = candidates(&facts, &facts.call.inner.admission.validating_webhooks).await?;
+    if hooks.is_empty() {
+        return Ok(());
+    }
+    Box::pin(ask_at_once(&facts, hooks, review)).await
+}
+
+async fn ask_at_once(facts: &Facts<'_>, hooks: Vec<Arc<Webhook>>, review: &Review<'_>) -> Result<(), Status> {
     let mut asked = Vec::new();
     for hook in hooks {
-        if let Some(face) = is_asked(&hook, &facts, &review.object).await? {
+        if let Some(face) = is_asked(&hook, facts, &review.object).await? {
             asked.push((hook, face));
         }
     }
     let calls = asked.iter().map(|(hook, face)| async {
-        match exchange::ask(hook, &facts, face, &review.object, exchange::Sort::Validating).await {
+        match exchange::ask(hook, facts, face, &review.object, exchange::Sort::Validating).await {
             Ok(_) => Ok(()),
             Err(Failure::Refused(status)) => Err(status),
             Err(Failure::Call(problem)) if hook.fails_open => {
                 ignore(hook, &problem);
+                Told { trail: &facts.call.trail, hook, round: 0 }.failed_open(VALIDATION);
                 Ok(())
             }
             Err(Failure::Call(problem)) => Err(failed(hook, &problem)),
@@ -119,6 +212,7 @@ async fn apply(
     facts: &Facts<'_>,
     face: &Arc<Served>,
     object: &mut Value,
+    told: &Told<'_>,
 ) -> Result<(), Failure> {
     let Reply { patch, shown } = exchange::ask(hook, facts, face, object, exchange::Sort::Mutating).await?;
     let Some(patch) = patch else { return Ok(()) };
@@ -136,6 +230,7 @@ async fn apply(
             "admission webhook {name} attempted to modify the object, which is not supported for this operation"
         ))));
     }
+    told.patched(&patch);
     let patched = operations.apply(shown).map_err(|error| Failure::Refused(Status::internal_error(error)))?;
     *object = facts.adopted(face, &patched, object).await.map_err(Failure::Refused)?;
     Ok(())

@@ -53,7 +53,7 @@ impl Accounts {
         if let Some(known) = lock().get(&digest) {
             return Ok(Arc::clone(known));
         }
-        let claims = Arc::new(jwt::verify(&self.key, &self.issuer, token)?);
+        let claims: Arc<Claims> = Arc::new(jwt::verify(&self.key, &self.issuer, token)?);
         let mut verified = lock();
         if verified.len() >= MAX_VERIFIED {
             verified.clear();
@@ -80,6 +80,11 @@ impl Accounts {
             return Err(BadToken::Invalidated(format!(
                 "token audiences {said} is invalid for the target audiences {wanted}"
             )));
+        }
+        let named =
+            Caller::account_name(&claims.kubernetes.namespace, &claims.kubernetes.serviceaccount.name);
+        if claims.sub != named {
+            return Err(BadToken::Invalidated("sub claim is invalid".to_owned()));
         }
         check_bound(store, &claims, now).await?;
         Ok(Authenticated { caller: caller(&claims), audiences: common })
@@ -130,7 +135,8 @@ async fn check_bound(store: &dyn Store, claims: &Claims, now: i64) -> Result<(),
     Ok(())
 }
 
-async fn read(store: &dyn Store, key: String) -> Result<Option<Value>, BadToken> {
+/// An object as it is now.
+pub(super) async fn read(store: &dyn Store, key: String) -> Result<Option<Value>, BadToken> {
     let read = store.get(key.into(), None).await.map_err(|error| BadToken::Invalidated(error.to_string()))?;
     Ok(read.entry.map(|entry| Stored::new(entry.value, entry.revision).value()))
 }

@@ -2,7 +2,7 @@
 
 use super::keys::SigningKey;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Far more than the longest token that is given out: what is longer is not even looked at.
 pub(super) const MAX_TOKEN_BYTES: usize = 16 * 1024;
@@ -105,15 +105,29 @@ pub(crate) fn sign(key: &SigningKey, claims: &Claims) -> Option<String> {
     Some(format!("{signed}.{}", encode(signature)))
 }
 
+/// What says who has issued it.
+pub(super) trait Issued: DeserializeOwned {
+    fn issuer(&self) -> &str;
+}
+
+impl Issued for Claims {
+    fn issuer(&self) -> &str {
+        &self.iss
+    }
+}
+
 /// The claims of a token that this key has signed. Whether they hold now is another question.
-pub(super) fn verify(key: &SigningKey, issuer: &str, token: &str) -> Result<Claims, BadToken> {
+pub(super) fn verify<C: Issued>(key: &SigningKey, issuer: &str, token: &str) -> Result<C, BadToken> {
+    if token.len() > MAX_TOKEN_BYTES {
+        return Err(BadToken::NotOurs);
+    }
     let parts: Vec<&str> = token.split('.').collect();
     let [header, payload, signature] = parts[..] else { return Err(BadToken::NotOurs) };
     let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| BadToken::NotOurs);
     let said = decode(payload)?;
-    let claims: Claims = serde_json::from_slice(&said).map_err(|_| BadToken::NotOurs)?;
+    let claims: C = serde_json::from_slice(&said).map_err(|_| BadToken::NotOurs)?;
     let header_said: Header = serde_json::from_slice(&decode(header)?).map_err(|_| BadToken::NotOurs)?;
-    if claims.iss != issuer || header_said.crit.is_some() {
+    if claims.issuer() != issuer || header_said.crit.is_some() {
         return Err(BadToken::NotOurs);
     }
     if !header_said.kid.is_empty() && header_said.kid != key.id() {
@@ -162,7 +176,7 @@ mod tests {
     }
 
     fn verify_at(key: &SigningKey, token: &str, now: i64) -> Result<Claims, BadToken> {
-        let claims = verify(key, ISSUER, token)?;
+        let claims: Claims = verify(key, ISSUER, token)?;
         claims.check_times(now).map(|()| claims)
     }
 

@@ -19,7 +19,10 @@ pub(crate) async fn check(call: &Call, draft: &Value, current: Option<&Value>) -
     if current.is_some_and(|current| is_same_to_readers(draft, current)) {
         return Ok(());
     }
-    if is_role { check_role(call, draft, current).await } else { check_binding(call, draft).await }
+    match is_role {
+        true => Box::pin(check_role(call, draft, current)).await,
+        false => Box::pin(check_binding(call, draft)).await,
+    }
 }
 
 /// Whether only that changes which the garbage collector changes.

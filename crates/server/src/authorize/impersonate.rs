@@ -13,6 +13,7 @@ use api::{field::Path, go, name, name::Format, status::Status};
 use http::HeaderMap;
 use std::collections::BTreeMap;
 
+const PREFIX: &str = "impersonate-";
 const USER: &str = "impersonate-user";
 const UID: &str = "impersonate-uid";
 const GROUP: &str = "impersonate-group";
@@ -82,26 +83,39 @@ fn associated_node(caller: &Caller) -> Option<&str> {
     }
 }
 
-/// Whom the request is from: the caller, or whom the headers name. The headers go no further.
+/// Somebody whom the caller may be.
+#[derive(Debug)]
+pub(crate) struct Acting {
+    pub(crate) caller: Caller,
+    /// The verb of the constrained way that allowed it; empty for the old one.
+    pub(crate) constraint: String,
+}
+
+/// The one whom the caller wants to be, if they may.
 pub(super) async fn impersonate(
     inner: &Inner,
     caller: &Caller,
-    headers: &mut HeaderMap,
+    wanted: &Caller,
     attributes: &Attributes<'_>,
-) -> Result<Caller, Status> {
-    let Some(wanted) = wanted(headers)? else { return Ok(caller.clone()) };
-    take_out(headers);
+) -> Result<Acting, Status> {
     let mut refusal = None;
-    for mode in MODES.into_iter().filter(|mode| mode.fits(caller, &wanted)) {
-        match try_mode(inner, mode, caller, &wanted, attributes).await {
-            Ok(user) => return Ok(user),
+    for mode in MODES.into_iter().filter(|mode| mode.fits(caller, wanted)) {
+        match Box::pin(try_mode(inner, mode, caller, wanted, attributes)).await {
+            Ok(caller) => {
+                let constraint = if mode == Mode::Legacy { String::new() } else { mode.verb() };
+                return Ok(Acting { caller, constraint });
+            }
             Err(status) => drop(refusal.get_or_insert(status)),
         }
     }
     Err(refusal.unwrap_or_else(|| Status::internal_error("all impersonation modes failed")))
 }
 
-fn wanted(headers: &HeaderMap) -> Result<Option<Caller>, Status> {
+/// Whom the headers name, if anybody.
+pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<Caller>, Status> {
+    if !headers.keys().any(|name| name.as_str().starts_with(PREFIX)) {
+        return Ok(None);
+    }
     let texts = |name: &str| {
         let values =
             headers.get_all(name).iter().map(|value| str::from_utf8(value.as_bytes()).map(str::to_owned));
@@ -153,7 +167,8 @@ fn in_go(user: &Caller) -> String {
     format!("&user.DefaultInfo{{Name:{name}, UID:{uid}, Groups:{}, Extra:{extra}}}", list(&user.groups))
 }
 
-fn take_out(headers: &mut HeaderMap) {
+/// The headers go no further.
+pub(super) fn take_out(headers: &mut HeaderMap) {
     let names = headers.keys().filter(|name| {
         [USER, UID, GROUP].contains(&name.as_str()) || name.as_str().starts_with(EXTRA_PREFIX)
     });

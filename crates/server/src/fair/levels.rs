@@ -4,10 +4,12 @@ use super::{
     demand::Demand,
     dropped::Dropped,
     queues::{Arrival, Dispatched, Queues, Response, Seats, Tally, Ticket},
+    rejection::Rejection,
     settings::{CATCH_ALL, EXEMPT, Level, mandatory},
     share::{Claim, Shares, divide},
     width::Width,
 };
+use http::HeaderValue;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// How often seats move to the levels that want them.
@@ -36,10 +38,15 @@ struct Standing<W> {
 }
 
 /// One level, as seen from outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Report {
     pub(super) name: String,
+    pub(super) shares: Shares,
+    /// What it has now.
     pub(super) seats: u32,
+    /// What it wanted in the last period.
+    pub(super) high: u32,
+    pub(super) smoothed: f64,
     pub(super) queues: usize,
     pub(super) is_idle: bool,
     pub(super) is_leaving: bool,
@@ -80,8 +87,14 @@ impl<W> Levels<W> {
         self.levels.get(level).is_some_and(|level| !level.is_leaving)
     }
 
-    pub(super) fn uid(&self, level: &str) -> String {
-        self.levels.get(level).map(|level| level.settings.metadata.uid.clone()).unwrap_or_default()
+    pub(super) fn uid(&self, level: &str) -> Option<HeaderValue> {
+        self.levels.get(level).map(|level| level.settings.metadata.uid.clone())
+    }
+
+    /// Whether requests may have to wait.
+    pub(super) fn has_queues(&self, level: &str) -> bool {
+        let response = self.levels.get(level).map(|level| level.settings.response());
+        matches!(response, Some(Response::Queue { .. }))
     }
 
     /// Whether flows are told apart.
@@ -107,7 +120,9 @@ impl<W> Levels<W> {
         width: Width,
         waiter: W,
     ) -> (Arrival, Vec<Dispatched<W>>) {
-        let Some(standing) = self.levels.get_mut(level) else { return (Arrival::Refused, Vec::new()) };
+        let Some(standing) = self.levels.get_mut(level) else {
+            return (Arrival::Refused(Rejection::NoSeat), Vec::new());
+        };
         let arrival = standing.queues.arrive(now, flow, width, waiter);
         (arrival, self.settle(now, level))
     }
@@ -147,6 +162,10 @@ impl<W> Levels<W> {
         queues.next_release().filter(|_| queues.waiting() > 0)
     }
 
+    pub(super) fn waiting(&self, level: &str) -> usize {
+        self.levels.get(level).map_or(0, |level| level.queues.waiting())
+    }
+
     /// Somebody is sent away; answers for how many seconds.
     pub(super) fn dropped(&mut self, now: Duration, level: &str) -> u64 {
         self.levels.get_mut(level).map_or(1, |level| level.dropped.count(now.as_secs()))
@@ -155,7 +174,10 @@ impl<W> Levels<W> {
     pub(super) fn report(&self) -> Vec<Report> {
         let report = |(name, level): (&String, &Standing<W>)| Report {
             name: name.clone(),
+            shares: level.shares,
             seats: level.current,
+            high: level.demand.high,
+            smoothed: level.demand.smoothed,
             queues: level.queues.filled(),
             is_idle: level.queues.is_idle(),
             is_leaving: level.is_leaving,

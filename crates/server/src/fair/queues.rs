@@ -3,7 +3,7 @@
 //! A flow waits in one of a few queues. Queues take turns by the work that each has been given, as if all of them were
 //! served at once and evenly: a queue is served in the order in which its oldest request would then be done.
 
-use super::{deal::deal, width::Width};
+use super::{deal::deal, rejection::Rejection, width::Width};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap, VecDeque},
@@ -108,7 +108,7 @@ pub(super) struct Dispatched<W> {
 pub(super) enum Arrival {
     Seated(Seats),
     Waits(Ticket),
-    Refused,
+    Refused(Rejection),
 }
 
 impl<W> Queues<W> {
@@ -143,7 +143,7 @@ impl<W> Queues<W> {
         let Response::Queue { queues, hand, length } = self.response else {
             if self.response == Response::Reject && !self.has_room(width) {
                 self.tally.refused += 1;
-                return Arrival::Refused;
+                return Arrival::Refused(Rejection::NoSeat);
             }
             return Arrival::Seated(self.seat(now, None, width));
         };
@@ -153,7 +153,7 @@ impl<W> Queues<W> {
         // Kubernetes lets a queue grow further as long as any seat is free, even if nobody can take it.
         if queue.waiting.len() >= length.max(1) {
             self.tally.refused += 1;
-            return Arrival::Refused;
+            return Arrival::Refused(Rejection::QueueFull);
         }
         if !queue.is_active() {
             queue.next = progress;

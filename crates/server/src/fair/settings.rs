@@ -2,7 +2,8 @@
 
 use super::{queues::Response, rule::Rule};
 use crate::{live::Fold, stored::Stored};
-use serde::{Deserialize, de::DeserializeOwned};
+use http::HeaderValue;
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use std::{collections::BTreeMap, sync::Arc};
 
 // Kubernetes: these two are there even if their objects are not.
@@ -19,8 +20,18 @@ pub(super) struct Schema {
 #[derive(Debug, Deserialize)]
 pub(super) struct Metadata {
     pub(super) name: String,
-    #[serde(default)]
-    pub(super) uid: String,
+    #[serde(default = "no_uid", deserialize_with = "uid")]
+    pub(super) uid: HeaderValue,
+}
+
+fn no_uid() -> HeaderValue {
+    HeaderValue::from_static("")
+}
+
+/// As answers carry it.
+fn uid<'de, D: Deserializer<'de>>(from: D) -> Result<HeaderValue, D::Error> {
+    let text = String::deserialize(from)?;
+    Ok(HeaderValue::try_from(text).unwrap_or_else(|_| no_uid()))
 }
 
 #[derive(Debug, Deserialize)]

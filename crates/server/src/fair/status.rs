@@ -30,7 +30,8 @@ pub(crate) async fn after(call: &Call) {
     if !concerns || call.target.subresource == "status" {
         return;
     }
-    if let Err(status) = settle_all(&call.inner).await {
+    super::upkeep::soon(&call.inner);
+    if let Err(status) = Box::pin(settle_all(&call.inner)).await {
         tracing::warn!(problem = status.message, "the status of flow schemas waits");
     }
 }
@@ -47,8 +48,8 @@ pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
             let stored = Stored::new(entry.value, entry.revision);
             let call = status_call(inner, &stored.text_at(&["metadata", "name"]));
             let Some(call) = call else { continue };
-            let Some(object) = settled(&call, &stored.value(), &levels).await? else { continue };
-            let json = write::encode(&call, object).await?;
+            let Some(mut object) = settled(&call, &stored.value(), &levels).await? else { continue };
+            let json = write::encode(&call, &mut object).await?;
             if batches.last().is_some_and(|batch| batch.writes().len() >= store::MAX_BATCH_WRITES) {
                 batches.push(Batch::new());
             }

@@ -42,7 +42,7 @@ impl Machine {
     fn arrive(&mut self, name: &'static str, width: Width) {
         match self.queues.arrive(self.now, flow("schema", name), width, (name, self.now)) {
             Arrival::Seated(seats) => self.run(name, self.now, seats),
-            Arrival::Refused => self.told.entry(name).or_default().2 += 1,
+            Arrival::Refused(_) => self.told.entry(name).or_default().2 += 1,
             Arrival::Waits(_) => {}
         }
         self.dispatch();
@@ -195,7 +195,7 @@ fn who_leaves_its_queue_makes_room() {
         match queues.arrive(Duration::ZERO, 7, Width::ONE, number) {
             Arrival::Seated(seats) => seated.push(seats),
             Arrival::Waits(ticket) => tickets.push(ticket),
-            Arrival::Refused => panic!("there is room to wait"),
+            Arrival::Refused(_) => panic!("there is room to wait"),
         }
     }
     assert_eq!((seated.len(), tickets.len()), (1, 19));

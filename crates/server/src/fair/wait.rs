@@ -2,12 +2,15 @@
 
 use super::{
     State,
+    meters::{Counted, Meter},
     queues::{Arrival, Seats, Ticket},
+    rejection::Rejection,
     width::Width,
 };
 use crate::Inner;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
+use world::Moment;
 
 /// Somebody in a queue, who leaves it when this is dropped.
 struct Waiter<'a> {
@@ -16,16 +19,24 @@ struct Waiter<'a> {
     ticket: Ticket,
     seats: oneshot::Receiver<Seats>,
     is_over: bool,
+    meter: &'a Meter,
+    since: Moment,
+    _waiting: Counted,
+}
+
+/// Somebody who wants seats.
+pub(super) struct Wish<'a> {
+    pub(super) level: &'a str,
+    pub(super) flow: u64,
+    pub(super) width: Width,
+    pub(super) patience: Duration,
+    pub(super) meter: &'a Arc<Meter>,
 }
 
 /// Takes seats, now or after a while.
-pub(super) async fn take(
-    inner: &Arc<Inner>,
-    level: &str,
-    flow: u64,
-    width: Width,
-    patience: Duration,
-) -> Option<Seats> {
+pub(super) async fn take(inner: &Arc<Inner>, wish: Wish<'_>) -> Result<Seats, Rejection> {
+    let Wish { level, flow, width, patience, meter } = wish;
+    let since = inner.world.now();
     let (sender, seats) = oneshot::channel();
     let ticket = {
         let fair = &inner.fair;
@@ -34,19 +45,24 @@ pub(super) async fn take(
         state.tell(dispatched);
         arm(inner, &mut state, level);
         match arrival {
-            Arrival::Seated(seats) => return Some(seats),
-            Arrival::Refused => return None,
+            Arrival::Seated(seats) => return Ok(seats),
+            Arrival::Refused(why) => {
+                meter.rejects(why, None);
+                return Err(why);
+            }
             Arrival::Waits(ticket) => ticket,
         }
     };
-    let mut waiter = Waiter { inner, level, ticket, seats, is_over: false };
-    match inner.world.timeout(patience, &mut waiter.seats).await {
+    let _waiting = meter.waits(width);
+    let mut waiter = Waiter { inner, level, ticket, seats, is_over: false, meter, since, _waiting };
+    let seats = match inner.world.timeout(patience, &mut waiter.seats).await {
         Ok(seats) => {
             waiter.is_over = true;
             seats.ok()
         }
-        Err(_) => waiter.give_up(true),
-    }
+        Err(_) => waiter.give_up(Rejection::TimedOut),
+    };
+    seats.ok_or(Rejection::TimedOut)
 }
 
 /// Somebody else may have them.
@@ -81,22 +97,28 @@ fn arm(inner: &Arc<Inner>, state: &mut State, level: &str) {
 
 impl Waiter<'_> {
     /// Leaves the queue, with seats if there were some just now.
-    fn give_up(&mut self, timed_out: bool) -> Option<Seats> {
+    fn give_up(&mut self, why: Rejection) -> Option<Seats> {
         self.is_over = true;
+        let timed_out = why == Rejection::TimedOut;
         let fair = &self.inner.fair;
         let mut state = fair.lock();
         let (left, dispatched) =
             state.levels.leave(fair.now(&self.inner.world), self.level, self.ticket, timed_out);
         state.tell(dispatched);
         arm(self.inner, &mut state, self.level);
-        if left { None } else { self.seats.try_recv().ok() }
+        drop(state);
+        if left {
+            self.meter.rejects(why, Some(self.inner.world.now().since(self.since)));
+            return None;
+        }
+        self.seats.try_recv().ok()
     }
 }
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         if !self.is_over
-            && let Some(seats) = self.give_up(false)
+            && let Some(seats) = self.give_up(Rejection::Cancelled)
         {
             give_back(self.inner, self.level, seats);
         }

@@ -7,7 +7,7 @@ use std::{
 
 /// How often a value was at most each of some bounds.
 #[derive(Debug)]
-pub(super) struct Histogram {
+pub(crate) struct Histogram {
     bounds: &'static [f64],
     /// One more than bounds: the last is for what is over all of them.
     counts: Box<[AtomicU64]>,
@@ -16,48 +16,48 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    pub(super) fn new(bounds: &'static [f64]) -> Histogram {
+    pub(crate) fn new(bounds: &'static [f64]) -> Histogram {
         let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
         Histogram { bounds, counts, sum: AtomicU64::new(0) }
     }
 
-    pub(super) fn observe(&self, value: f64) {
+    pub(crate) fn observe(&self, value: f64) {
         let at = self.bounds.partition_point(|bound| *bound < value);
         self.counts[at].fetch_add(1, Relaxed);
         let add = |bits: u64| Some((f64::from_bits(bits) + value).to_bits());
         let _ = self.sum.fetch_update(Relaxed, Relaxed, add);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.counts.iter().all(|count| count.load(Relaxed) == 0)
     }
 }
 
 /// Label names and their values, in the order of the names.
-pub(super) type Labels<'a> = [(&'static str, &'a str)];
+pub(crate) type Labels<'a> = [(&'static str, &'a str)];
 
 /// The text of all families.
 #[derive(Debug, Default)]
-pub(super) struct Page(pub(super) String);
+pub(crate) struct Page(pub(crate) String);
 
 impl Page {
     /// Begins a family: every sample after it belongs to it.
-    pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
+    pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str) {
         self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
     }
 
     /// A family of one sample.
-    pub(super) fn single(&mut self, name: &str, kind: &str, help: &str, value: f64) {
+    pub(crate) fn single(&mut self, name: &str, kind: &str, help: &str, value: f64) {
         self.family(name, kind, help);
         self.sample(name, &[], value);
     }
 
-    pub(super) fn sample(&mut self, name: &str, labels: &Labels<'_>, value: f64) {
+    pub(crate) fn sample(&mut self, name: &str, labels: &Labels<'_>, value: f64) {
         self.name(name, labels, None);
         self.line(format_args!(" {value}"));
     }
 
-    pub(super) fn histogram(&mut self, name: &str, labels: &Labels<'_>, of: &Histogram) {
+    pub(crate) fn histogram(&mut self, name: &str, labels: &Labels<'_>, of: &Histogram) {
         let mut seen = 0;
         let bounds = of.bounds.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
         let bucket = format!("{name}_bucket");

@@ -2,34 +2,48 @@
 
 use crate::{
     Inner,
-    request::{self, Place, Target},
+    request::{Place, Target},
 };
 use http::{Method, Request, header};
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 /// In the words of Kubernetes; a closed set of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Labelled {
+pub(super) struct Labelled<'a> {
     pub(super) verb: &'static str,
     dry_run: &'static str,
-    pub(super) group: String,
-    pub(super) version: String,
-    pub(super) resource: String,
-    subresource: String,
+    pub(super) group: Cow<'a, str>,
+    pub(super) version: Cow<'a, str>,
+    pub(super) resource: Cow<'a, str>,
+    subresource: Cow<'a, str>,
     scope: &'static str,
-}
-
-/// Labels as the caller would have them, not yet compared with what there is.
-#[derive(Debug)]
-pub(super) struct Unsettled {
-    pub(super) labelled: Labelled,
 }
 
 /// Paths beside resources that are counted one by one.
 const PATHS: [&str; 8] =
     ["/healthz", "/livez", "/readyz", "/metrics", "/version", "/api", "/apis", "/openapi/v2"];
 
-impl Labelled {
+impl<'a> Labelled<'a> {
+    /// As the caller would have them, not yet compared with what there is.
+    pub(super) fn of<B>(request: &'a Request<B>, place: Option<&'a Place>) -> Labelled<'a> {
+        let query = request.uri().query().unwrap_or_default();
+        match place {
+            Some(Place::Resource(target)) => of_resource(request, target, query),
+            _ => Labelled {
+                verb: verb(request, query, false),
+                subresource: request.uri().path().into(),
+                ..Labelled::default()
+            },
+        }
+    }
+
+    pub(super) fn into_owned(self) -> Labelled<'static> {
+        let Labelled { verb, dry_run, group, version, resource, subresource, scope } = self;
+        let [group, version, resource, subresource] =
+            [group, version, resource, subresource].map(|text| Cow::Owned(text.into_owned()));
+        Labelled { verb, dry_run, group, version, resource, subresource, scope }
+    }
+
     pub(super) fn all(&self) -> [(&'static str, &str); 8] {
         [
             ("component", "apiserver"),
@@ -43,7 +57,7 @@ impl Labelled {
         ]
     }
 
-    pub(super) fn with_code<'a>(&'a self, code: &'a str) -> [(&'static str, &'a str); 9] {
+    pub(super) fn with_code<'s>(&'s self, code: &'s str) -> [(&'static str, &'s str); 9] {
         let [component, dry_run, group, resource, scope, subresource, verb, version] = self.all();
         [("code", code), component, dry_run, group, resource, scope, subresource, verb, version]
     }
@@ -54,31 +68,14 @@ impl Labelled {
     }
 }
 
-impl Unsettled {
-    pub(super) fn of<B>(request: &Request<B>) -> Unsettled {
-        let query = request.uri().query().unwrap_or_default();
-        let labelled = match request::parse(request.uri().path()) {
-            Some(Place::Resource(target)) => of_resource(request, target, query),
-            _ => Labelled {
-                verb: verb(request, query, false),
-                subresource: request.uri().path().to_owned(),
-                ..Labelled::default()
-            },
-        };
-        Unsettled { labelled }
-    }
-
+impl Labelled<'static> {
     /// Takes out whatever is not served.
-    pub(super) async fn settle(self, inner: &Arc<Inner>) -> Labelled {
-        let mut labels = self.labelled;
-        if inner.metrics.knows(&labels) {
-            return labels;
-        }
+    pub(super) async fn settle(self, inner: &Arc<Inner>) -> Labelled<'static> {
+        let mut labels = self;
         if labels.resource.is_empty() {
-            let path = labels.subresource.as_str();
+            let path = &*labels.subresource;
             if !PATHS.contains(&path) {
-                labels.subresource =
-                    if path.starts_with("/openapi/v3") { "/openapi/v3" } else { "" }.to_owned();
+                labels.subresource = if path.starts_with("/openapi/v3") { "/openapi/v3" } else { "" }.into();
             }
             return labels;
         }
@@ -86,7 +83,7 @@ impl Unsettled {
         match served.await.ok().flatten() {
             Some(served) => {
                 if served.subresource(&labels.subresource).is_none() {
-                    labels.subresource = String::new();
+                    labels.subresource = Cow::default();
                 }
                 labels
             }
@@ -95,7 +92,7 @@ impl Unsettled {
     }
 }
 
-fn of_resource<B>(request: &Request<B>, target: Target, query: &str) -> Labelled {
+fn of_resource<'a, B>(request: &Request<B>, target: &'a Target, query: &str) -> Labelled<'a> {
     let creates = request.method() == Method::POST;
     let scope = match (target.name.is_empty() && !creates, target.namespace.is_empty()) {
         (false, _) => "resource",
@@ -112,6 +109,8 @@ fn of_resource<B>(request: &Request<B>, target: Target, query: &str) -> Labelled
         Some(_) => "invalid",
     };
     let Target { group, version, resource, subresource, .. } = target;
+    let [group, version, resource, subresource] =
+        [group, version, resource, subresource].map(|text| Cow::Borrowed(text.as_str()));
     Labelled { verb, dry_run, group, version, resource, subresource, scope }
 }
 
@@ -142,6 +141,8 @@ fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::parse;
+    use http::Uri;
 
     #[test]
     fn requests_are_counted_in_the_words_of_kubernetes() {
@@ -165,8 +166,9 @@ mod tests {
             ("GET", "/healthz", "", "GET     /healthz "),
         ] {
             let request = Request::builder().method(method).uri(uri).header(header::CONTENT_TYPE, kind);
+            let (request, place) = (request.body(()).unwrap(), parse(Uri::from_static(uri).path()));
             let Labelled { verb, dry_run, group, version, resource, subresource, scope } =
-                Unsettled::of(&request.body(()).unwrap()).labelled;
+                Labelled::of(&request, place.as_ref());
             let found = format!("{verb} {dry_run} {group} {version} {resource} {subresource} {scope}");
             assert_eq!(found, expected, "{method} {uri}");
         }

@@ -46,13 +46,19 @@ pub(crate) enum Match {
 impl Options {
     pub(crate) fn parse(query: &str) -> Result<Options, Status> {
         let mut options = Options::default();
+        let mut seen: Vec<String> = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let text = |part: &str| {
                 decode(&part.replace('+', " "))
                     .ok_or_else(|| Status::bad_request(format!("invalid URL escape in {part:?}")))
             };
-            options.set(&text(key)?, text(value)?)?;
+            let key = text(key)?;
+            // Kubernetes: of several, the first.
+            if !seen.contains(&key) {
+                options.set(&key, text(value)?)?;
+                seen.push(key);
+            }
         }
         Ok(options)
     }

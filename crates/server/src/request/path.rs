@@ -1,8 +1,8 @@
 //! A path in, the thing it names out.
 
-use http::Method;
-
 use super::Verb;
+use http::Method;
+use std::borrow::Cow;
 
 /// What a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,13 +30,13 @@ pub(crate) struct Target {
 /// Takes a path apart. `None` where a part is not well-formed.
 pub(crate) fn parse(path: &str) -> Option<Place> {
     // Kubernetes: an escaped slash is a slash.
-    let path = decode(path)?;
+    let path = decoded(path)?;
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, version, rest) = match parts[..] {
-        _ if parts.contains(&"") => return Some(Place::Other(path)),
+        _ if parts.contains(&"") => return Some(Place::Other(path.into_owned())),
         ["api", version, ref rest @ ..] if !rest.is_empty() => ("", version, rest),
         ["apis", group, version, ref rest @ ..] if !rest.is_empty() => (group, version, rest),
-        _ => return Some(Place::Other(path)),
+        _ => return Some(Place::Other(path.into_owned())),
     };
     let (old_watch, rest) = match rest {
         ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
@@ -61,7 +61,7 @@ fn target(group: &str, version: &str, namespace: &str, rest: &[&str], old_watch:
         resource: part(0),
         namespace: namespace.to_owned(),
         name: part(1),
-        subresource: rest.get(2..).map(|rest| rest.join("/")).unwrap_or_default(),
+        subresource: rest.get(2..).unwrap_or_default().join("/"),
         old_watch,
     })
 }
@@ -87,6 +87,13 @@ impl Target {
 
 /// Undoes percent-encoding. `None` where it is broken, or the bytes are no text.
 pub(crate) fn decode(part: &str) -> Option<String> {
+    decoded(part).map(Cow::into_owned)
+}
+
+fn decoded(part: &str) -> Option<Cow<'_, str>> {
+    if !part.contains('%') {
+        return Some(Cow::Borrowed(part));
+    }
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.bytes();
     while let Some(byte) = rest.next() {
@@ -97,7 +104,7 @@ pub(crate) fn decode(part: &str) -> Option<String> {
             bytes.push(byte);
         }
     }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
 #[cfg(test)]

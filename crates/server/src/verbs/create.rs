@@ -18,13 +18,13 @@ const NAME_ATTEMPTS: usize = 8;
 pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     match call.target.subresource.as_str() {
         "" => {}
-        "binding" => return super::update::bind(call, body).await,
-        "eviction" => return super::delete::evict(call, body).await,
-        "token" => return super::token::request(call, body).await,
+        "binding" => return Box::pin(super::update::bind(call, body)).await,
+        "eviction" => return Box::pin(super::delete::evict(call, body)).await,
+        "token" => return Box::pin(super::token::request(call, body)).await,
         other => return Err(Status::method_not_supported(&call.resource(), other)),
     }
     if call.served.stored.is_none() {
-        return super::review::review(call, body).await;
+        return Box::pin(super::review::review(call, body)).await;
     }
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let decoded = input::object(&call.served, &body, encoding, call.options.validation)?;
@@ -33,10 +33,14 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
     if !object::resource_version(&draft).is_empty() {
         return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));
     }
-    let draft = write::admit_new(call, draft, Record::Now).await?;
+    let mut draft = write::admit_new(call, draft, Record::Now).await?;
     let mut attempts = 0;
     loop {
-        let mut named = draft.clone();
+        // There is another attempt only with another name.
+        let mut named = match write::wants_name(&draft) {
+            true => draft.clone(),
+            false => draft.take(),
+        };
         let generated = write::take_name(call, &mut named);
         let name = object::name(&named).to_owned();
         let checked = write::prepare_new(call, named).await?;

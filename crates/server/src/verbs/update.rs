@@ -87,7 +87,7 @@ async fn change(
             let name = object::name(checked.object()).to_owned();
             match write::remove(call, &name, &stored).await? {
                 Outcome::Done(gone) => {
-                    let last = write::encode(call, checked.into_object()).await?;
+                    let last = write::encode(call, &mut checked.into_object()).await?;
                     Outcome::Done(crate::stored::Stored::new(last, gone.revision))
                 }
                 lost => lost,

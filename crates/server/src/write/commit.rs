@@ -5,7 +5,7 @@ use super::{
     claims::{self, Filled},
 };
 use crate::{
-    admission::resource_quota::{self, Charge},
+    admission::resource_quota,
     convert,
     stored::{Stored, at_rest},
     verbs::{Call, store_failed},
@@ -58,12 +58,9 @@ pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<
         return Ok(Outcome::Done(current.clone()));
     }
     let turn = resource_quota::turn(call).await?;
-    let counted = (claims::concern(call) || turn.is_some()).then(|| current.value());
+    let counted = (claims::concern(call) || turn.is_limited()).then(|| current.value());
     for _ in 0..CHOICES {
-        let charge = match &turn {
-            Some(turn) => turn.charge(counted.as_ref(), None).await?,
-            None => Charge::default(),
-        };
+        let charge = Box::pin(turn.charge(counted.as_ref(), None)).await?;
         let mut batch = Batch::new().delete_at(call.key(name), current.revision);
         if let Some(service) = counted.as_ref().filter(|_| claims::concern(call)) {
             batch = claims::of(service).into_iter().fold(batch, |batch, claim| batch.delete(claim));
@@ -84,20 +81,19 @@ async fn put(
     current: Option<&Stored>,
     write: impl Fn(Batch, Bytes) -> Batch,
 ) -> Result<Outcome, Status> {
-    let object = checked.into_object();
-    let old = current.filter(|_| claims::concern(call)).map(Stored::value);
+    let mut object = checked.into_object();
+    let wish = claims::concern(call).then(|| object.clone());
+    let old = current.filter(|_| wish.is_some()).map(Stored::value);
     for round in 0..CHOICES {
-        let Filled { service: object, chosen } = match claims::concern(call) {
-            true => claims::fill(call, object.clone(), old.as_ref(), round)?,
-            false => Filled { service: object.clone(), chosen: BTreeSet::new() },
-        };
+        let mut chosen = BTreeSet::new();
+        if let Some(wish) = &wish {
+            Filled { service: object, chosen } = claims::fill(call, wish.clone(), old.as_ref(), round)?;
+        }
         // Before it is our turn: a conversion may ask somebody far away.
-        let json = encode(call, object.clone()).await?;
+        let json = encode(call, &mut object).await?;
         let turn = resource_quota::turn(call).await?;
-        let charge = match &turn {
-            Some(turn) => turn.charge(current.map(Stored::value).as_ref(), Some(&object)).await?,
-            None => Charge::default(),
-        };
+        let before = current.filter(|_| turn.is_limited()).map(Stored::value);
+        let charge = Box::pin(turn.charge(before.as_ref(), Some(&object))).await?;
         if call.options.dry_run.is_some() {
             return Ok(Outcome::Done(Stored::new(
                 json,
@@ -105,7 +101,7 @@ async fn put(
             )));
         }
         let mut batch = write(Batch::new(), json.clone());
-        if claims::concern(call) {
+        if wish.is_some() {
             batch = claim(batch, &object, old.as_ref());
         }
         match call.inner.store.commit(charge.add_to(batch)).await {
@@ -121,7 +117,7 @@ async fn put(
             Err(error) => return Err(store_failed(&error)),
         }
     }
-    Err(match claims::concern(call) {
+    Err(match wish.is_some() {
         true => {
             Status::internal_error("failed to allocate a service address or port: the range is (almost) full")
         }
@@ -136,8 +132,12 @@ fn claim(batch: Batch, service: &Value, old: Option<&Value>) -> Batch {
     had.difference(&has).fold(batch, |batch, claim| batch.delete(claim.clone()))
 }
 
-/// An object as it is kept.
-pub(crate) async fn encode(call: &Call, object: Value) -> Result<Bytes, Status> {
-    let object = convert::as_stored(&call.inner, &call.served, object).await?;
-    Ok(at_rest(&call.served, object))
+/// An object as it is kept. What is not kept may be taken out of it.
+pub(crate) async fn encode(call: &Call, object: &mut Value) -> Result<Bytes, Status> {
+    if call.served.is_kept_in_its_version() {
+        return Ok(at_rest(&call.served, object));
+    }
+    let converted = Box::pin(convert::as_stored(&call.inner, &call.served, object.clone()));
+    let mut converted = converted.await?;
+    Ok(at_rest(&call.served, &mut converted))
 }

@@ -35,12 +35,17 @@ pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status>
     Ok(())
 }
 
+/// Whether an object asks for a generated name.
+pub(crate) fn wants_name(draft: &Value) -> bool {
+    object::name(draft).is_empty() && !object::generate_name(draft).is_empty()
+}
+
 /// Gives an object that asks for it a generated name; answers whether it did.
 pub(crate) fn take_name(call: &Call, draft: &mut Value) -> bool {
-    let prefix = object::generate_name(draft).to_owned();
-    if prefix.is_empty() || !object::name(draft).is_empty() {
+    if !wants_name(draft) {
         return false;
     }
+    let prefix = object::generate_name(draft);
     let kept: String = prefix.chars().take(MAX_GENERATED_PREFIX).collect();
     object::set_name(draft, &format!("{kept}{}", call.inner.world.name_suffix()));
     true

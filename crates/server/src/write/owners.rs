@@ -36,7 +36,7 @@ pub(super) async fn record(call: &Call, previous: Previous<'_>, draft: &mut Valu
         act(target, &mut draft);
         draft
     });
-    *draft = recorded.await?;
+    *draft = Box::pin(recorded).await?;
     Ok(())
 }
 

@@ -30,7 +30,7 @@ fn definitions_of_the_field_are_valid() {
         let name = api::object::name(object);
         assert_eq!(validate::create(GROUP, "v1", KIND, object).to_string(), "", "{name}");
         assert_eq!(validate::warnings(GROUP, "v1", KIND, object, None), [""; 0], "{name}");
-        let status = accept(object, all.iter(), api::time::Time::ZERO);
+        let status = accept(object, &InUse::default(), api::time::Time::ZERO);
         assert!(condition::is_true(&status, condition::ESTABLISHED), "{name}: {status}");
     }
 }

@@ -5,6 +5,7 @@ use schema::structural::Structural;
 use serde_json::json;
 
 use super::super::at::At;
+use super::walk;
 
 /// `apiVersion` and the like describe the object itself.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -15,6 +16,9 @@ pub(super) fn check(schema: &At<'_, '_>, errors: &mut ErrorList) {
 }
 
 fn check_part(schema: &At<'_, '_>, is_root: bool, in_metadata: bool, errors: &mut ErrorList) {
+    if walk::is_plain_scalar(schema.value()) {
+        return;
+    }
     let is_object = is_root || schema.flag_of("x-kubernetes-embedded-resource");
     let in_metadata = in_metadata && !is_object;
     let default = schema.field("default");

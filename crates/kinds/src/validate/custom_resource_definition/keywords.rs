@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::leniency::Leniency;
-use super::{list_type, rule};
+use super::{list_type, rule, walk};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const META: [(&str, &str); 3] = [
@@ -53,6 +53,9 @@ impl Standing {
 }
 
 pub(super) fn check(schema: &At<'_, '_>, standing: Standing, leniency: &Leniency<'_>, found: &mut Found) {
+    if walk::is_plain_scalar(schema.value()) {
+        return;
+    }
     let before = found.errors.len();
     check_supported(schema, standing, leniency, &mut found.errors);
     if schema.flag_of("uniqueItems") {

@@ -4,7 +4,7 @@ use api::field::{Error, ErrorList};
 use serde_json::{Value, json};
 
 use super::super::at::At;
-use super::{complete, junctor};
+use super::{complete, junctor, walk};
 
 /// Where in the schema a part of it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,9 @@ pub(super) fn check(schema: &At<'_, '_>, errors: &mut ErrorList) {
 }
 
 fn check_part(schema: &At<'_, '_>, level: Level, errors: &mut ErrorList) {
+    if level != Level::Root && walk::is_plain_scalar(schema.value()) {
+        return;
+    }
     let items = schema.field("items");
     if schema.text_of("type") == "array" && !items.is_set() {
         items.required(errors, "must be specified");

@@ -2,7 +2,12 @@
 
 use serde_json::Value;
 
+use super::walk;
+
 pub(super) fn find(schema: &Value) -> Option<String> {
+    if walk::is_plain_scalar(schema) {
+        return None;
+    }
     let is_there = |name: &str| match schema.get(name) {
         None | Some(Value::Null) => false,
         Some(Value::String(text)) => !text.is_empty(),

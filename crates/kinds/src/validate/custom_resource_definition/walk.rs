@@ -44,6 +44,21 @@ const FORMATS: [&str; 26] = [
     "k8slongname",
 ];
 
+/// Whether a part tells the type of one scalar and nothing that could be wrong about it, as most parts of most schemas
+/// do: they need no second look.
+pub(super) fn is_plain_scalar(schema: &Value) -> bool {
+    let mut has_type = false;
+    let is_plain = |(keyword, value): (&String, &Value)| match keyword.as_str() {
+        "type" => {
+            has_type = true;
+            matches!(value.as_str(), Some("string" | "integer" | "boolean" | "number"))
+        }
+        "description" | "format" | "enum" | "maxLength" | "minLength" | "maximum" | "minimum" => true,
+        _ => false,
+    };
+    schema.as_object().is_some_and(|members| members.iter().all(is_plain)) && has_type
+}
+
 /// Whether some part of the schema is so.
 pub(super) fn any(schema: &Value, is_so: &mut dyn FnMut(&Value) -> bool) -> bool {
     if !schema.is_object() {
@@ -51,6 +66,9 @@ pub(super) fn any(schema: &Value, is_so: &mut dyn FnMut(&Value) -> bool) -> bool
     }
     if is_so(schema) {
         return true;
+    }
+    if is_plain_scalar(schema) {
+        return false;
     }
     let alone = ALONE.iter().filter_map(|name| schema.get(name));
     let listed = LISTS.iter().filter_map(|name| schema.get(name)?.as_array()).flatten();

@@ -1,7 +1,7 @@
 //! Mutating policies: expressions that change a write.
 
 use super::{
-    Material, candidates,
+    Bound, Material, candidates,
     configured::{Binding, Mutation, Policy},
     merge, params,
 };
@@ -49,12 +49,26 @@ pub(in crate::admission) async fn mutate(
     rounds: &mut Reinvocation,
 ) -> Result<(), Status> {
     let facts = Facts::of(review);
+    let policies = candidates(&facts, &facts.call.inner.admission.mutating_policies).await?;
+    if policies.is_empty() {
+        return Ok(());
+    }
+    // In a box: most writes do without.
+    Box::pin(ask(&facts, policies, review, rounds)).await
+}
+
+async fn ask(
+    facts: &Facts<'_>,
+    policies: Vec<Bound>,
+    review: &mut Review<'_>,
+    rounds: &mut Reinvocation,
+) -> Result<(), Status> {
     let mut failures = Vec::new();
-    let invocations = select(&facts, review, &mut failures).await?;
+    let invocations = select(facts, policies, review, &mut failures).await?;
     if !invocations.is_empty() {
         rounds.policies.begin(rounds.is_second, &review.object);
         for invocation in &invocations {
-            run(&facts, review, rounds, invocation, &mut failures).await?;
+            run(facts, review, rounds, invocation, &mut failures).await?;
         }
         rounds.policies.end(&review.object);
     }
@@ -75,11 +89,12 @@ pub(in crate::admission) async fn mutate(
 /// What there is to run.
 async fn select(
     facts: &Facts<'_>,
+    policies: Vec<Bound>,
     review: &Review<'_>,
     failures: &mut Vec<Failure>,
 ) -> Result<Vec<Invocation>, Status> {
     let mut found = Vec::new();
-    for (policy, bindings) in candidates(facts, &facts.call.inner.admission.mutating_policies).await? {
+    for (policy, bindings) in policies {
         let face = match policy.criteria.matches(facts, &review.object).await {
             Ok(Some(face)) => face,
             Ok(None) => continue,

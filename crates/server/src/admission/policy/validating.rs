@@ -1,7 +1,7 @@
 //! Validating policies: expressions that must be true of a write.
 
 use super::{
-    Material, candidates,
+    Bound, Material, candidates,
     configured::{Binding, Policy, Validation},
     params,
 };
@@ -12,23 +12,58 @@ use crate::admission::{
 };
 use api::status::{Cause, Reason, Status};
 use expression::Value;
+use std::collections::BTreeMap;
 
 /// Kubernetes: a computed message that is longer is not shown.
 const MAX_MESSAGE_BYTES: usize = 5 << 10;
+/// Kubernetes: what an auditor is told is cut there.
+const MAX_ANNOTATION_BYTES: usize = 10 << 10;
+// Kubernetes: under which key an auditor hears of a denial.
+const FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
 
 /// Why a write is not let through.
 #[derive(Debug)]
 struct Denial {
     message: String,
     reason: String,
+    /// Which of the expressions says so.
+    at: usize,
+}
+
+/// What a policy makes of a write.
+#[derive(Debug, Default)]
+struct Judgement {
+    denials: Vec<Denial>,
+    /// Keys and values for auditors.
+    annotations: Vec<(String, String)>,
+}
+
+// Kubernetes: what an auditor hears of a denial.
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Failure<'a> {
+    message: &'a str,
+    policy: &'a str,
+    binding: &'a str,
+    expression_index: usize,
+    validation_actions: &'a [String],
 }
 
 /// Asks the policies. Of several denials the first one is told.
 pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), Status> {
     let facts = Facts::of(review);
+    let policies = candidates(&facts, &facts.call.inner.admission.validating_policies).await?;
+    if policies.is_empty() {
+        return Ok(());
+    }
+    // In a box: most writes do without.
+    Box::pin(ask(&facts, policies, review)).await
+}
+
+async fn ask(facts: &Facts<'_>, policies: Vec<Bound>, review: &Review<'_>) -> Result<(), Status> {
     let mut denials = Vec::new();
-    for (policy, bindings) in candidates(&facts, &facts.call.inner.admission.validating_policies).await? {
-        let face = match policy.criteria.matches(&facts, &review.object).await {
+    for (policy, bindings) in policies {
+        let face = match policy.criteria.matches(facts, &review.object).await {
             Ok(Some(face)) => face,
             Ok(None) => continue,
             Err(status) => {
@@ -38,8 +73,9 @@ pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), St
             }
         };
         let mut material = None;
+        let mut notes = BTreeMap::new();
         for binding in bindings {
-            let params = match prepare(&facts, review, &policy, &binding).await {
+            let params = match prepare(facts, review, &policy, &binding).await {
                 Ok(params) => params,
                 Err(problem) => {
                     let problem = format!("failed to configure binding: {problem}");
@@ -52,19 +88,35 @@ pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), St
             }
             let material = match &material {
                 Some(material) => material,
-                None => material.insert(Material::gather(&facts, &face, &review.object).await?),
+                None => material.insert(Material::gather(facts, &face, &review.object).await?),
             };
             for param in &params {
-                let scene = material.scene(&facts, &policy, param.as_ref());
+                let scene = material.scene(facts, &policy, param.as_ref());
                 let inner = &facts.call.inner;
                 let found = facts.authority().answering(inner, || judge(&policy, &scene)).await?;
-                denials.extend(found.into_iter().filter_map(|denial| act(review, &policy, &binding, denial)));
+                collect(&mut notes, found.annotations);
+                let found = found.denials.into_iter();
+                denials.extend(found.filter_map(|denial| act(review, &policy, &binding, denial)));
             }
+        }
+        for (key, values) in notes {
+            review.call.trail.note_by(&policy.name, &key, || values.join(", "));
         }
     }
     match denials.into_iter().next() {
         None => Ok(()),
-        Some(denial) => Err(refusal(&facts, review, denial)),
+        Some(denial) => Err(refusal(facts, review, denial)),
+    }
+}
+
+/// What bindings say twice is told once.
+fn collect(notes: &mut BTreeMap<String, Vec<String>>, found: Vec<(String, String)>) {
+    for (key, mut value) in found {
+        crate::audit::cut(&mut value, MAX_ANNOTATION_BYTES);
+        let values = notes.entry(key).or_default();
+        if !values.contains(&value) {
+            values.push(value);
+        }
     }
 }
 
@@ -85,7 +137,7 @@ async fn prepare(
 }
 
 fn misconfigured(policy: &Policy, binding: Option<&Binding>, problem: &str) -> Option<Denial> {
-    let denial = Denial { message: told(policy, binding, problem), reason: String::new() };
+    let denial = Denial { message: told(policy, binding, problem), reason: String::new(), at: 0 };
     (!policy.fails_open).then_some(denial)
 }
 
@@ -109,23 +161,38 @@ fn act(review: &Review<'_>, policy: &Policy, binding: &Binding, denial: Denial) 
             policy.name, binding.name, denial.message
         ));
     }
+    if has("Audit") {
+        review.call.trail.note(FAILURE, || {
+            let failure = Failure {
+                message: &denial.message,
+                policy: &policy.name,
+                binding: &binding.name,
+                expression_index: denial.at,
+                validation_actions: &binding.actions,
+            };
+            serde_json::to_string(&[failure]).unwrap_or_default()
+        });
+    }
     let message = told(policy, Some(binding), &denial.message);
-    has("Deny").then_some(Denial { message, reason: denial.reason })
+    has("Deny").then_some(Denial { message, ..denial })
 }
 
-/// All that a policy has against a write.
-fn judge(policy: &Policy, scene: &Scene<'_>) -> Vec<Denial> {
+/// All that a policy has against a write, and what it has to say about it.
+fn judge(policy: &Policy, scene: &Scene<'_>) -> Judgement {
     let compiled = policy.compiled();
-    let failed = |message: String| match policy.fails_open {
-        true => Vec::new(),
-        false => vec![Denial { message, reason: String::new() }],
+    let denial = |message: String, at: usize| {
+        (!policy.fails_open).then_some(Denial { message, reason: String::new(), at })
+    };
+    let failed = |message: String| {
+        let denials = denial(message, 0).into_iter().collect();
+        Judgement { denials, ..Judgement::default() }
     };
     if !compiled.conditions.is_empty() {
         // Kubernetes: conditions do not see the namespace.
         let scene = Scene { namespace: &serde_json::Value::Null, ..copy(scene) };
         match evaluation::holds(&compiled.conditions, &scene) {
             Ok(true) => {}
-            Ok(false) => return Vec::new(),
+            Ok(false) => return Judgement::default(),
             Err(problem) => return failed(problem),
         }
     }
@@ -137,27 +204,31 @@ fn judge(policy: &Policy, scene: &Scene<'_>) -> Vec<Denial> {
             Err(spent) => return failed(spent),
         }
     }
-    let mut denials = Vec::new();
+    let mut judgement = Judgement::default();
     let messages = Evaluation::new(scene, evaluation.budget());
-    for (validation, outcome) in outcomes {
-        match outcome {
-            Ok(Value::Bool(true)) => {}
+    for (at, (validation, outcome)) in outcomes.into_iter().enumerate() {
+        let found = match outcome {
+            Ok(Value::Bool(true)) => None,
             Ok(_) => match message(validation, &messages) {
-                Ok(message) => denials.push(Denial { message, reason: validation.reason.clone() }),
-                Err(spent) => denials.extend(failed(format!("failed messageExpression: {spent}"))),
+                Ok(message) => Some(Denial { message, reason: validation.reason.clone(), at }),
+                Err(spent) => denial(format!("failed messageExpression: {spent}"), at),
             },
-            Err(problem) => denials.extend(failed(problem)),
-        }
+            Err(problem) => denial(problem, at),
+        };
+        judgement.denials.extend(found);
     }
     let annotations = Evaluation::new(scene, BUDGET);
     for annotation in &compiled.annotations {
         match annotations.run(annotation) {
             Err(spent) => return failed(spent),
-            Ok(Err(problem)) => denials.extend(failed(problem)),
+            Ok(Err(problem)) => judgement.denials.extend(denial(problem, 0)),
+            Ok(Ok(Value::String(text))) if !text.trim().is_empty() => {
+                judgement.annotations.push((annotation.name.clone(), text.trim().to_owned()));
+            }
             Ok(Ok(_)) => {}
         }
     }
-    denials
+    judgement
 }
 
 fn copy<'a>(scene: &Scene<'a>) -> Scene<'a> {

@@ -16,7 +16,10 @@ use kinds::{
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -29,6 +32,9 @@ const PORT: u16 = 443;
 pub(super) struct Webhook {
     /// Tells it from all others: the same name may come twice.
     pub(super) id: String,
+    /// Which one it is of all, in their order.
+    pub(super) ordinal: AtomicUsize,
+    pub(super) configuration: String,
     pub(super) name: String,
     pub(super) criteria: Criteria,
     pub(super) address: WebhookAddress,
@@ -59,6 +65,8 @@ impl Webhook {
         let versions = hook["admissionReviewVersions"].as_array().into_iter().flatten();
         Webhook {
             id: format!("{configuration}/{name}/{at}"),
+            ordinal: AtomicUsize::new(at),
+            configuration: configuration.to_owned(),
             criteria: Criteria::of_webhook(hook),
             address: address(&hook["clientConfig"]),
             ca_bundle: text(&hook["clientConfig"]["caBundle"]),
@@ -97,6 +105,9 @@ fn address(client: &Value) -> WebhookAddress {
 
 impl Configurations {
     fn index(&mut self) {
+        for (at, hook) in self.all.values().flatten().enumerate() {
+            hook.ordinal.store(at, Relaxed);
+        }
         self.index = Index::new(self.all.values().flatten(), |hook| &hook.criteria);
     }
 }

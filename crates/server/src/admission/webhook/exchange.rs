@@ -9,7 +9,7 @@ use api::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A patch can hardly be longer than an object, and base64 adds a third.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
@@ -44,6 +44,7 @@ struct Response {
     patch: Option<String>,
     patch_type: Option<String>,
     warnings: Option<Vec<String>>,
+    audit_annotations: Option<BTreeMap<String, String>>,
 }
 
 /// Asks whether the write may go on, and how it should be changed.
@@ -83,6 +84,9 @@ pub(super) async fn ask(
     let answer = answer.map_err(|problem| Failure::Call(format!("failed to call webhook: {problem}")))?;
     let response = believe(answer, spoken, &uid, sort)
         .map_err(|problem| Failure::Call(format!("received invalid webhook response: {problem}")))?;
+    for (key, value) in response.audit_annotations.iter().flatten() {
+        facts.call.trail.note_by(&hook.name, key, || value.clone());
+    }
     response.warnings.iter().flatten().for_each(|warning| facts.call.warn(warning.as_str()));
     if !response.allowed {
         return Err(Failure::Refused(refusal(&name, response.status)));

@@ -1,0 +1,54 @@
+//! Files of static tokens: read or refused, and who has one of them is whom the file says.
+
+use super::{
+    control_plane::{who, with_config},
+    texts,
+};
+use crate::Target;
+use server::{Config, TokenFile};
+use std::collections::BTreeMap;
+
+pub(super) const TARGET: Target = Target { name: "token_file", check, seeds, words: WORDS };
+
+/// Of a long file the last lines are tried.
+const MAX_TRIED: usize = 20;
+
+const WORDS: &[&str] = &[",", "\"", "\n", "\r\n", "#", " ", "\t", "system:masters", "system:anonymous", ",,"];
+
+fn seeds() -> Vec<Vec<u8>> {
+    texts(&[
+        "s3cret,alice,u1,\"devs,ops\"\nother,bob,u2\n",
+        "# a remark\n\n  t,system:anonymous,u,system:unauthenticated  \nt,carol,u\n",
+        "\"a,b\",dave,1,g\nx,y\n",
+        ",nobody,1\n",
+    ])
+}
+
+fn check(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let Ok(tokens) = TokenFile::parse(text) else { return };
+    let config = Config { tokens, ..Config::default() };
+    with_config(config, |server| async move {
+        for (secret, name) in told(text).into_iter().rev().take(MAX_TRIED) {
+            let named = who(&server, format!("Bearer {secret}").as_bytes()).await;
+            assert_eq!(named, Some(Ok(name)), "{secret}");
+            let longer = who(&server, format!("Bearer {secret}~").as_bytes()).await;
+            assert_eq!(longer, Some(Err(401)), "{secret}~");
+        }
+    });
+}
+
+/// The users of secrets that stand on lines without quotes, and not elsewhere. Left out are those who may not even ask
+/// who they are: nobody in particular, and whoever is said to be one of those.
+fn told(text: &str) -> BTreeMap<&str, String> {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let is_plain =
+        |secret: &str| !secret.is_empty() && secret.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if lines().any(|line| line.contains(['"', '~']) || line.contains("system:")) {
+        return BTreeMap::new();
+    }
+    let columns = lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let known =
+        columns.filter(|columns| columns.len() >= 3 && is_plain(columns[0]) && !columns[1].is_empty());
+    known.map(|columns| (columns[0], columns[1].to_owned())).collect()
+}

@@ -1,0 +1,30 @@
+//! Bytes in, how many of them go by before one that stops the run out: looked at many at a time.
+
+/// So many are judged at once, by one instruction for each thing that they are compared with.
+const STRIDE: usize = 32;
+
+/// The length of the run. `stops` is best made of comparisons alone, which take no branches.
+#[inline]
+pub(crate) fn length(bytes: &[u8], stops: impl Fn(u8) -> bool) -> usize {
+    let (strides, _) = bytes.as_chunks::<STRIDE>();
+    let is_clean =
+        |stride: &&[u8; STRIDE]| stride.iter().fold(0, |found, byte| found | u8::from(stops(*byte))) == 0;
+    let clean = strides.iter().take_while(is_clean).count() * STRIDE;
+    let rest = &bytes[clean..];
+    clean + rest.iter().position(|byte| stops(*byte)).unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_at_the_first_stop() {
+        for length_before in [0, 1, 31, 32, 33, 63, 64, 100] {
+            for after in ["", "!", "!!", "!x!", "!xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"] {
+                let text = "x".repeat(length_before) + after;
+                assert_eq!(length(text.as_bytes(), |byte| byte == b'!'), length_before, "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Who asked for what and what became of it, as lines for auditors: the last stage of a request, where it is on.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `policy` | which requests are of interest, and how much of them |
+//! | `trail` | what is noted of one request on its way |
+//! | `record` | the request itself, and an event at each of its stages |
+//! | `content` | what was sent and answered, as JSON |
+//! | `log` | a queue of lines, and the task that writes them |
+
+mod content;
+mod log;
+mod policy;
+mod record;
+mod trail;
+
+pub use policy::{AuditPolicy, BadAuditPolicy};
+pub(crate) use record::{begin, end, refused};
+pub(crate) use trail::Trail;
+
+use crate::metrics::Page;
+use log::Log;
+use policy::Level;
+use std::{
+    io::Write,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+use world::World;
+
+/// What a server needs to keep an audit log.
+pub struct Audit {
+    pub policy: AuditPolicy,
+    /// Takes one line of JSON for each event.
+    pub out: Box<dyn Write + Send>,
+}
+
+impl std::fmt::Debug for Audit {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Audit").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}
+
+/// Keeps the log.
+#[derive(Debug)]
+pub(crate) struct Auditor {
+    policy: AuditPolicy,
+    log: Log,
+    /// Requests of each level, in the order of levels.
+    levels: [AtomicU64; 4],
+    events: AtomicU64,
+}
+
+impl Auditor {
+    pub(crate) fn new(world: &World, audit: Audit) -> Auditor {
+        let Audit { policy, out } = audit;
+        Auditor { policy, log: Log::new(world, out), levels: Default::default(), events: AtomicU64::new(0) }
+    }
+
+    /// Ends when everything that was said before is written.
+    pub(crate) async fn flush(&self) {
+        self.log.flush().await;
+    }
+
+    fn count(&self, level: Level) {
+        self.levels[level as usize].fetch_add(1, Relaxed);
+    }
+}
+
+/// Leaves so many bytes of a text, or a few less where a character would be cut in two.
+pub(crate) fn cut(text: &mut String, limit: usize) {
+    let end = (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.truncate(end.unwrap_or_default());
+}
+
+/// What Prometheus collects of it.
+pub(crate) fn measure(auditor: Option<&Auditor>, page: &mut Page) {
+    let Some(auditor) = auditor else { return };
+    let help = "[ALPHA] Counter of audit events generated and sent to the audit backend.";
+    let events = auditor.events.load(Relaxed) as f64;
+    page.single("apiserver_audit_event_total", "counter", help, events);
+    let name = "apiserver_audit_error_total";
+    page.family(name, "counter", "[ALPHA] Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.");
+    page.sample(name, &[("plugin", "log")], auditor.log.lost() as f64);
+    let name = "apiserver_audit_level_total";
+    page.family(name, "counter", "[ALPHA] Counter of policy levels for audit events (1 per request).");
+    for (level, count) in Level::ALL.iter().zip(&auditor.levels) {
+        page.sample(name, &[("level", level.text())], count.load(Relaxed) as f64);
+    }
+}

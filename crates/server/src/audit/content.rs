@@ -1,0 +1,94 @@
+//! What was sent or answered, in any encoding, as JSON for the log.
+
+use crate::input::Encoding;
+use schema::{proto, yaml};
+use serde_json::Value;
+
+/// An object that is longer is left out of the log.
+// Kubernetes: no event may be longer, where it truncates at all.
+const MAX_BYTES: usize = 10 << 20;
+
+/// The object of a body, if it is one.
+pub(super) fn read(body: &[u8], encoding: Encoding) -> Option<Value> {
+    if body.is_empty() || body.len() > MAX_BYTES {
+        return None;
+    }
+    match encoding {
+        Encoding::Json => serde_json::from_slice(body).ok(),
+        Encoding::Yaml => serde_json::from_slice(&yaml::to_json(body).ok()?.json).ok(),
+        Encoding::Protobuf => {
+            let envelope = proto::Envelope::open(body).ok()?;
+            let (version, kind) = (&*envelope.api_version, &*envelope.kind);
+            let (group, short) = version.rsplit_once('/').unwrap_or(("", version));
+            let types = kinds::types();
+            let (of, _) = types.kind(group, short, kind)?;
+            let mut object = proto::decode(types, of, &envelope.raw).ok()?;
+            object["apiVersion"] = version.into();
+            object["kind"] = kind.into();
+            Some(object)
+        }
+    }
+}
+
+/// How a media type is encoded.
+pub(super) fn encoding(media_type: &str) -> Encoding {
+    match media_type {
+        it if it.contains("yaml") => Encoding::Yaml,
+        it if it.contains("protobuf") => Encoding::Protobuf,
+        _ => Encoding::Json,
+    }
+}
+
+/// Takes the record of field owners out of an object, of the items of a list and of the rows of a table.
+pub(super) fn without_owners(object: &mut Value) {
+    let forget = |object: &mut Value| {
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+    };
+    forget(object);
+    for items in ["items", "rows"] {
+        for item in object.get_mut(items).and_then(Value::as_array_mut).into_iter().flatten() {
+            forget(if items == "rows" { &mut item["object"] } else { item });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn owners_are_taken_out_wherever_they_are() {
+        let owned = json!({"metadata": {"name": "a", "managedFields": [{}]}});
+        let plain = json!({"metadata": {"name": "a"}});
+        for (mut object, expected) in [
+            (owned.clone(), plain.clone()),
+            (json!({"items": [owned]}), json!({"items": [plain]})),
+            (json!({"rows": [{"object": owned}]}), json!({"rows": [{"object": plain}]})),
+            (json!({"status": "Success"}), json!({"status": "Success"})),
+        ] {
+            without_owners(&mut object);
+            assert_eq!(object, expected);
+        }
+    }
+
+    #[test]
+    fn every_encoding_is_read() {
+        let wanted = json!({"apiVersion": "v1", "kind": "Status", "code": 4});
+        let types = kinds::types();
+        let (of, _) = types.kind("", "v1", "Status").unwrap();
+        let message = proto::encode(types, of, &wanted);
+        let sealed = proto::Envelope::new("v1", "Status", &message).seal();
+        for (body, encoding) in [
+            (wanted.to_string().into_bytes(), Encoding::Json),
+            (b"apiVersion: v1\nkind: Status\ncode: 4\n".to_vec(), Encoding::Yaml),
+            (sealed, Encoding::Protobuf),
+        ] {
+            let read = read(&body, encoding).unwrap();
+            assert_eq!((&read["kind"], &read["code"]), (&json!("Status"), &json!(4)), "{encoding:?}: {read}");
+        }
+        assert_eq!(read(b"{", Encoding::Json), None);
+    }
+}

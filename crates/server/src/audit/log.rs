@@ -1,0 +1,116 @@
+//! Lines in, the same in a file: a queue with two limits, and a task that empties it.
+
+use bytes::{Bytes, BytesMut};
+use std::{
+    io::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+use tokio::sync::{
+    OwnedSemaphorePermit, Semaphore,
+    mpsc::{Receiver, Sender, channel},
+    oneshot,
+};
+use world::World;
+
+/// Lines that wait to be written.
+// Kubernetes: the buffer of its log.
+const MAX_WAITING: usize = 10_000;
+/// And their bytes: a disk that is slow for a while holds up requests before it eats memory.
+const MAX_WAITING_BYTES: usize = 32 << 20;
+/// Lines that are written at once.
+const MAX_BATCH: usize = 256;
+
+#[derive(Debug)]
+pub(super) struct Log {
+    queue: Sender<Message>,
+    room: Arc<Semaphore>,
+    lost: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Line(Bytes, OwnedSemaphorePermit),
+    Flush(oneshot::Sender<()>),
+}
+
+impl Log {
+    pub(super) fn new(world: &World, out: Box<dyn Write + Send>) -> Log {
+        let (queue, lines) = channel(MAX_WAITING);
+        let lost = Arc::new(AtomicU64::new(0));
+        world.spawn("audit log", write(world.clone(), lines, out, Arc::clone(&lost))).detach();
+        Log { queue, room: Arc::new(Semaphore::new(MAX_WAITING_BYTES)), lost }
+    }
+
+    /// Adds a line, as soon as there is room for it.
+    pub(super) async fn add(&self, line: Bytes) {
+        let Ok(permit) = Arc::clone(&self.room).acquire_many_owned(width(&line)).await else { return };
+        // The task that reads lives as long as this.
+        drop(self.queue.send(Message::Line(line, permit)).await);
+    }
+
+    /// Adds a line if there is room for it now: whoever says it cannot wait.
+    pub(super) fn try_add(&self, line: Bytes) {
+        let permit = Arc::clone(&self.room).try_acquire_many_owned(width(&line)).ok();
+        let added = permit.is_some_and(|permit| self.queue.try_send(Message::Line(line, permit)).is_ok());
+        if !added {
+            self.lost.fetch_add(1, Relaxed);
+        }
+    }
+
+    pub(super) async fn flush(&self) {
+        let (sender, written) = oneshot::channel();
+        if self.queue.send(Message::Flush(sender)).await.is_ok() {
+            drop(written.await);
+        }
+    }
+
+    /// Lines that nobody will ever read.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Relaxed)
+    }
+}
+
+fn width(line: &Bytes) -> u32 {
+    u32::try_from(line.len().min(MAX_WAITING_BYTES)).unwrap_or(u32::MAX)
+}
+
+async fn write(
+    world: World,
+    mut lines: Receiver<Message>,
+    mut out: Box<dyn Write + Send>,
+    lost: Arc<AtomicU64>,
+) {
+    let mut messages = Vec::with_capacity(MAX_BATCH);
+    while lines.recv_many(&mut messages, MAX_BATCH).await > 0 {
+        let (mut text, mut count, mut told, mut permits) = (BytesMut::new(), 0, Vec::new(), Vec::new());
+        for message in messages.drain(..) {
+            match message {
+                Message::Line(line, permit) => {
+                    text.extend_from_slice(&line);
+                    permits.push(permit);
+                    count += 1;
+                }
+                Message::Flush(sender) => told.push(sender),
+            }
+        }
+        let (back, outcome) = world
+            .blocking(move || {
+                let outcome = out.write_all(&text).and_then(|()| out.flush());
+                (out, outcome)
+            })
+            .await;
+        out = back;
+        if let Err(error) = outcome {
+            lost.fetch_add(count, Relaxed);
+            tracing::error!(%error, events = count, "the audit log cannot be written");
+        }
+        drop(permits);
+        for sender in told {
+            // Whoever asked may have gone.
+            let _ = sender.send(());
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! One request for the log: what is known of it, and an event at each of its stages.
+
+use super::{
+    Auditor, Trail, content, cut,
+    policy::{Interest, Level, Stage},
+};
+use crate::{
+    Body, Inner,
+    accept::ClientAddress,
+    authenticate::Caller,
+    authorize::{Attributes, OnResource},
+    request::{Options, Place},
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, header, request::Parts, response};
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::{BodyExt, Full};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    net::IpAddr,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    task::{Context, Poll},
+};
+use world::Timestamp;
+
+const ID: HeaderName = HeaderName::from_static("audit-id");
+// Kubernetes: a longer one is cut, and says so.
+const MAX_AGENT_BYTES: usize = 1024;
+const CUT: &str = "...TRUNCATED";
+
+/// A request that is of interest.
+#[derive(Debug)]
+pub(crate) struct Record {
+    inner: Arc<Inner>,
+    trail: Trail,
+    interest: Interest,
+    id: String,
+    uri: String,
+    verb: String,
+    user: Value,
+    source_ips: Vec<String>,
+    agent: String,
+    object: Option<Reference>,
+    received: Timestamp,
+    status: Value,
+    answer: Option<Value>,
+    is_over: bool,
+}
+
+/// What a request is about.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reference {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    resource: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    namespace: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    uid: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    api_group: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    api_version: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    resource_version: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    subresource: String,
+}
+
+// Kubernetes: the fields of its events, in its order.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Event<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    level: Level,
+    #[serde(rename = "auditID")]
+    id: &'a str,
+    stage: Stage,
+    #[serde(rename = "requestURI")]
+    uri: &'a str,
+    verb: &'a str,
+    user: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    impersonated_user: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authentication_metadata: Option<Value>,
+    #[serde(rename = "sourceIPs", skip_serializing_if = "<[String]>::is_empty")]
+    source_ips: &'a [String],
+    #[serde(skip_serializing_if = "str::is_empty")]
+    user_agent: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object_ref: Option<Reference>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    response_status: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_object: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_object: Option<&'a Value>,
+    request_received_timestamp: String,
+    stage_timestamp: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    annotations: BTreeMap<String, String>,
+}
+
+/// Tells that a request has come, if it is of interest; its trail is among its extensions from then on.
+pub(crate) async fn begin(
+    inner: &Arc<Inner>,
+    caller: &Caller,
+    head: &mut Parts,
+    place: &Place,
+    options: &Options,
+) -> Option<Box<Record>> {
+    inner.audit.as_ref()?;
+    let record = Record::of(inner, Some(caller), head, place, options)?;
+    head.extensions.insert(record.trail.clone());
+    record.tell(Stage::RequestReceived).await;
+    Some(record)
+}
+
+/// Tells of a request whose caller is nobody.
+pub(crate) async fn refused(inner: &Arc<Inner>, head: &Parts, place: &Place, options: &Options) {
+    if inner.audit.is_none() {
+        return;
+    }
+    let Some(mut record) = Record::of(inner, None, head, place, options) else { return };
+    record.status = json!({
+        "metadata": {}, "status": "Failure", "message": "Unauthorized", "reason": "Unauthorized", "code": 401,
+    });
+    record.is_over = true;
+    record.tell(Stage::ResponseStarted).await;
+}
+
+/// Tells what became of a request: of a watch, that it begins, and once more when it is over.
+pub(crate) async fn end(record: Option<Box<Record>>, response: Response<Body>) -> Response<Body> {
+    let Some(mut record) = record else { return response };
+    let (mut head, body) = response.into_parts();
+    if let Ok(id) = HeaderValue::from_str(&record.id) {
+        head.headers.insert(ID, id);
+    }
+    record.status = json!({"metadata": {}, "code": head.status.as_u16()});
+    let Some(size) = body.size_hint().exact() else {
+        record.tell(Stage::ResponseStarted).await;
+        return Response::from_parts(head, Lasting { body, record }.boxed_unsync());
+    };
+    let body = if size > 0 && record.wants_answer(&head) {
+        let Ok(whole) = body.collect().await;
+        let bytes = whole.to_bytes();
+        record.answered(&head, &bytes);
+        Full::new(bytes).boxed_unsync()
+    } else {
+        body
+    };
+    record.is_over = true;
+    record.tell(Stage::ResponseComplete).await;
+    Response::from_parts(head, body)
+}
+
+impl Record {
+    fn of(
+        inner: &Arc<Inner>,
+        caller: Option<&Caller>,
+        head: &Parts,
+        place: &Place,
+        options: &Options,
+    ) -> Option<Box<Record>> {
+        let method = head.method.as_str().to_lowercase();
+        let (wanted, version) = match place {
+            Place::Other(path) => (Attributes::Path { verb: &method, path }, ""),
+            Place::Resource(target) => {
+                let verb = target.verb(&head.method, options.watch)?;
+                (Attributes::Resource(OnResource::of(verb, target, options)), target.version.as_str())
+            }
+        };
+        let auditor = inner.audit.as_ref()?;
+        let interest = auditor.policy.interest(caller, &wanted);
+        auditor.count(interest.map_or(Level::None, |interest| interest.level));
+        let interest = interest?.clone();
+        let (verb, object) = match &wanted {
+            Attributes::Path { verb, .. } => (*verb, None),
+            Attributes::Resource(wanted) => (wanted.verb, Some(Reference::of(wanted, version))),
+        };
+        let given = head.headers.get(ID).and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
+        Some(Box::new(Record {
+            trail: Trail::new(interest.level),
+            interest,
+            id: given.map_or_else(|| inner.world.uid(), str::to_owned),
+            uri: head.uri.to_string(),
+            verb: verb.to_owned(),
+            user: caller.map_or_else(|| json!({}), Caller::info),
+            source_ips: source_ips(head),
+            agent: agent(&head.headers),
+            object,
+            received: inner.world.wall(),
+            status: Value::Null,
+            answer: None,
+            is_over: false,
+            inner: Arc::clone(inner),
+        }))
+    }
+
+    /// Whether anything in the answer's body is to be told.
+    fn wants_answer(&self, head: &response::Parts) -> bool {
+        let is_told = self.interest.level == Level::RequestResponse;
+        self.object.is_some() && (is_told || !head.status.is_success() || self.verb.starts_with("delete"))
+    }
+
+    fn answered(&mut self, head: &response::Parts, body: &Bytes) {
+        let sort = head.headers.get(header::CONTENT_TYPE).and_then(|sort| sort.to_str().ok());
+        let encoding = content::encoding(sort.unwrap_or_default());
+        let Some(mut object) = content::read(body, encoding) else { return };
+        if api::object::kind(&object) == "Status" {
+            for field in ["status", "message", "reason", "details", "code"] {
+                if let Some(value) = object.get(field) {
+                    self.status[field] = value.clone();
+                }
+            }
+        }
+        if self.interest.level == Level::RequestResponse {
+            if self.interest.omits_owners {
+                content::without_owners(&mut object);
+            }
+            self.answer = Some(object);
+        }
+    }
+
+    fn event(&self, stage: Stage) -> Bytes {
+        let notes = self.trail.notes();
+        let mut object = self.object.clone();
+        let mut sent = notes.sent.as_ref().and_then(|sent| content::read(&sent.body, sent.encoding));
+        if let (Some(reference), Some(sent)) = (&mut object, &sent)
+            && notes.sent.as_ref().is_some_and(|it| it.is_object)
+        {
+            reference.complete(sent);
+        }
+        if let Some(sent) = sent.as_mut().filter(|_| self.interest.omits_owners) {
+            content::without_owners(sent);
+        }
+        let (acting, constraint) = notes.acting.unzip();
+        let constraint = constraint.filter(|it| !it.is_empty());
+        let now = match stage {
+            Stage::RequestReceived => self.received,
+            _ => self.inner.world.wall(),
+        };
+        let event = Event {
+            kind: "Event",
+            api_version: "audit.k8s.io/v1",
+            level: self.interest.level,
+            id: &self.id,
+            stage,
+            uri: &self.uri,
+            verb: &self.verb,
+            user: &self.user,
+            impersonated_user: acting.map(|caller| caller.info()),
+            authentication_metadata: constraint.map(|it| json!({"impersonationConstraint": it})),
+            source_ips: &self.source_ips,
+            user_agent: &self.agent,
+            object_ref: object,
+            response_status: &self.status,
+            request_object: sent.filter(|_| self.interest.level >= Level::Request),
+            response_object: self.answer.as_ref(),
+            request_received_timestamp: micros(self.received),
+            stage_timestamp: micros(now),
+            annotations: notes.annotations,
+        };
+        let mut line = serde_json::to_vec(&event).unwrap_or_default();
+        line.push(b'\n');
+        line.into()
+    }
+
+    /// The one who keeps the log, and the line for it, unless nobody wants to hear of this stage.
+    fn line(&self, stage: Stage) -> Option<(&Auditor, Bytes)> {
+        let auditor = self.inner.audit.as_ref().filter(|_| !self.interest.omitted.contains(&stage))?;
+        auditor.events.fetch_add(1, Relaxed);
+        Some((auditor, self.event(stage)))
+    }
+
+    async fn tell(&self, stage: Stage) {
+        if let Some((auditor, line)) = self.line(stage) {
+            auditor.log.add(line).await;
+        }
+    }
+}
+
+impl Drop for Record {
+    /// Whoever asked hung up before the answer, or a watch is over.
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        if self.status.is_null() {
+            // Kubernetes: what it says where nothing was answered.
+            self.status = json!({
+                "metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200,
+            });
+        }
+        if let Some((auditor, line)) = self.line(Stage::ResponseComplete) {
+            auditor.log.try_add(line);
+        }
+    }
+}
+
+impl Reference {
+    fn of(wanted: &OnResource<'_>, version: &str) -> Reference {
+        Reference {
+            resource: wanted.resource.to_owned(),
+            namespace: wanted.namespace.to_owned(),
+            name: wanted.name.to_owned(),
+            api_group: wanted.group.to_owned(),
+            api_version: version.to_owned(),
+            subresource: wanted.subresource.to_owned(),
+            ..Reference::default()
+        }
+    }
+
+    /// What only the object itself says.
+    fn complete(&mut self, object: &Value) {
+        use api::object::{name, namespace, resource_version, uid};
+        for (said, found) in [
+            (&mut self.namespace, namespace(object)),
+            (&mut self.name, name(object)),
+            (&mut self.uid, uid(object)),
+            (&mut self.resource_version, resource_version(object)),
+        ] {
+            if said.is_empty() {
+                found.clone_into(said);
+            }
+        }
+    }
+}
+
+fn micros(moment: Timestamp) -> String {
+    api::time::MicroTime::from(moment).to_string()
+}
+
+fn agent(headers: &HeaderMap) -> String {
+    let said = headers.get(header::USER_AGENT).map(|said| String::from_utf8_lossy(said.as_bytes()));
+    let mut agent = said.unwrap_or_default().into_owned();
+    if agent.len() > MAX_AGENT_BYTES {
+        cut(&mut agent, MAX_AGENT_BYTES);
+        agent.push_str(CUT);
+    }
+    agent
+}
+
+/// Kubernetes: what proxies say, and last whom the connection is from.
+fn source_ips(head: &Parts) -> Vec<String> {
+    let said = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let forwarded = said("x-forwarded-for").split(',');
+    let mut found: Vec<IpAddr> = forwarded.filter_map(|part| part.trim().parse().ok()).collect();
+    if let Ok(real) = said("x-real-ip").parse()
+        && !found.contains(&real)
+    {
+        found.push(real);
+    }
+    if let Some(ClientAddress(address)) = head.extensions.get()
+        && found.last() != Some(&address.ip())
+    {
+        found.push(address.ip());
+    }
+    found.iter().map(IpAddr::to_string).collect()
+}
+
+/// The body of a watch, whose record is over when it is.
+struct Lasting {
+    body: Body,
+    record: Box<Record>,
+}
+
+impl http_body::Body for Lasting {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        debug_assert!(!self.record.is_over, "it is told of at its end");
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

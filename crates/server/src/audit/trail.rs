@@ -1,0 +1,108 @@
+//! What is noted of one request on its way through the rooms; nothing where nobody wants to know.
+
+use super::{content, policy::Level};
+use crate::{authenticate::Caller, authorize::impersonate::Acting, input::Encoding};
+use api::name::Format;
+use bytes::Bytes;
+use http::request::Parts;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Notes of one request: webhooks and policies may leave so many.
+const MAX_NOTES: usize = 256;
+
+/// Where a request leaves its notes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trail(Option<Arc<Shared>>);
+
+#[derive(Debug)]
+struct Shared {
+    level: Level,
+    notes: Mutex<Notes>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Notes {
+    pub(super) annotations: BTreeMap<String, String>,
+    pub(super) acting: Option<(Caller, String)>,
+    /// What was sent.
+    pub(super) sent: Option<Sent>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) body: Bytes,
+    pub(super) encoding: Encoding,
+    /// Whether it is an object, which has a name of its own.
+    pub(super) is_object: bool,
+}
+
+static NOWHERE: Trail = Trail(None);
+
+impl Trail {
+    pub(super) fn new(level: Level) -> Trail {
+        Trail(Some(Arc::new(Shared { level, notes: Mutex::default() })))
+    }
+
+    /// The trail of a request.
+    pub(crate) fn of(head: &Parts) -> &Trail {
+        head.extensions.get().unwrap_or(&NOWHERE)
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Notes something. What is said first stands.
+    pub(crate) fn note(&self, key: &str, value: impl FnOnce() -> String) {
+        self.note_from(Level::Metadata, key, value);
+    }
+
+    /// Notes what somebody else says, under their name. Keys that are none are passed over.
+    pub(crate) fn note_by(&self, who: &str, key: &str, value: impl FnOnce() -> String) {
+        let key = format!("{who}/{key}");
+        if self.is_kept() && Format::QualifiedName.fits(&key) {
+            self.note(&key, value);
+        }
+    }
+
+    /// Notes something that tells of what was sent, and goes only where that goes.
+    pub(crate) fn note_of_request(&self, key: &str, value: impl FnOnce() -> String) {
+        self.note_from(Level::Request, key, value);
+    }
+
+    fn note_from(&self, level: Level, key: &str, value: impl FnOnce() -> String) {
+        let Some(shared) = self.0.as_ref().filter(|shared| shared.level >= level) else { return };
+        let mut notes = shared.lock();
+        if notes.annotations.len() < MAX_NOTES && !notes.annotations.contains_key(key) {
+            notes.annotations.insert(key.to_owned(), value());
+        }
+    }
+
+    pub(crate) fn acts_as(&self, acting: &Acting) {
+        if let Some(shared) = &self.0 {
+            shared.lock().acting = Some((acting.caller.clone(), acting.constraint.clone()));
+        }
+    }
+
+    /// Keeps what was sent, which is not copied.
+    pub(crate) fn sent(&self, body: &Bytes, media_type: &str) {
+        if let Some(shared) = self.0.as_ref().filter(|_| !body.is_empty()) {
+            let encoding = content::encoding(media_type);
+            let is_object = !media_type.contains("patch");
+            shared.lock().sent = Some(Sent { body: body.clone(), encoding, is_object });
+        }
+    }
+
+    pub(super) fn notes(&self) -> Notes {
+        self.0.as_ref().map(|shared| shared.lock().clone()).unwrap_or_default()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,117 @@
+//! A definition at rest in, all of it but its versions out; and back, with another status.
+//!
+//! Most of a definition are the schemas of its versions, and what becomes of its status hardly hangs on them: their
+//! text is stepped over, and stays as it is.
+
+use crate::{served::Served, stored::Stored};
+use api::object;
+use bytes::{BufMut, Bytes, BytesMut};
+use kinds::definition::condition;
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+use std::collections::BTreeMap;
+
+#[derive(Debug)]
+pub(super) struct Outline {
+    /// In the form in which states are compared; its versions are missing.
+    pub(super) definition: Value,
+    /// The text of its spec.
+    spec: Bytes,
+}
+
+type Parts<'a> = BTreeMap<&'a str, &'a RawValue>;
+
+#[derive(Deserialize)]
+struct Spec<'a> {
+    #[serde(borrow)]
+    spec: &'a RawValue,
+}
+
+impl Outline {
+    /// `None` where the versions have a say in what becomes of it.
+    pub(super) fn read(served: &Served, stored: &Stored) -> Option<Outline> {
+        let parts: Parts<'_> = serde_json::from_slice(&stored.json).ok()?;
+        let spec = *parts.get("spec")?;
+        let mut definition = values_but("spec", parts)?;
+        let inner: Parts<'_> = serde_json::from_str(spec.get()).ok()?;
+        definition.insert("spec".to_owned(), values_but("versions", inner)?.into());
+        let mut definition = Value::Object(definition);
+        let is_of_old = definition["spec"]["preserveUnknownFields"] == true
+            || condition::find(&definition["status"], condition::NON_STRUCTURAL).is_some();
+        if is_of_old || object::is_deleting(&definition) {
+            return None;
+        }
+        object::set_resource_version(&mut definition, &stored.revision.to_string());
+        served.normalize(&mut definition);
+        Some(Outline { definition, spec: stored.json.slice_ref(spec.get().as_bytes()) })
+    }
+
+    /// The bytes at rest of what has become of it.
+    pub(super) fn text_with(&self, served: &Served, mut definition: Value) -> Bytes {
+        let json = crate::stored::at_rest(served, &mut definition);
+        let found: Spec<'_> = serde_json::from_slice(&json).expect("a definition is encoded with its spec");
+        let place = json.slice_ref(found.spec.get().as_bytes());
+        let start = place.as_ptr().addr() - json.as_ptr().addr();
+        let mut text = BytesMut::with_capacity(json.len() - place.len() + self.spec.len());
+        text.put_slice(&json[..start]);
+        text.put_slice(&self.spec);
+        text.put_slice(&json[start + place.len()..]);
+        text.freeze()
+    }
+}
+
+/// The members of an object, but for one that is stepped over.
+fn values_but(skipped: &str, parts: Parts<'_>) -> Option<Map<String, Value>> {
+    let wanted = parts.into_iter().filter(|(name, _)| *name != skipped);
+    let read = wanted.map(|(name, text)| {
+        let value: Value = serde_json::from_str(text.get()).ok()?;
+        Some((name.to_owned(), value))
+    });
+    read.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Registry;
+    use serde_json::json;
+    use store::Revision;
+
+    fn stored(served: &Served, definition: &Value) -> Stored {
+        let mut definition = definition.clone();
+        served.normalize(&mut definition);
+        Stored::new(crate::stored::at_rest(served, &mut definition), Revision(7))
+    }
+
+    #[test]
+    fn nothing_but_the_status_changes() {
+        let registry = Registry::built_in();
+        let served = registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions").unwrap();
+        let schema = json!({"type": "object", "description": "\"status\": {} <&> \u{2028}", "properties": {"spec": {}}});
+        let versions = json!([{"name": "v1", "served": true, "schema": {"openAPIV3Schema": schema}}]);
+        let names = json!({"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"});
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "as.b.c", "uid": "u"},
+            "spec": {"group": "b.c", "names": names, "scope": "Cluster", "versions": versions},
+        });
+        let stored_ = stored(served, &definition);
+        let outline = Outline::read(served, &stored_).unwrap();
+        let mut draft = outline.definition.clone();
+        draft["status"] = json!({"storedVersions": ["v1"], "acceptedNames": {"plural": "as", "kind": "A"}});
+        let mut expected = definition.clone();
+        expected["status"] = draft["status"].clone();
+        let text = outline.text_with(served, draft);
+        assert_eq!(str::from_utf8(&text), str::from_utf8(&stored(served, &expected).json));
+        for (path, value) in [
+            ("/spec/preserveUnknownFields", json!(true)),
+            ("/metadata/deletionTimestamp", json!("2026-11-15T09:30:00Z")),
+            ("/status/conditions", json!([{"type": "NonStructuralSchema", "status": "True"}])),
+        ] {
+            let mut changed = expected.clone();
+            let (parent, field) = path.rsplit_once('/').unwrap();
+            changed.pointer_mut(parent).unwrap()[field] = value;
+            assert!(Outline::read(served, &stored(served, &changed)).is_none(), "{path}");
+        }
+    }
+}

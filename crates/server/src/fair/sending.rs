@@ -1,0 +1,127 @@
+//! A large answer on its way: its request keeps its seat until the last of it is taken, or its time is up.
+//!
+//! Otherwise whoever asks for much and reads little would have as many answers in memory as they like.
+
+use super::Seat;
+use crate::Body;
+use bytes::Bytes;
+use http::Response;
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt;
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+use world::{Moment, Task, World};
+
+/// Smaller answers lie in buffers of the connection anyway.
+const LARGE: u64 = 16 << 10;
+/// What is handed over at once: the connection buffers no more than this of an answer that nobody reads.
+const PIECE: usize = 64 << 10;
+/// What takes longer is cut off.
+// Kubernetes: --request-timeout ends the writing of an answer, too.
+const TIME: Duration = Duration::from_secs(60);
+/// Whoever takes nothing for so long is cut off while others wait for the seat.
+const STALL: Duration = Duration::from_secs(5);
+
+struct Sending {
+    rest: Arc<Mutex<Option<Rest>>>,
+    /// Cuts it off, unless it ends before.
+    _timer: Task<()>,
+    world: World,
+}
+
+/// What is still to be sent, and who sits for it.
+struct Rest {
+    body: Body,
+    piece: Bytes,
+    /// When something was last taken.
+    taken: Moment,
+    seat: Seat,
+}
+
+/// Sends a response, with its seat where it is large.
+pub(super) fn send(seat: Seat, response: Response<Body>) -> Response<Body> {
+    // What is not all there is not kept in memory either.
+    if response.body().size_hint().exact().is_none_or(|size| size < LARGE) {
+        return response;
+    }
+    let world = seat.inner.world.clone();
+    response.map(|body| {
+        let rest = Rest { body, piece: Bytes::new(), taken: world.now(), seat };
+        let rest = Arc::new(Mutex::new(Some(rest)));
+        let _timer = world.spawn("an answer is cut off", cut_off(world.clone(), Arc::clone(&rest)));
+        Sending { rest, _timer, world }.boxed_unsync()
+    })
+}
+
+/// Drops what nobody takes, once others want the seat or it was long enough.
+async fn cut_off(world: World, rest: Arc<Mutex<Option<Rest>>>) {
+    let begun = world.now();
+    loop {
+        world.sleep(STALL).await;
+        let now = world.now();
+        // Its seat is given back after the lock is.
+        let _late = {
+            let mut place = lock(&rest);
+            let Some(rest) = place.as_ref() else { return };
+            let is_late =
+                now.since(begun) >= TIME || (now.since(rest.taken) >= STALL && rest.seat.is_wanted());
+            if is_late { place.take() } else { None }
+        };
+    }
+}
+
+fn lock(rest: &Mutex<Option<Rest>>) -> MutexGuard<'_, Option<Rest>> {
+    rest.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Rest {
+    fn len(&self) -> u64 {
+        self.piece.len() as u64 + self.body.size_hint().exact().unwrap_or_default()
+    }
+}
+
+impl http_body::Body for Sending {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let mut place = lock(&self.rest);
+        let Some(rest) = place.as_mut() else { return Poll::Ready(None) };
+        while rest.piece.is_empty() {
+            match Pin::new(&mut rest.body).poll_frame(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => {
+                    drop(place.take());
+                    return Poll::Ready(None);
+                }
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => rest.piece = data,
+                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                },
+            }
+        }
+        rest.taken = self.world.now();
+        let size = rest.piece.len().min(PIECE);
+        let data = rest.piece.split_to(size);
+        if rest.piece.is_empty() && rest.body.is_end_stream() {
+            drop(place.take());
+        }
+        Poll::Ready(Some(Ok(Frame::data(data))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        lock(&self.rest).is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(lock(&self.rest).as_ref().map_or(0, Rest::len))
+    }
+}

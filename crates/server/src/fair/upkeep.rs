@@ -1,0 +1,212 @@
+//! The schemas and levels that every cluster has: made again where they are missing, put right where they are wrong.
+//!
+//! Two of each kind are the server's own, and stay as they are. The others are suggestions: an administrator who
+//! changes one keeps the change, unless an annotation says that the server should see to it.
+
+use super::settings::{CATCH_ALL, EXEMPT};
+use crate::{
+    Inner, authorize, bootstrap,
+    request::{Options, Target},
+    stored::Stored,
+    verbs::{self, Call, store_failed},
+    write::{self, Record},
+};
+use api::{object, status::Status};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::Ordering::{AcqRel, Release},
+    },
+    time::Duration,
+};
+use store::{Batch, Range};
+
+const GROUP: &str = "flowcontrol.apiserver.k8s.io";
+const KINDS: [&str; 2] = ["prioritylevelconfigurations", "flowschemas"];
+// Kubernetes: who the owner of these fields is recorded as, and who sees to the object.
+const MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
+const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
+/// How long a change stays before it is looked at.
+// Kubernetes: as often as the real server looks.
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// What is to be done about an object.
+#[derive(Debug, PartialEq)]
+enum Repair {
+    None,
+    Write(Value),
+    Remove,
+}
+
+/// Looks after the objects before long, since one of them was written.
+pub(super) fn soon(inner: &Arc<Inner>) {
+    if inner.fair.upkeep.swap(true, AcqRel) {
+        return;
+    }
+    // A server that is gone keeps nothing up.
+    let (world, waiting) = (inner.world.clone(), Arc::downgrade(inner));
+    let task = inner.world.spawn("fairness is kept up", async move {
+        world.sleep(PERIOD).await;
+        let Some(inner) = waiting.upgrade() else { return };
+        inner.fair.upkeep.store(false, Release);
+        if let Err(status) = ensure(&inner).await {
+            tracing::warn!(problem = status.message, "schemas and levels are not as they should be");
+        }
+    });
+    task.detach();
+}
+
+/// Brings all of them to what they should be.
+pub(crate) async fn ensure(inner: &Arc<Inner>) -> Result<(), Status> {
+    for resource in KINDS {
+        let Some(served) = inner.registry.find(GROUP, "v1", resource) else { continue };
+        let page = inner.store.range(Range::prefix(served.prefix(""))).await;
+        let entries = page.map_err(|error| store_failed(&error))?.entries.into_iter();
+        let objects = entries.map(|entry| Stored::new(entry.value, entry.revision));
+        let mut found: BTreeMap<String, Stored> =
+            objects.map(|it| (it.text_at(&["metadata", "name"]).into_owned(), it)).collect();
+        let place = format!("/apis/{GROUP}/v1/{resource}");
+        for (path, json) in kinds::bootstrap().filter(|(path, _)| *path == place) {
+            let mut wanted: Value = serde_json::from_str(json).unwrap_or_default();
+            let name = object::name(&wanted).to_owned();
+            match found.remove(&name) {
+                None => make(inner, path, json).await?,
+                Some(stored) => {
+                    let Some(call) = call(inner, resource, &name) else { continue };
+                    served.default(&mut wanted);
+                    served.normalize(&mut wanted);
+                    let current = verbs::create::in_version(&call, &stored).await?;
+                    carry_out(&call, repair(&current, Some(&wanted)), &current, &stored).await?;
+                }
+            }
+        }
+        for (name, stored) in found {
+            let Some(call) = call(inner, resource, &name) else { continue };
+            let current = stored.value();
+            carry_out(&call, repair(&current, None), &current, &stored).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What an object needs, given what it was when the cluster was new.
+fn repair(current: &Value, wanted: Option<&Value>) -> Repair {
+    let said = current["metadata"]["annotations"][AUTO_UPDATE].as_str();
+    let said = said.and_then(|said| match said {
+        "true" | "1" | "t" | "T" | "TRUE" | "True" => Some(true),
+        "false" | "0" | "f" | "F" | "FALSE" | "False" => Some(false),
+        _ => None,
+    });
+    let Some(wanted) = wanted else {
+        // Kubernetes: what an earlier version suggested, and nobody has taken over.
+        return if said == Some(true) { Repair::Remove } else { Repair::None };
+    };
+    let is_mandatory = [EXEMPT, CATCH_ALL].contains(&object::name(wanted));
+    let updates = is_mandatory || said.unwrap_or_else(|| object::generation(current) == 1);
+    let spec = wanted_spec(current, wanted);
+    let is_right = !updates || current["spec"] == spec;
+    if is_right && said == Some(updates) {
+        return Repair::None;
+    }
+    let mut next = current.clone();
+    if !is_right {
+        next["spec"] = spec;
+    }
+    if !next["metadata"]["annotations"].is_object() {
+        next["metadata"]["annotations"] = json!({});
+    }
+    next["metadata"]["annotations"][AUTO_UPDATE] = updates.to_string().into();
+    Repair::Write(next)
+}
+
+/// Kubernetes: how many seats the exempt level lends is the administrator's business.
+fn wanted_spec(current: &Value, wanted: &Value) -> Value {
+    let mut spec = wanted["spec"].clone();
+    let ours = spec.get_mut("exempt").and_then(Value::as_object_mut);
+    if let (Some(theirs), Some(ours)) = (current["spec"]["exempt"].as_object(), ours) {
+        for field in ["nominalConcurrencyShares", "lendablePercent"] {
+            if let Some(value) = theirs.get(field) {
+                ours.insert(field.to_owned(), value.clone());
+            }
+        }
+    }
+    spec
+}
+
+async fn make(inner: &Inner, path: &str, json: &str) -> Result<(), Status> {
+    let Some((key, object)) = bootstrap::make(inner, path, json) else { return Ok(()) };
+    match inner.store.commit(Batch::new().create(key, object)).await {
+        // Somebody else was faster.
+        Ok(_) | Err(store::Error::Conflict(_)) => Ok(()),
+        Err(error) => Err(store_failed(&error)),
+    }
+}
+
+/// Somebody who writes the same object at the same time is heard first; it is looked at again then.
+async fn carry_out(call: &Call, repair: Repair, current: &Value, stored: &Stored) -> Result<(), Status> {
+    match repair {
+        Repair::None => Ok(()),
+        Repair::Remove => verbs::delete::by_server(call).await,
+        Repair::Write(next) => match write::prepare_next(call, current, next, Record::Now).await? {
+            Some(checked) => write::replace(call, checked, stored).await.map(drop),
+            None => Ok(()),
+        },
+    }
+}
+
+/// A write of the server itself.
+fn call(inner: &Arc<Inner>, resource: &str, name: &str) -> Option<Call> {
+    let served = inner.registry.find(GROUP, "v1", resource)?;
+    let target = Target {
+        group: GROUP.to_owned(),
+        version: "v1".to_owned(),
+        resource: resource.to_owned(),
+        name: name.to_owned(),
+        ..Target::default()
+    };
+    let options = Options { field_manager: MANAGER.to_owned(), ..Options::default() };
+    Some(Call::by_server(inner, authorize::itself(), served, target, options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggestions_can_be_changed_and_what_is_mandatory_cannot() {
+        let object = |name: &str, annotation: Option<&str>, generation: i64, spec: Value| {
+            let mut metadata = json!({"name": name, "generation": generation});
+            if let Some(annotation) = annotation {
+                metadata["annotations"] = json!({AUTO_UPDATE: annotation});
+            }
+            json!({"metadata": metadata, "spec": spec})
+        };
+        let (ours, theirs) = (json!({"a": 1}), json!({"a": 2}));
+        for (case, name, annotation, generation, spec, expected) in [
+            ("as it should be", "x", Some("true"), 1, &ours, None),
+            ("seen to by the server", "x", Some("true"), 3, &theirs, Some(("true", &ours))),
+            ("seen to by somebody else", "x", Some("false"), 3, &theirs, None),
+            ("without a word, untouched", "x", None, 1, &theirs, Some(("true", &ours))),
+            ("without a word, changed", "x", None, 2, &theirs, Some(("false", &theirs))),
+            ("nonsense", "x", Some("maybe"), 2, &theirs, Some(("false", &theirs))),
+            ("mandatory, changed", CATCH_ALL, Some("false"), 5, &theirs, Some(("true", &ours))),
+            ("mandatory, claimed", EXEMPT, Some("false"), 5, &ours, Some(("true", &ours))),
+        ] {
+            let current = object(name, annotation, generation, spec.clone());
+            let wanted = object(name, Some("true"), 1, ours.clone());
+            let expected = match expected {
+                None => Repair::None,
+                Some((said, spec)) => Repair::Write(object(name, Some(said), generation, spec.clone())),
+            };
+            assert_eq!(repair(&current, Some(&wanted)), expected, "{case}");
+        }
+        assert_eq!(repair(&object("old", Some("true"), 1, ours.clone()), None), Repair::Remove);
+        assert_eq!(repair(&object("own", None, 1, ours), None), Repair::None);
+        let lent = json!({"exempt": {"lendablePercent": 50, "nominalConcurrencyShares": 7}});
+        let never = json!({"exempt": {"lendablePercent": 0, "nominalConcurrencyShares": 0}});
+        let (lent, never) = (object(EXEMPT, Some("true"), 1, lent), object(EXEMPT, Some("true"), 1, never));
+        assert_eq!(repair(&lent, Some(&never)), Repair::None);
+    }
+}

@@ -1,0 +1,50 @@
+//! Schemas and levels that every cluster has: what is removed or changed comes back, what was taken over does not.
+
+use super::{FLOW, OBJECT, ask, start, user};
+use crate::client::{send, send_with};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+#[test]
+fn what_every_cluster_has_comes_back() {
+    world::simulate(8, |world| async move {
+        let server = start(&world, 600, Duration::ZERO).await;
+        let (schemas, levels) =
+            (format!("{FLOW}/flowschemas"), format!("{FLOW}/prioritylevelconfigurations"));
+        let patch = async |path: String, body: Value| {
+            let sort = "application/merge-patch+json";
+            let (code, answer) = send_with(&server, "PATCH", &path, sort, body.to_string()).await;
+            assert_eq!(code, 200, "{path}: {answer:?}");
+        };
+        for path in
+            [format!("{schemas}/catch-all"), format!("{schemas}/probes"), format!("{levels}/workload-low")]
+        {
+            assert_eq!(send(&server, "DELETE", &path, "").await.0, 200);
+        }
+        patch(format!("{schemas}/exempt"), json!({"spec": {"matchingPrecedence": 7}})).await;
+        patch(format!("{schemas}/service-accounts"), json!({"spec": {"matchingPrecedence": 8999}})).await;
+        let own = json!({"metadata": {"annotations": {"apf.kubernetes.io/autoupdate-spec": "false"}},
+            "spec": {"matchingPrecedence": 9001}});
+        patch(format!("{schemas}/global-default"), own).await;
+        assert_eq!(ask(&server, user("ann"), OBJECT).await.status(), 200, "meanwhile everything works");
+        assert_eq!(send(&server, "GET", &format!("{schemas}/catch-all"), "").await.0, 404);
+        world.sleep(Duration::from_secs(61)).await;
+        for (path, precedence) in [
+            ("flowschemas/catch-all", json!(10000)),
+            ("flowschemas/probes", json!(2)),
+            ("flowschemas/exempt", json!(1)),
+            ("flowschemas/service-accounts", json!(9000)),
+            ("flowschemas/global-default", json!(9001)),
+            ("prioritylevelconfigurations/workload-low", Value::Null),
+        ] {
+            let (code, found) = send(&server, "GET", &format!("{FLOW}/{path}"), "").await;
+            assert_eq!((code, &found["spec"]["matchingPrecedence"]), (200, &precedence), "{path}: {found}");
+        }
+        let exempt = send(&server, "GET", &format!("{schemas}/exempt"), "").await.1;
+        let owners = exempt["metadata"]["managedFields"].as_array().unwrap().iter();
+        let owners: Vec<_> = owners.map(|owner| owner["manager"].as_str().unwrap()).collect();
+        assert!(owners.contains(&"api-priority-and-fairness-config-producer-v1"), "{exempt}");
+        assert_eq!(exempt["metadata"]["generation"], 3, "{exempt}");
+    })
+    .unwrap();
+}
