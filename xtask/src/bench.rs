@@ -4,18 +4,29 @@ use crate::tools;
 use anyhow::{Result, bail};
 use std::process::{Command, ExitCode};
 
-pub(crate) fn run(subject: &str) -> Result<ExitCode> {
+/// Measures a subject, or only some parts of it.
+pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
     let mut command = Command::new(tools::cargo());
     match subject {
         "store" => command.args(["bench", "--package", "store", "--bench", "store"]),
         "server" => command.args(["bench", "--package", "setpoint", "--bench", "server"]),
-        other => bail!("nothing to measure is called {other}; there are: store, server"),
+        "definitions" => command.args(["bench", "--package", "setpoint", "--bench", "definitions"]),
+        "admission" => command.args(["bench", "--package", "server", "--bench", "admission"]),
+        "operator" => command.args(["bench", "--package", "setpoint", "--bench", "operator"]),
+        other => {
+            bail!(
+                "nothing to measure is called {other}; there are: store, server, definitions, admission, operator"
+            )
+        }
     };
     if subject == "store" {
         match tools::etcd() {
             Ok(etcd) => drop(command.env("SETPOINT_ETCD", etcd)),
             Err(error) => println!("without etcd: {error:#}"),
         }
+    }
+    if !parts.is_empty() {
+        command.arg("--").args(parts);
     }
     let status = command.status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -17,7 +17,11 @@ usage: cargo xtask COMMAND
 
   test           format, lints, the dependency table, every test, then the tests against real programs
   bench store    the store beside the bare disk
-  bench server   the API server beside a bare hyper + rustls server
+  bench server   the API server beside a bare hyper + rustls server; with names, only those parts: starts, get,
+                 list, create, apply, watch, memory
+  bench definitions  what definitions of custom resources cost
+  bench admission    what rules of access, webhooks and policies cost a request
+  bench operator     the operator framework beside kube-rs's runtime; with a number, so many objects
   fuzz [TARGET]  looks for an input that breaks a target, or any of them; --minutes N for each
   tools          where the outside programs are that tests use, fetching what is missing";
 
@@ -26,7 +30,7 @@ fn main() -> Result<ExitCode> {
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["test"] => test::run(),
-        ["bench", subject] => bench::run(subject),
+        ["bench", subject, ref parts @ ..] => bench::run(subject, parts),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["tools"] => tools::show(),
         [] | ["help" | "--help" | "-h"] => {

@@ -6,6 +6,8 @@
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people to read")]
 
+#[path = "server/applies.rs"]
+mod applies;
 #[path = "server/bare.rs"]
 mod bare;
 #[path = "../../store/benches/store/bare_file.rs"]
@@ -76,23 +78,35 @@ fn main() -> ExitCode {
                 bare::serve(&world, Path::new(folder), object, list).await
             }
             [IN_PROCESS] => in_process(&world).await,
-            _ => run(&world).await,
+            // Cargo says `--bench` to every benchmark.
+            [ref only @ .., "--bench"] | ref only => run(&world, only).await,
         }
     });
     outcome.unwrap()
 }
 
-async fn run(world: &World) -> ExitCode {
+/// Measures everything, or only the parts that are named: `starts`, `get`, `list`, `create`, `apply`, `watch`, `memory`.
+async fn run(world: &World, only: &[&str]) -> ExitCode {
+    let is_wanted = |part: &str| only.is_empty() || only.contains(&part);
     let mut verdicts = Verdicts::new();
-    let server = starts(world, &mut verdicts).await;
+    let server = match is_wanted("starts") {
+        true => starts(world, &mut verdicts).await,
+        false => OwnServer::start(world, Path::new(SETPOINT)).await.unwrap().0,
+    };
     let process = server.process.id();
     let place = Arc::new(Place::new(world, Target::read(&server.kubeconfig).unwrap(), 1000));
     place.prepare(world).await.unwrap();
-    beside_bare(world, &server, &place, &mut verdicts).await;
-    applies(world, process, &place).await;
-    watches(world, process, &place, &mut verdicts).await;
-    let fresh = OwnServer::start(world, Path::new(SETPOINT)).await.unwrap().0;
-    memory_of_objects(world, &fresh, &mut verdicts).await;
+    beside_bare(world, &server, &place, is_wanted, &mut verdicts).await;
+    if is_wanted("apply") {
+        applies::applies(world, process, &place).await;
+    }
+    if is_wanted("watch") {
+        watches(world, process, &place, &mut verdicts).await;
+    }
+    if is_wanted("memory") {
+        let fresh = OwnServer::start(world, Path::new(SETPOINT)).await.unwrap().0;
+        memory_of_objects(world, &fresh, &mut verdicts).await;
+    }
     println!("\ngoals");
     for (goal, reached, met) in &verdicts {
         println!("  {goal:<64} {reached:>9}  {}", if *met { "met" } else { "MISSED" });
@@ -214,7 +228,13 @@ impl Side {
     }
 }
 
-async fn beside_bare(world: &World, server: &OwnServer, place: &Arc<Place>, verdicts: &mut Verdicts) {
+async fn beside_bare(
+    world: &World,
+    server: &OwnServer,
+    place: &Arc<Place>,
+    is_wanted: impl Fn(&str) -> bool,
+    verdicts: &mut Verdicts,
+) {
     let bare = Bare::start(world, server, place).await;
     println!(
         "\nrequests a second (median of {ROUNDS} rounds, one after the other), and processor time for each"
@@ -226,6 +246,9 @@ async fn beside_bare(world: &World, server: &OwnServer, place: &Arc<Place>, verd
         (Operation::List, READERS, Some(("LIST of 1,000 x 1 KiB: at least 0.50 of a bare server", 0.5))),
         (Operation::Create, WRITERS, None),
     ] {
+        if !is_wanted(operation.name()) {
+            continue;
+        }
         let (mut other, mut own, mut disk) = (Side::default(), Side::default(), Vec::new());
         for round in 0..ROUNDS {
             let load = Load { operation, clients, span: ROUND, edition: round as u64, most: None };
@@ -264,85 +287,6 @@ async fn beside_bare(world: &World, server: &OwnServer, place: &Arc<Place>, verd
             ));
         }
     }
-}
-
-/// Server-side applies of Deployments beside plain updates of the same ones.
-async fn applies(world: &World, process: u32, place: &Arc<Place>) {
-    let mut rates = [const { Vec::new() }; 2];
-    let mut work = [const { Vec::new() }; 2];
-    for round in 0..ROUNDS {
-        for (way, (method, manager)) in
-            [(Method::PUT, "updates"), (Method::PATCH, "applies")].iter().enumerate()
-        {
-            let before = busy(process);
-            let writers: Vec<_> = (0..READERS)
-                .map(|writer| {
-                    let (world_, place, method) = (world.clone(), Arc::clone(place), method.clone());
-                    let name = format!("{manager}-{writer}");
-                    world.spawn(
-                        "writer",
-                        async move { write_one(&world_, &place, &method, &name, round).await },
-                    )
-                })
-                .collect();
-            let mut done = 0;
-            for writer in writers {
-                done += writer.await.unwrap();
-            }
-            rates[way].push(done as f64 / ROUND.as_secs_f64());
-            let spent = busy(process).saturating_sub(before).as_secs_f64() * 1e6;
-            work[way].push(spent / done as f64);
-        }
-    }
-    let [updated, applied] = rates.map(median);
-    let [update_work, apply_work] = work.map(median);
-    println!("\nDeployments written a second, {READERS} clients");
-    println!("  plain updates {updated:.0} ({update_work:.0} µs), applies {applied:.0} ({apply_work:.0} µs)");
-    println!("  an apply costs {:.2} updates", apply_work / update_work);
-}
-
-/// Writes one Deployment over and over, differently each time; answers how often.
-async fn write_one(world: &World, place: &Place, method: &Method, name: &str, round: usize) -> u64 {
-    let mut client = Client::connect(world, &place.target).await.unwrap();
-    let collection = format!("/apis/apps/v1/namespaces/{}/deployments", place.namespace);
-    let body = |edition: u64| {
-        serde_json::json!({
-            "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": name, "labels": {"app": name}},
-            "spec": {
-                "replicas": edition % 10, "selector": {"matchLabels": {"app": name}},
-                "template": {
-                    "metadata": {"labels": {"app": name}, "annotations": {"edition": edition.to_string()}},
-                    "spec": {"containers": [{
-                        "name": "main", "image": "nginx:1", "ports": [{"containerPort": 80}],
-                        "env": [{"name": "A", "value": "b"}],
-                        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
-                    }]},
-                },
-            },
-        })
-        .to_string()
-    };
-    let path = format!("{collection}/{name}?fieldManager=bench&force=true");
-    let path =
-        if *method == Method::PATCH { path } else { format!("{collection}/{name}?fieldManager=bench") };
-    if round == 0 && *method == Method::PUT {
-        let made = client.send(place.request(Method::POST, &collection, body(0))).await.unwrap();
-        assert!(made.status.is_success(), "{}", made.status);
-    }
-    let (start, mut done) = (world.now(), 0);
-    while world.now() < start + ROUND {
-        let edition = ((round as u64) << 32) + done + 1;
-        let mut request = place.request(method.clone(), &path, body(edition));
-        if *method == Method::PATCH {
-            let apply = http::HeaderValue::from_static("application/apply-patch+yaml");
-            request.headers_mut().insert(http::header::CONTENT_TYPE, apply);
-        }
-        let answer = client.send(request).await.unwrap();
-        assert!(answer.status.is_success(), "{}", answer.status);
-        done += 1;
-    }
-    done
 }
 
 /// What the disk alone does for as many writers.

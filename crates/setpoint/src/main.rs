@@ -20,7 +20,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Up(up::Options),
+    Up(Box<up::Options>),
     Bench(bench::Options),
 }
 
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let outcome = world::run(|world| async move {
         match cli.command {
-            Command::Up(options) => up::run(&world, options).await,
+            Command::Up(options) => up::run(&world, *options).await,
             Command::Bench(options) => bench::run(&world, options).await,
         }
     });

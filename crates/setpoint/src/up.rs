@@ -2,7 +2,9 @@
 
 mod account_key;
 mod address;
+mod audit;
 mod certificates;
+mod controllers;
 mod kubeconfig;
 mod store;
 
@@ -49,18 +51,40 @@ pub(crate) struct Options {
     /// The name under which they are signed.
     #[arg(long, default_value = "https://kubernetes.default.svc", value_name = "URL")]
     service_account_issuer: String,
+    /// Which requests the audit log tells of (an audit.k8s.io/v1 Policy).
+    #[arg(long, value_name = "FILE", requires = "audit_log_path")]
+    audit_policy_file: Option<PathBuf>,
+    /// Where the audit log goes, one line of JSON for each event; - is standard output.
+    #[arg(long, value_name = "FILE", requires = "audit_policy_file")]
+    audit_log_path: Option<PathBuf>,
     /// Where services get their addresses from.
     #[arg(long, default_value = "10.96.0.0/16", value_name = "RANGE")]
     service_cluster_ip_range: server::ServiceRange,
     /// The address under which the cluster reaches this server; by default that of this machine.
     #[arg(long, value_name = "ADDRESS")]
     advertise_address: Option<IpAddr>,
+    /// Requests that are served at once: with those that write, the seats that priority levels share.
+    #[arg(long, default_value_t = 400, value_name = "COUNT")]
+    max_requests_inflight: u32,
+    /// Requests that write and are served at once, on top of the others.
+    #[arg(long, default_value_t = 200, value_name = "COUNT")]
+    max_mutating_requests_inflight: u32,
     /// Connections at once; at the limit, idle ones make room.
     #[arg(long, default_value_t = Limits::default().connections, value_name = "COUNT")]
     max_connections: usize,
     /// Nodes to simulate (there are none yet: it must be 0 or left alone).
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     nodes: u32,
+    /// Controllers to run: `*` for all, `name` for one more, `-name` for one less (there are none yet: the list is
+    /// checked, and takes effect as they come).
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "*",
+        allow_hyphen_values = true,
+        value_name = "NAME,…"
+    )]
+    controllers: Vec<controllers::Choice>,
     /// Endpoints of the etcd cluster, for --store etcd.
     #[arg(long, value_delimiter = ',', value_name = "URL,…")]
     etcd_servers: Vec<String>,
@@ -123,17 +147,20 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
     let tls = certificates.server_config()?;
     let config = Config {
         tokens,
+        audit: audit::open(&options)?,
         signing_key: account_key::open(&options)?,
         issuer: Some(options.service_account_issuer),
         service_range,
         advertised,
+        seats: options.max_requests_inflight.saturating_add(options.max_mutating_requests_inflight).max(1),
         authority: Some(certificates.ca.clone()),
         ..Config::default()
     };
     let server = Server::start(world, store, config).await.context("cannot start on this store")?;
-    welcome(&url, &place, &kubeconfig);
+    welcome(&url, &place, controllers::chosen(&options.controllers).count(), &kubeconfig);
     let limits = Limits { connections: options.max_connections.max(1), ..Limits::default() };
-    server::accept::serve(world, server, listener, tls, limits, stopped).await;
+    server::accept::serve(world, server.clone(), listener, tls, limits, stopped).await;
+    server.flush().await;
     Ok(())
 }
 
@@ -145,13 +172,14 @@ fn kubeconfig_path(options: &Options) -> Result<PathBuf> {
     std::path::absolute(&path).with_context(|| format!("cannot use {}", path.display()))
 }
 
-fn welcome(url: &str, place: &str, kubeconfig: &Path) {
+fn welcome(url: &str, place: &str, controllers: usize, kubeconfig: &Path) {
     let kubeconfig = kubeconfig.display();
     say(&format!(
         "\
 Setpoint is up.
   API server   {url} (Kubernetes v1.36)
   data         {place}
+  controllers  none yet: the {controllers} chosen run as they come
   kubeconfig   {kubeconfig}
 
   try          kubectl --kubeconfig {kubeconfig} get namespaces

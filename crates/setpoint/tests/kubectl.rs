@@ -278,3 +278,67 @@ fn server_side_apply_tells_conflicts_and_can_force() {
     assert_eq!(kubectl.json("get deploy web")["spec"]["replicas"], 3);
     assert_eq!(kubectl.json("get disk data")["spec"]["size"], "6Gi");
 }
+
+/// What a token says of itself.
+fn claims(token: &str) -> Value {
+    use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+    let payload = token.split('.').nth(1).unwrap();
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap()
+}
+
+#[test]
+fn tokens_are_made_with_every_option() {
+    let kubectl = Kubectl::new(&["--ephemeral"]);
+    kubectl.says("create serviceaccount bot");
+    kubectl.says("create secret generic anchor");
+    kubectl.says("create clusterrolebinding bot --clusterrole=view --serviceaccount=default:bot");
+    let spec = "spec: {serviceAccountName: bot, containers: [{name: c, image: i}]}";
+    kubectl.file("pod.yaml", &format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\n{spec}\n"));
+    kubectl.says("create -f pod.yaml");
+    let uid = |what: &str| kubectl.json(what)["metadata"]["uid"].as_str().unwrap().to_owned();
+    let (pod, anchor) = (uid("get pod web"), uid("get secret anchor"));
+    let lifetime = |said: &Value| said["exp"].as_i64().unwrap() - said["iat"].as_i64().unwrap();
+
+    let plain = kubectl.says("create token bot");
+    let said = claims(&plain);
+    assert_eq!(said["sub"], "system:serviceaccount:default:bot");
+    assert_eq!(
+        (&said["aud"], lifetime(&said)),
+        (&serde_json::json!(["https://kubernetes.default.svc"]), 3600)
+    );
+    let allowed = format!(
+        "--token={plain} --kubeconfig=/dev/null --server={} --insecure-skip-tls-verify",
+        kubectl.up.url
+    );
+    assert!(kubectl.says(&format!("get configmaps {allowed}")).contains("kube-root-ca.crt"));
+    assert!(kubectl.says(&format!("auth whoami {allowed}")).contains("system:serviceaccount:default:bot"));
+
+    let said = claims(&kubectl.says("create token bot --audience=vault --audience=ci --duration=20m"));
+    assert_eq!((&said["aud"], lifetime(&said)), (&serde_json::json!(["vault", "ci"]), 1200));
+    let bound =
+        format!("create token bot --bound-object-kind=Pod --bound-object-name=web --bound-object-uid={pod}");
+    let said = claims(&kubectl.says(&bound));
+    assert_eq!(said["kubernetes.io"]["pod"], serde_json::json!({"name": "web", "uid": pod}));
+    let said =
+        claims(&kubectl.says("create token bot --bound-object-kind=Secret --bound-object-name=anchor"));
+    assert_eq!(said["kubernetes.io"]["secret"], serde_json::json!({"name": "anchor", "uid": anchor}));
+    let whole = kubectl.json("create token bot");
+    assert_eq!((&whole["kind"], &whole["spec"]["expirationSeconds"]), (&"TokenRequest".into(), &3600.into()));
+
+    for (line, expected) in [
+        ("create token nobody", "serviceaccounts \"nobody\" not found"),
+        ("create token bot --duration=1m", "may not specify a duration less than 10 minutes"),
+        ("create token bot --bound-object-kind=Pod --bound-object-name=none", "pods \"none\" not found"),
+        (
+            "create token bot --bound-object-kind=Pod --bound-object-name=web --bound-object-uid=x",
+            "does not match the UID",
+        ),
+        (
+            "create token default --bound-object-kind=Pod --bound-object-name=web",
+            "cannot bind token for serviceaccount",
+        ),
+    ] {
+        let refused = kubectl.refuses(line);
+        assert!(refused.contains(expected), "kubectl {line}: {refused}");
+    }
+}

@@ -5,6 +5,8 @@
 mod bench;
 mod harness;
 mod kube_client;
+mod operators;
+mod overload;
 
 use harness::{SETPOINT, Up};
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};
@@ -70,9 +72,35 @@ fn what_stops_it_from_starting_is_told_in_one_line_with_what_to_do() {
             "line 1: expected at least 3 columns",
         ),
         (&["--listen", "127.0.0.1:0", "--store", "etcd"], "check --etcd-servers"),
+        (
+            &["--listen", "127.0.0.1:0", "--ephemeral", "--audit-policy-file", file, "--audit-log-path", "-"],
+            "use an audit.k8s.io/v1 Policy",
+        ),
     ] {
         let said = refusal(arguments, scratch.path());
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
     assert_eq!(up.stop(), Some(0));
+}
+
+#[test]
+fn the_audit_log_is_complete_when_the_process_ends() {
+    let scratch = tempfile::tempdir().unwrap();
+    let policy = scratch.path().join("policy.yaml");
+    std::fs::write(&policy, "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+        .unwrap();
+    let log = scratch.path().join("logs/audit.log");
+    let arguments = ["--audit-policy-file", "policy.yaml", "--audit-log-path", "logs/audit.log"];
+    for round in 1..=2 {
+        let up = Up::start(&arguments, scratch.path());
+        assert_eq!(up.stop(), Some(0));
+        assert_eq!(mode(&log), 0o600);
+        let text = std::fs::read_to_string(&log).unwrap();
+        let events: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let stage = |stage: &str| events.iter().filter(|event| event["stage"] == stage).count();
+        assert!(stage("RequestReceived") >= round, "what the server asks of itself is told of, too");
+        // The one that the server was asking itself when it stopped, in each round.
+        assert!(stage("ResponseComplete") + round >= stage("RequestReceived"), "requests come to their end");
+    }
 }

@@ -1,0 +1,236 @@
+//! An owner, a selector and candidates in, the children that are the owner's out: orphans that match
+//! are adopted, children that no longer match are released.
+//!
+//! As Kubernetes' own controllers do it: whoever another controller owns is left alone, and before
+//! the first adoption the owner is read live, since a cached one may be long gone.
+
+use crate::{owner, retry};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{
+    Api, Resource, ResourceExt,
+    api::{Patch, PatchParams},
+    core::{ObjectMeta, Selector, SelectorExt},
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::fmt::Debug;
+
+/// What to do with a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It is ours and matches.
+    Keep,
+    /// It is nobody's and matches.
+    Adopt,
+    /// It is ours and matches no longer.
+    Release,
+    /// It is none of our business.
+    Ignore,
+}
+
+/// Why there was no answer to who belongs to the owner.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It would adopt every orphan in reach.
+    #[error("the selector of {owner:?} selects everything")]
+    SelectsEverything { owner: String },
+    #[error(transparent)]
+    Owner(#[from] owner::Refused),
+    #[error("the owner or a child could not be read or written")]
+    Kube(#[from] kube::Error),
+}
+
+/// One owner, and where its kind and its children's kind are found.
+#[derive(Debug)]
+pub struct Adoption<'a, O, C> {
+    pub owner: &'a O,
+    pub owners: &'a Api<O>,
+    pub children: &'a Api<C>,
+    pub selector: &'a Selector,
+}
+
+impl<O, C> Adoption<'_, O, C>
+where
+    O: Resource + Clone + Debug + DeserializeOwned,
+    O::DynamicType: Default,
+    C: Resource + Clone + Debug + DeserializeOwned,
+{
+    /// Adopts and releases among the candidates, and gives the children that are the owner's now.
+    ///
+    /// Candidates that changed or went meanwhile are left out: their change will be heard of. Every
+    /// candidate is tried; then the first failure is told.
+    pub async fn claim(&self, candidates: impl IntoIterator<Item = C>) -> Result<Vec<C>, Error> {
+        let reference = owner::reference(self.owner)?;
+        if self.selector.selects_all() {
+            return Err(Error::SelectsEverything { owner: reference.name });
+        }
+        let (mut claimed, mut failure, mut may_adopt) = (Vec::new(), None, None);
+        for candidate in candidates {
+            let matches = self.selector.matches(candidate.labels());
+            let done = match claim(self.owner.meta(), candidate.meta(), matches) {
+                Claim::Ignore => Ok(None),
+                Claim::Keep => Ok(Some(candidate)),
+                Claim::Release => {
+                    self.send(&candidate, release(candidate.meta(), &reference.uid)).await.map(|_| None)
+                }
+                Claim::Adopt => {
+                    let may_adopt = match may_adopt {
+                        Some(known) => known,
+                        None => *may_adopt.insert(self.is_owner_there().await?),
+                    };
+                    match may_adopt {
+                        true => self.send(&candidate, adoption(candidate.meta(), &reference)).await,
+                        false => Ok(None),
+                    }
+                }
+            };
+            match done {
+                Ok(child) => claimed.extend(child),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        failure.map_or(Ok(claimed), |error| Err(error.into()))
+    }
+
+    /// Lets go of all candidates that the owner controls: they live on when it is gone.
+    pub async fn release(&self, candidates: impl IntoIterator<Item = C>) -> Result<(), Error> {
+        let reference = owner::reference(self.owner)?;
+        for candidate in candidates.into_iter().filter(|child| owner::is_controlled_by(child, self.owner)) {
+            self.send(&candidate, release(candidate.meta(), &reference.uid)).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the server still has this very owner, and means to keep it.
+    async fn is_owner_there(&self) -> Result<bool, kube::Error> {
+        let live = self.owners.get_opt(&self.owner.name_any()).await?;
+        Ok(live
+            .is_some_and(|live| live.uid() == self.owner.uid() && live.meta().deletion_timestamp.is_none()))
+    }
+
+    /// The child after the patch; nothing if it went, or is no longer what it was when it was read.
+    async fn send(&self, child: &C, operations: Value) -> Result<Option<C>, kube::Error> {
+        let patch = serde_json::from_value(operations).expect("operations are a JSON patch");
+        let name = child.name_any();
+        match self.children.patch(&name, &PatchParams::default(), &Patch::<()>::Json(patch)).await {
+            Ok(child) => Ok(Some(child)),
+            Err(error) if retry::is_missing(&error) || retry::is_conflict(&error) => Ok(None),
+            Err(error) if retry::is_invalid(&error) => {
+                // Either a test of the patch did not hold, or the result breaks a rule.
+                let live = self.children.get_opt(&name).await?;
+                match live.is_some_and(|live| is_as_read(live.meta(), child.meta())) {
+                    true => Err(error),
+                    false => Ok(None),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What an owner should do with a candidate that its selector does or does not match.
+pub fn claim(owner: &ObjectMeta, candidate: &ObjectMeta, matches: bool) -> Claim {
+    let is_owner_leaving = owner.deletion_timestamp.is_some();
+    let controller = candidate.owner_references.iter().flatten().find(|r| r.controller == Some(true));
+    match controller {
+        Some(other) if Some(&other.uid) != owner.uid.as_ref() => Claim::Ignore,
+        Some(_) if matches => Claim::Keep,
+        // What a leaving owner does not release now goes with it: that is the collector's to decide.
+        Some(_) if is_owner_leaving => Claim::Ignore,
+        Some(_) => Claim::Release,
+        None => {
+            let is_in_reach = owner.namespace.is_none() || owner.namespace == candidate.namespace;
+            let is_candidate_leaving = candidate.deletion_timestamp.is_some();
+            match matches && is_in_reach && !is_owner_leaving && !is_candidate_leaving {
+                true => Claim::Adopt,
+                false => Claim::Ignore,
+            }
+        }
+    }
+}
+
+fn adoption(candidate: &ObjectMeta, reference: &OwnerReference) -> Value {
+    let references = candidate.owner_references.iter().flatten();
+    let mut references: Vec<_> = references.filter(|present| present.uid != reference.uid).collect();
+    references.push(reference);
+    rewrite(candidate, json!(references))
+}
+
+fn release(child: &ObjectMeta, uid: &str) -> Value {
+    let references = child.owner_references.iter().flatten();
+    rewrite(child, json!(references.filter(|present| present.uid != uid).collect::<Vec<_>>()))
+}
+
+/// Tests that the object and its owners are as they were read, so that nobody's reference is lost.
+fn rewrite(meta: &ObjectMeta, references: Value) -> Value {
+    json!([
+        { "op": "test", "path": "/metadata/uid", "value": meta.uid },
+        { "op": "test", "path": "/metadata/ownerReferences", "value": meta.owner_references },
+        { "op": "add", "path": "/metadata/ownerReferences", "value": references },
+    ])
+}
+
+fn is_as_read(live: &ObjectMeta, read: &ObjectMeta) -> bool {
+    live.uid == read.uid && live.owner_references == read.owner_references
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    fn meta(namespace: &str, uid: &str, is_leaving: bool) -> ObjectMeta {
+        ObjectMeta {
+            namespace: (!namespace.is_empty()).then(|| namespace.into()),
+            uid: Some(uid.into()),
+            deletion_timestamp: is_leaving.then_some(Time(jiff::Timestamp::UNIX_EPOCH)),
+            ..ObjectMeta::default()
+        }
+    }
+
+    fn owned(child: ObjectMeta, uid: &str) -> ObjectMeta {
+        let reference =
+            OwnerReference { uid: uid.into(), controller: Some(true), ..OwnerReference::default() };
+        ObjectMeta { owner_references: Some(vec![reference]), ..child }
+    }
+
+    #[test]
+    fn claims_follow_the_owner_and_the_selector() {
+        let (live, leaving) = (meta("a", "1", false), meta("a", "1", true));
+        let orphan = meta("a", "c", false);
+        let ours = owned(orphan.clone(), "1");
+        let cases = [
+            (&live, &orphan, true, Claim::Adopt),
+            (&live, &orphan, false, Claim::Ignore),
+            (&live, &ours, true, Claim::Keep),
+            (&live, &ours, false, Claim::Release),
+            (&live, &owned(orphan.clone(), "2"), true, Claim::Ignore),
+            (&live, &owned(orphan.clone(), "2"), false, Claim::Ignore),
+            (&live, &meta("a", "c", true), true, Claim::Ignore),
+            (&live, &meta("b", "c", false), true, Claim::Ignore),
+            (&meta("", "1", false), &meta("b", "c", false), true, Claim::Adopt),
+            (&leaving, &orphan, true, Claim::Ignore),
+            (&leaving, &ours, true, Claim::Keep),
+            (&leaving, &ours, false, Claim::Ignore),
+        ];
+        for (place, (owner, candidate, matches, expected)) in cases.into_iter().enumerate() {
+            assert_eq!(claim(owner, candidate, matches), expected, "case {place}");
+        }
+    }
+
+    #[test]
+    fn other_owners_keep_their_references() {
+        let reference = |uid: &str| OwnerReference { uid: uid.into(), ..OwnerReference::default() };
+        let child = ObjectMeta {
+            owner_references: Some(vec![reference("2"), reference("1")]),
+            ..meta("a", "c", false)
+        };
+        let left = |patch: Value| {
+            let uids = patch[2]["value"].as_array().unwrap().iter().map(|r| r["uid"].clone());
+            Value::Array(uids.collect())
+        };
+        assert_eq!(left(adoption(&child, &reference("1"))), json!(["2", "1"]));
+        assert_eq!(left(adoption(&child, &reference("3"))), json!(["2", "1", "3"]));
+        assert_eq!(left(release(&child, "1")), json!(["2"]));
+    }
+}

@@ -1,0 +1,144 @@
+//! The cached objects of one kind, read in their own type.
+
+use crate::{
+    Key,
+    cache::{Item, Subscriber, Undecodable, store::Store},
+};
+use api::label_selector;
+use kube::core::Selector;
+use serde::de::DeserializeOwned;
+use std::{fmt, future::Future, marker::PhantomData, sync::Arc};
+
+/// The local copy of a kind's objects. Reads never wait, and never answer older than this process
+/// has written with [`crate::cache::Caches::client`]. Cheap to clone.
+///
+/// Lists are in the order of their keys. An object that does not fit `K` is an error: taking it for
+/// an absent one would have its children cleaned up.
+pub struct View<K> {
+    store: Arc<Store>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> View<K> {
+    pub(crate) fn new(store: Arc<Store>) -> View<K> {
+        View { store, kind: PhantomData }
+    }
+
+    pub fn contains(&self, key: &Key) -> bool {
+        self.store.read().items().get(key.as_str()).is_some()
+    }
+
+    /// The untyped object, for those who only need its metadata.
+    pub fn item(&self, key: &Key) -> Option<Item> {
+        self.store.item(key)
+    }
+
+    pub fn keys(&self) -> Vec<Key> {
+        self.store.read().items().iter().map(|item| item.key().clone()).collect()
+    }
+
+    /// Where the object with this UID is now.
+    pub fn key_of_uid(&self, uid: &str) -> Option<Key> {
+        self.store.read().items().by_uid(uid).map(|item| item.key().clone())
+    }
+
+    pub fn len(&self) -> usize {
+        self.store.read().items().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Ends when the cache has seen all there was when it started.
+    pub fn synced(&self) -> impl Future<Output = ()> + Send + use<K> {
+        let store = Arc::clone(&self.store);
+        async move { store.until(|contents| contents.is_synced()).await }
+    }
+
+    pub fn is_synced(&self) -> bool {
+        self.store.read().is_synced()
+    }
+
+    /// Calls `subscriber` for all that is there, and from then on for every change, in order. It
+    /// may read views; it must not wait, subscribe or write.
+    pub fn subscribe(&self, subscriber: Subscriber) {
+        self.store.subscribe(subscriber);
+    }
+}
+
+impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
+    pub fn get(&self, key: &Key) -> Result<Option<Arc<K>>, Undecodable> {
+        let Some(item) = self.store.item(key) else { return Ok(None) };
+        self.store.memo().get(&item, Item::decode).map(Some)
+    }
+
+    pub fn list(&self) -> Result<Vec<Arc<K>>, Undecodable> {
+        let items: Vec<Item> = self.store.read().items().iter().cloned().collect();
+        decoded(&items)
+    }
+
+    pub fn in_namespace(&self, namespace: &str) -> Result<Vec<Arc<K>>, Undecodable> {
+        let items: Vec<Item> = self.store.read().items().in_namespace(namespace).cloned().collect();
+        decoded(&items)
+    }
+
+    /// Those whose labels match, in all namespaces.
+    pub fn labelled(&self, selector: &Selector) -> Result<Vec<Arc<K>>, Undecodable> {
+        // A selector that Kubernetes would refuse selects nothing.
+        let selector: label_selector::Selector =
+            selector.to_string().parse().unwrap_or_else(|_| label_selector::Selector::nothing());
+        let contents = self.store.read();
+        let matching = contents.items().iter().filter(|item| selector.matches(&item.labels()));
+        let items: Vec<Item> = matching.cloned().collect();
+        drop(contents);
+        decoded(&items)
+    }
+
+    /// Those that have an owner with this UID.
+    pub fn owned_by(&self, uid: &str) -> Result<Vec<Arc<K>>, Undecodable> {
+        let items: Vec<Item> = self.store.read().owned_by(uid).cloned().collect();
+        decoded(&items)
+    }
+
+    /// Makes objects findable by what `values` says of them, which must hang on the object alone.
+    /// An index of this name that is there already stays as it is.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use operator::cache::View;
+    ///
+    /// fn pods_on(pods: &View<Pod>, node: &str) -> usize {
+    ///     pods.index("node", |pod| pod.spec.iter().filter_map(|spec| spec.node_name.clone()).collect());
+    ///     pods.indexed("node", node).map_or(0, |pods| pods.len())
+    /// }
+    /// ```
+    pub fn index(&self, name: &'static str, values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static) {
+        // What cannot be decoded has no values here, and is an error to whoever reads it.
+        let values =
+            move |item: &Item| item.decode::<K>().map_or_else(|_| Vec::new(), |object| values(&object));
+        self.store.add_index(name, Arc::new(values));
+    }
+
+    /// Those that the index of this name finds by `value`.
+    pub fn indexed(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, Undecodable> {
+        let items: Vec<Item> = self.store.read().indexed(index, value).cloned().collect();
+        decoded(&items)
+    }
+}
+
+fn decoded<K: DeserializeOwned>(items: &[Item]) -> Result<Vec<Arc<K>>, Undecodable> {
+    items.iter().map(|item| item.decode().map(Arc::new)).collect()
+}
+
+impl<K> Clone for View<K> {
+    fn clone(&self) -> View<K> {
+        View::new(Arc::clone(&self.store))
+    }
+}
+
+impl<K> fmt::Debug for View<K> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "View({:?})", self.store)
+    }
+}

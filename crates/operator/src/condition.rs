@@ -1,0 +1,192 @@
+//! What a controller says about an object in, the object's conditions with honest times out.
+
+mod schema;
+
+pub use schema::schema;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::Resource;
+
+/// Whether something holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    True,
+    False,
+    /// Not known: nobody could look.
+    Unknown,
+}
+
+/// One thing to say about an object, at one generation of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    condition: &'static str,
+    verdict: Verdict,
+    reason: String,
+    message: String,
+    generation: Option<i64>,
+}
+
+impl Verdict {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::True => "True",
+            Verdict::False => "False",
+            Verdict::Unknown => "Unknown",
+        }
+    }
+}
+
+impl From<bool> for Verdict {
+    fn from(holds: bool) -> Verdict {
+        if holds { Verdict::True } else { Verdict::False }
+    }
+}
+
+impl Report {
+    /// `reason` is one CamelCase word for machines, `message` a sentence for people.
+    pub fn new(
+        condition: &'static str,
+        verdict: impl Into<Verdict>,
+        reason: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Report {
+        Report {
+            condition,
+            verdict: verdict.into(),
+            reason: reason.into(),
+            message: message.into(),
+            generation: None,
+        }
+    }
+
+    /// Says of which generation this speaks: the one of the object that the verdict was formed on.
+    #[must_use]
+    pub fn of(self, object: &impl Resource) -> Report {
+        Report { generation: object.meta().generation, ..self }
+    }
+}
+
+/// Puts the report among the conditions and tells whether anything changed.
+///
+/// The transition time moves only when the verdict does. The order of the conditions stays; a new
+/// one comes last. A report on an older generation than the one there is not taken.
+///
+/// ```
+/// use operator::condition::{self, Report};
+///
+/// let mut conditions = Vec::new();
+/// let noon = "2026-01-01T12:00:00Z".parse()?;
+/// assert!(condition::set(&mut conditions, Report::new("Ready", true, "AllUp", "3 of 3 are up"), noon));
+/// assert!(condition::is_true(&conditions, "Ready"));
+/// # Ok::<(), jiff::Error>(())
+/// ```
+pub fn set(conditions: &mut Vec<Condition>, report: Report, now: Timestamp) -> bool {
+    let new = Condition {
+        type_: report.condition.into(),
+        status: report.verdict.as_str().into(),
+        reason: report.reason,
+        message: report.message,
+        observed_generation: report.generation,
+        last_transition_time: Time(whole_second(now)),
+    };
+    let Some(present) = conditions.iter_mut().find(|present| present.type_ == new.type_) else {
+        conditions.push(new);
+        return true;
+    };
+    if new.observed_generation.is_some() && new.observed_generation < present.observed_generation {
+        return false;
+    }
+    let last_transition_time = match present.status == new.status {
+        true => present.last_transition_time.clone(),
+        false => new.last_transition_time.clone(),
+    };
+    let new = Condition { last_transition_time, ..new };
+    let is_changed = *present != new;
+    *present = new;
+    is_changed
+}
+
+/// Removes the condition and tells whether it was there.
+pub fn remove(conditions: &mut Vec<Condition>, condition: &str) -> bool {
+    let before = conditions.len();
+    conditions.retain(|present| present.type_ != condition);
+    conditions.len() != before
+}
+
+pub fn find<'a>(conditions: &'a [Condition], condition: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|present| present.type_ == condition)
+}
+
+pub fn is_true(conditions: &[Condition], condition: &str) -> bool {
+    find(conditions, condition).is_some_and(|present| present.status == Verdict::True.as_str())
+}
+
+/// Whether the condition holds and speaks of the object as it is now, not of an earlier spec.
+pub fn is_true_now(conditions: &[Condition], condition: &str, object: &impl Resource) -> bool {
+    find(conditions, condition).is_some_and(|present| {
+        present.status == Verdict::True.as_str() && present.observed_generation >= object.meta().generation
+    })
+}
+
+/// On the wire a time has no smaller part: what is kept here must equal what comes back.
+fn whole_second(now: Timestamp) -> Timestamp {
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::new(second, 500_000_000).unwrap()
+    }
+
+    fn show(conditions: &[Condition]) -> String {
+        let line = |c: &Condition| {
+            let generation = c.observed_generation.unwrap_or_default();
+            let second = c.last_transition_time.0.as_second();
+            format!("{}={} {} {} g{generation} @{second}", c.type_, c.status, c.reason, c.message)
+        };
+        conditions.iter().map(line).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn times_move_only_with_the_verdict() {
+        let said = |condition, verdict: Verdict, reason: &str, message: &str, generation| Report {
+            generation: Some(generation),
+            ..Report::new(condition, verdict, reason, message)
+        };
+        use Verdict::{False, True, Unknown};
+        let story = [
+            (said("Ready", False, "Starting", "0/1", 1), true, "Ready=False Starting 0/1 g1 @1"),
+            (said("Ready", False, "Starting", "0/1", 1), false, "Ready=False Starting 0/1 g1 @1"),
+            (said("Ready", False, "Slow", "0/1", 1), true, "Ready=False Slow 0/1 g1 @1"),
+            (said("Ready", False, "Slow", "0/2", 2), true, "Ready=False Slow 0/2 g2 @1"),
+            (said("Ready", True, "Late", "", 1), false, "Ready=False Slow 0/2 g2 @1"),
+            (said("Ready", True, "Up", "2/2", 2), true, "Ready=True Up 2/2 g2 @6"),
+            (said("Ready", Unknown, "Lost", "", 2), true, "Ready=Unknown Lost  g2 @7"),
+            (said("Old", True, "X", "", 2), true, "Ready=Unknown Lost  g2 @7; Old=True X  g2 @8"),
+            (said("Ready", True, "Up", "", 2), true, "Ready=True Up  g2 @9; Old=True X  g2 @8"),
+        ];
+        let mut conditions = Vec::new();
+        for (second, (report, is_changed, expected)) in (1..).zip(story) {
+            assert_eq!(set(&mut conditions, report, at(second)), is_changed, "{expected}");
+            assert_eq!(show(&conditions), expected);
+        }
+        assert!(remove(&mut conditions, "Ready") && !remove(&mut conditions, "Ready"));
+        assert_eq!(show(&conditions), "Old=True X  g2 @8");
+    }
+
+    #[test]
+    fn a_condition_about_an_earlier_spec_is_not_true_now() {
+        let mut object = k8s_openapi::api::core::v1::ConfigMap::default();
+        object.metadata.generation = Some(3);
+        let mut conditions = Vec::new();
+        set(&mut conditions, Report::new("Ready", true, "Up", "").of(&object), at(1));
+        assert!(is_true_now(&conditions, "Ready", &object));
+        object.metadata.generation = Some(4);
+        assert!(is_true(&conditions, "Ready") && !is_true_now(&conditions, "Ready", &object));
+        assert!(!is_true(&conditions, "Other"));
+    }
+}

@@ -1,0 +1,244 @@
+//! The manager: builds and runs controllers, with shared caches, one client, one election, one end.
+//!
+//! A `main` is this long:
+//! ```no_run
+//! # use k8s_openapi::api::core::v1::ConfigMap;
+//! # use operator::{Context, Controller, Failure, Key, Manager, Next, all};
+//! # async fn reconcile(_: Context<()>, _: Key) -> Result<Next, Failure> { Ok(Next::Settled) }
+//! # fn controller() -> Controller { Controller::new("copier", all::<ConfigMap>()).reconcile((), reconcile) }
+//! #[tokio::main]
+//! async fn main() -> Result<(), operator::Error> {
+//!     let manager = Manager::connect("copier").await?;
+//!     manager.elect_in("default").probes(([0, 0, 0, 0], 8080)).controller(controller()).run().await
+//! }
+//! ```
+
+mod life;
+
+use crate::{
+    Controller,
+    lease::{Election, Fence, Lost},
+    metrics::Metrics,
+    queue::Queue,
+    rules::Declared,
+    webhook::{self, Site, Webhooks},
+};
+use futures::future::{FutureExt, select};
+use kube::Client;
+use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::sync::watch;
+use world::{Task, World};
+
+/// How long reconciles that are under way get to end when the manager stops.
+const GRACE: Duration = Duration::from_secs(30);
+/// How long the caches may take to see all there is.
+const SYNC_LIMIT: Duration = Duration::from_secs(120);
+
+/// What is to run, until [`Manager::run`] or [`Manager::start`] runs it.
+pub struct Manager {
+    name: String,
+    world: World,
+    client: Client,
+    controllers: Vec<Controller>,
+    election: Option<Election>,
+    probes: Option<SocketAddr>,
+    webhooks: Vec<(Webhooks, SocketAddr, Site)>,
+    metrics: Metrics,
+    grace: Duration,
+    sync_limit: Duration,
+}
+
+/// Why a manager ended by itself, or did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("there is no cluster to connect to: neither a kubeconfig nor a service account was found")]
+    NoCluster(#[source] kube::Error),
+    #[error(
+        "controller \"{controller}\" waited {limit:?} for its cache of {kind}: may it list and watch it?"
+    )]
+    NotSynced { controller: String, kind: String, limit: Duration },
+    #[error("another process leads now: this one must not go on")]
+    NoLongerLeading(#[source] Lost),
+    #[error("cannot listen on {address}")]
+    Listen {
+        address: SocketAddr,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the webhooks ended")]
+    Webhooks(#[from] webhook::Error),
+    #[error("the manager ended before its time")]
+    Stopped(#[from] world::Stopped),
+}
+
+/// A manager at work. Dropping it ends all of it on the spot, as a crash would.
+#[derive(Debug)]
+pub struct Running {
+    stop: watch::Sender<bool>,
+    life: Task<Result<(), Error>>,
+    queues: Arc<Vec<(String, Queue)>>,
+    metrics: Metrics,
+    _end: End,
+}
+
+/// Ends all work when it is dropped: on the spot, not when a task gets its next turn.
+#[derive(Debug)]
+struct End {
+    fence: Fence,
+    queues: Arc<Vec<(String, Queue)>>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.fence.shut();
+        self.queues.iter().for_each(|(_, queue)| queue.close());
+    }
+}
+
+impl Manager {
+    /// A manager for the cluster that the kubeconfig or the pod's service account names.
+    pub async fn connect(name: &str) -> Result<Manager, Error> {
+        let client = Client::try_default().await.map_err(Error::NoCluster)?;
+        Ok(Manager::new(name, &World::real(), client))
+    }
+
+    /// A manager on a client of your own, in a world of your own.
+    pub fn new(name: &str, world: &World, client: Client) -> Manager {
+        Manager {
+            name: name.to_owned(),
+            world: world.clone(),
+            client,
+            controllers: Vec::new(),
+            election: None,
+            probes: None,
+            webhooks: Vec::new(),
+            metrics: Metrics::default(),
+            grace: GRACE,
+            sync_limit: SYNC_LIMIT,
+        }
+    }
+
+    pub fn controller(mut self, controller: Controller) -> Manager {
+        self.controllers.push(controller);
+        self
+    }
+
+    /// Works only while it holds the lease of its name in `namespace`. Caches are warm before.
+    pub fn elect_in(self, namespace: &str) -> Manager {
+        let election = Election::new(&self.world, namespace, &self.name);
+        self.elect(election)
+    }
+
+    /// Works only while it holds this lease.
+    pub fn elect(mut self, election: Election) -> Manager {
+        self.election = Some(election);
+        self
+    }
+
+    /// Serves `/metrics`, `/healthz` and `/readyz` there.
+    pub fn probes(mut self, address: impl Into<SocketAddr>) -> Manager {
+        self.probes = Some(address.into());
+        self
+    }
+
+    /// Serves webhooks at `address`, whoever leads: the cluster finds them at `site`.
+    pub fn webhooks(mut self, webhooks: Webhooks, address: impl Into<SocketAddr>, site: Site) -> Manager {
+        self.webhooks.push((webhooks, address.into(), site));
+        self
+    }
+
+    /// How long reconciles that are under way get to end.
+    pub fn grace(mut self, grace: Duration) -> Manager {
+        self.grace = grace;
+        self
+    }
+
+    /// How long the caches may take to see all there is.
+    pub fn sync_limit(mut self, limit: Duration) -> Manager {
+        self.sync_limit = limit;
+        self
+    }
+
+    /// What its controllers have said they will use.
+    pub fn declared(&self) -> Vec<Declared> {
+        self.controllers.iter().flat_map(|controller| controller.declared().to_vec()).collect()
+    }
+
+    /// Runs until SIGTERM or Ctrl-C, then lets reconciles end and gives the lease back.
+    pub async fn run(self) -> Result<(), Error> {
+        self.run_until(asked_to_stop()).await
+    }
+
+    /// Runs until `end`, then lets reconciles end and gives the lease back.
+    pub async fn run_until(self, end: impl Future<Output = ()>) -> Result<(), Error> {
+        let Running { stop, life, _end, .. } = self.start();
+        let end = std::pin::pin!(end);
+        match select(life, end).await {
+            futures::future::Either::Left((ended, _)) => ended?,
+            futures::future::Either::Right(((), life)) => {
+                stop.send_replace(true);
+                life.await?
+            }
+        }
+    }
+
+    /// Begins, and leaves it to the caller to stop.
+    pub fn start(self) -> Running {
+        life::begin(self)
+    }
+}
+
+impl Running {
+    /// True when no key waits, is worked on, or is to be tried again.
+    pub fn is_idle(&self) -> bool {
+        self.queues.iter().all(|(_, queue)| queue.is_idle())
+    }
+
+    /// A question that outlives this manager: is there anything left to do? After its end, no.
+    pub fn idle_probe(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let queues = Arc::downgrade(&self.queues);
+        move || queues.upgrade().is_none_or(|queues| queues.iter().all(|(_, queue)| queue.is_idle()))
+    }
+
+    /// The queue of a controller, to look into.
+    pub fn queue(&self, controller: &str) -> Option<&Queue> {
+        self.queues.iter().find(|(name, _)| name == controller).map(|(_, queue)| queue)
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Lets reconciles end, gives the lease back, and ends.
+    pub async fn stop(self) -> Result<(), Error> {
+        self.stop.send_replace(true);
+        self.ended().await
+    }
+
+    /// Waits for an end that nobody asked for.
+    pub async fn ended(self) -> Result<(), Error> {
+        // The sender stays alive meanwhile: its loss is a request to stop.
+        let Running { stop: _stop, life, _end, .. } = self;
+        life.await?
+    }
+}
+
+async fn asked_to_stop() {
+    let interrupt = tokio::signal::ctrl_c().map(drop);
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            let terminate = std::pin::pin!(async move { terminate.recv().await }.map(drop));
+            select(std::pin::pin!(interrupt), terminate).await;
+            return;
+        }
+    }
+    interrupt.await;
+}
+
+impl fmt::Debug for Manager {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Manager").field("name", &self.name).field("controllers", &self.controllers).finish()
+    }
+}

@@ -1,0 +1,91 @@
+//! Observed state in, the phase it is in out: computed each time, never stored.
+//!
+//! A phase that is written down is a second truth, which lies after a crash, a rollback or an edit by
+//! hand. Here it is what the first unmet step says, so that work goes on from wherever the world is.
+
+use crate::condition::Report;
+use std::fmt;
+
+/// A named step and how to see that it is done.
+#[derive(Debug)]
+pub struct Step<O> {
+    pub name: &'static str,
+    pub is_done: fn(&O) -> bool,
+}
+
+/// How far the observed state is along its steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The step to work on; nothing when all are done.
+    pub phase: Option<&'static str>,
+    pub done: usize,
+    pub steps: usize,
+}
+
+/// Finds the first step that is not done. What comes after it does not count, done or not: a step
+/// that is undone again is where work goes on.
+///
+/// ```
+/// use operator::phase::{Step, progress};
+///
+/// struct Observed { account: bool, identity: Option<&'static str> }
+/// const STEPS: &[Step<Observed>] = &[
+///     Step { name: "Account", is_done: |seen| seen.account },
+///     Step { name: "Identity", is_done: |seen| seen.identity.is_some() },
+/// ];
+///
+/// let now = progress(STEPS, &Observed { account: true, identity: None });
+/// assert_eq!((now.phase, now.to_string()), (Some("Identity"), "Identity (1 of 2 done)".into()));
+/// ```
+pub fn progress<O>(steps: &[Step<O>], observed: &O) -> Progress {
+    let done = steps.iter().take_while(|step| (step.is_done)(observed)).count();
+    Progress { phase: steps.get(done).map(|step| step.name), done, steps: steps.len() }
+}
+
+impl Progress {
+    pub fn is_complete(&self) -> bool {
+        self.phase.is_none()
+    }
+
+    /// What to show in a status; `Ready` when all is done.
+    pub fn name(&self) -> &'static str {
+        self.phase.unwrap_or("Ready")
+    }
+
+    /// The same as a condition, which has the phase as its reason.
+    pub fn report(&self, condition: &'static str) -> Report {
+        Report::new(condition, self.is_complete(), self.name(), self.to_string())
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} ({} of {} done)", self.name(), self.done, self.steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phase_is_the_first_step_not_done() {
+        const STEPS: &[Step<[bool; 3]>] = &[
+            Step { name: "Account", is_done: |seen| seen[0] },
+            Step { name: "Identity", is_done: |seen| seen[1] },
+            Step { name: "Key", is_done: |seen| seen[2] },
+        ];
+        for (observed, expected) in [
+            ([false, false, false], "Account (0 of 3 done)"),
+            ([true, false, false], "Identity (1 of 3 done)"),
+            ([true, true, false], "Key (2 of 3 done)"),
+            ([true, true, true], "Ready (3 of 3 done)"),
+            // The account was lost: what stood on it does not count.
+            ([false, true, true], "Account (0 of 3 done)"),
+        ] {
+            let progress = progress(STEPS, &observed);
+            assert_eq!(progress.to_string(), expected);
+            assert_eq!(progress.is_complete(), observed == [true; 3]);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A plain HTTP server for who watches over the process: `/metrics`, `/healthz`, `/readyz`.
+//!
+//! The answers are those of controller-runtime: `ok`, or with `?verbose` and on failure a line for
+//! each check; one check alone is at `/healthz/<name>`, and tells why it fails.
+
+use crate::{metrics::Metrics, queue::Queue};
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
+    fmt, io,
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+use world::{Task, World};
+
+/// Two kubelets and a few Prometheus servers at once; whoever comes later waits.
+const CONNECTIONS: usize = 32;
+/// One request, from its first byte to the last of its answer. There is no second one.
+const EXCHANGE: Duration = Duration::from_secs(10);
+/// How long to wait for room when the system has none for another socket.
+const NO_ROOM: Duration = Duration::from_millis(50);
+const PAGE_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+const TEXT_TYPE: &str = "text/plain; charset=utf-8";
+
+/// What is told to who asks.
+///
+/// ```
+/// use operator::{metrics::Metrics, probe::Probe};
+///
+/// let probe = Probe::new(Metrics::default()).ready("door", || Err("it is shut".into()));
+/// let answer = probe.answer(&http::Request::get("/readyz").body(()).expect("a request"));
+/// assert_eq!(answer.status(), 500);
+/// ```
+#[derive(Clone)]
+pub struct Probe {
+    metrics: Metrics,
+    live: BTreeMap<String, Check>,
+    ready: BTreeMap<String, Check>,
+}
+
+type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+type Answer = Response<Full<Bytes>>;
+
+/// Serves the health of these controllers until the task is dropped.
+pub(crate) async fn serve(
+    world: &World,
+    address: SocketAddr,
+    metrics: &Metrics,
+    queues: &[(String, Queue)],
+    is_ready: Vec<(String, Arc<dyn Fn() -> bool + Send + Sync>)>,
+) -> io::Result<Task<()>> {
+    let listener = TcpListener::bind(address).await?;
+    let probe = queues.iter().fold(Probe::new(metrics.clone()), |probe, (controller, queue)| {
+        let queue = queue.clone();
+        probe.live(controller, move || queue.health().map_err(|stuck| stuck.to_string()))
+    });
+    let probe = is_ready.into_iter().fold(probe, |probe, (kind, is_synced)| {
+        let check =
+            move || is_synced().then_some(()).ok_or_else(|| "the first list is not here yet".to_owned());
+        probe.ready(&format!("cache-of-{kind}"), check)
+    });
+    Ok(world.spawn("probes", probe.serve(world.clone(), listener)))
+}
+
+impl Probe {
+    pub fn new(metrics: Metrics) -> Probe {
+        Probe { metrics, live: BTreeMap::new(), ready: BTreeMap::new() }
+    }
+
+    /// Adds a check to `/healthz`: if it fails, the process should be restarted.
+    pub fn live(
+        mut self,
+        name: &str,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Probe {
+        self.live.insert(name.to_owned(), Arc::new(check));
+        self
+    }
+
+    /// Adds a check to `/readyz`: while it fails, the process should get no requests.
+    pub fn ready(
+        mut self,
+        name: &str,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Probe {
+        self.ready.insert(name.to_owned(), Arc::new(check));
+        self
+    }
+
+    /// Serves whoever comes, for ever.
+    pub async fn serve(self, world: World, listener: TcpListener) {
+        let seats = Arc::new(Semaphore::new(CONNECTIONS));
+        loop {
+            let seat = Arc::clone(&seats).acquire_owned().await.expect("nobody closes it");
+            let (socket, _) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    world.sleep(NO_ROOM).await;
+                    continue;
+                }
+            };
+            let (probe, clock) = (self.clone(), world.clone());
+            let exchange = async move {
+                // Whoever hangs up or is too slow is no news.
+                drop(clock.timeout(EXCHANGE, probe.speak(socket)).await);
+                drop(seat);
+            };
+            world.spawn("probe", exchange).detach();
+        }
+    }
+
+    async fn speak(self, socket: TcpStream) -> hyper::Result<()> {
+        let answer = |request: Request<Incoming>| {
+            let answer = self.answer(&request);
+            async move { Ok::<_, Infallible>(answer) }
+        };
+        http1::Builder::new()
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(socket), service_fn(answer))
+            .await
+    }
+
+    /// What is said to one request.
+    pub fn answer<B>(&self, request: &Request<B>) -> Answer {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
+        }
+        let path = request.uri().path().trim_end_matches('/');
+        let query = request.uri().query().unwrap_or_default();
+        if path == "/metrics" {
+            return respond(StatusCode::OK, PAGE_TYPE, self.metrics.render());
+        }
+        let rooms = [("/healthz", &self.live), ("/readyz", &self.ready)];
+        let found = rooms.iter().find_map(|(room, checks)| Some((path.strip_prefix(room)?, checks)));
+        match found {
+            Some(("", checks)) => all(checks, query),
+            Some((name, checks)) if name.starts_with('/') => one(checks, &name[1..]),
+            _ => text(StatusCode::NOT_FOUND, "404 page not found\n"),
+        }
+    }
+}
+
+fn one(checks: &BTreeMap<String, Check>, name: &str) -> Answer {
+    match checks.get(name).map(|check| check()) {
+        Some(Ok(())) => text(StatusCode::OK, "ok"),
+        Some(Err(why)) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {why}\n")),
+        None if checks.is_empty() && name == "ping" => text(StatusCode::OK, "ok"),
+        None => text(StatusCode::NOT_FOUND, "404 page not found\n"),
+    }
+}
+
+/// Why something failed is not told here, but to who asks for that one check.
+fn all(checks: &BTreeMap<String, Check>, query: &str) -> Answer {
+    let parameters = || query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let mut excluded: BTreeSet<&str> =
+        parameters().filter(|(name, _)| *name == "exclude").map(|(_, value)| value).collect();
+    let (mut lines, mut failed) = (String::new(), false);
+    for (name, check) in checks {
+        if excluded.remove(name.as_str()) {
+            lines += &format!("[+]{name} excluded: ok\n");
+        } else if check().is_ok() {
+            lines += &format!("[+]{name} ok\n");
+        } else {
+            lines += &format!("[-]{name} failed: reason withheld\n");
+            failed = true;
+        }
+    }
+    if checks.is_empty() {
+        lines += "[+]ping ok\n";
+    }
+    if !failed && !parameters().any(|(name, _)| name == "verbose") {
+        return text(StatusCode::OK, "ok");
+    }
+    if !excluded.is_empty() {
+        let names: Vec<_> = excluded.into_iter().map(api::go::quote).collect();
+        let names = names.join(",");
+        lines += &format!("warn: some health checks cannot be excluded: no matches for {names}\n");
+    }
+    match failed {
+        true => text(StatusCode::INTERNAL_SERVER_ERROR, lines + "healthz check failed\n"),
+        false => text(StatusCode::OK, lines + "healthz check passed\n"),
+    }
+}
+
+fn text(code: StatusCode, body: impl Into<String>) -> Answer {
+    respond(code, TEXT_TYPE, body.into())
+}
+
+fn respond(code: StatusCode, content_type: &'static str, body: String) -> Answer {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
+    response
+}
+
+impl fmt::Debug for Probe {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: [Vec<_>; 2] = [&self.live, &self.ready].map(|checks| checks.keys().collect());
+        out.debug_tuple("Probe").field(&names).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! Webhooks for your types: validators, defaulters and converters behind one TLS server.
+//!
+//! ```
+//! # use k8s_openapi::api::core::v1::ConfigMap;
+//! use operator::webhook::{Change, Hook, Request, Review, Verdict, Webhooks};
+//!
+//! let webhooks = Webhooks::new("sizes")
+//!     .hook(Hook::defaulter(|map: &mut ConfigMap, _: &Request| {
+//!         map.data.get_or_insert_default().entry("size".to_owned()).or_insert_with(|| "small".to_owned());
+//!     }))
+//!     .hook(Hook::validator(|review: Review<ConfigMap>| async move {
+//!         match review.change {
+//!             Change::Update { old, new } if old.data != new.data => Verdict::deny("sizes stay as they are"),
+//!             _ => Verdict::allow(),
+//!         }
+//!     }));
+//! ```
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `hook` | a function on your type becomes one on reviews |
+//! | `review`, `verdict` | what is asked, what is answered |
+//! | `patch` | an object before and after, and the JSON patch between them |
+//! | `conversion`, `round_trip` | versions of a type through one hub, and the test that nothing gets lost |
+//! | `serve` | sockets, TLS, limits |
+//! | `keys`, `certificate`, `shared` | what TLS shows, how it is made in time, how replicas share it |
+//! | `register` | the cluster is told where all this is, and whom to trust there |
+
+mod certificate;
+mod conversion;
+mod hook;
+mod keys;
+mod patch;
+mod register;
+mod review;
+mod round_trip;
+mod serve;
+mod shared;
+mod verdict;
+
+pub use api::field;
+pub use certificate::BadCertificate;
+pub use conversion::{Conversion, Hub, Spoke};
+pub use hook::Hook;
+pub use keys::Files;
+pub use register::Address;
+pub use review::{Change, Operation, Request, Review};
+pub use round_trip::{Lost, hub_round_trip, round_trip};
+pub use serve::{Certificates, Error, Site};
+pub use verdict::Verdict;
+
+use bytes::Bytes;
+use conversion::Erased;
+use futures::FutureExt;
+use hook::Sort;
+use http::StatusCode;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, time::Duration};
+use world::World;
+
+/// Kubernetes waits no longer for any webhook.
+const MAX_TIME: Duration = Duration::from_secs(30);
+
+/// All webhooks of an operator.
+#[derive(Debug)]
+pub struct Webhooks {
+    name: String,
+    /// By path.
+    hooks: BTreeMap<String, Hook>,
+    conversions: Vec<Erased>,
+}
+
+/// What goes back to the server that asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    pub code: StatusCode,
+    /// JSON where the code is 200, text otherwise.
+    pub body: Bytes,
+}
+
+impl Webhooks {
+    /// The name is that of the configurations in the cluster, and of who owns their fields: it
+    /// stays the same from version to version of the operator.
+    pub fn new(name: &str) -> Webhooks {
+        Webhooks { name: name.to_owned(), hooks: BTreeMap::new(), conversions: Vec::new() }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn hook(mut self, mut hook: Hook) -> Webhooks {
+        let same = self.hooks.values().filter(|other| other.is_for_same(&hook)).count();
+        hook.number(same + 1);
+        self.hooks.insert(hook.path(), hook);
+        self
+    }
+
+    pub fn conversion<H: Hub>(mut self, conversion: Conversion<H>) -> Webhooks {
+        self.conversions.push(conversion.erase());
+        self
+    }
+
+    /// Answers one request, whatever brought it here. The query may name a time limit, as
+    /// Kubernetes' does.
+    pub async fn answer(&self, world: &World, path: &str, query: &str, body: &[u8]) -> Reply {
+        let limit = time_limit(query);
+        let answer = AssertUnwindSafe(self.dispatch(path, body)).catch_unwind();
+        match world.timeout(limit, answer).await {
+            Ok(Ok(Ok(review))) => Reply { code: StatusCode::OK, body: review.to_string().into() },
+            Ok(Ok(Err(refused))) => refused,
+            Ok(Err(_)) => Reply::text(StatusCode::INTERNAL_SERVER_ERROR, "the webhook panicked"),
+            Err(_) => Reply::text(StatusCode::GATEWAY_TIMEOUT, "the webhook did not answer in time"),
+        }
+    }
+
+    async fn dispatch(&self, path: &str, body: &[u8]) -> Result<Value, Reply> {
+        if path == conversion::PATH {
+            return conversion::review(&self.conversions, body).map_err(Reply::bad);
+        }
+        let hook =
+            self.hooks.get(path).ok_or_else(|| Reply::text(StatusCode::NOT_FOUND, "no such webhook"))?;
+        let request = review::read(body).map_err(Reply::bad)?;
+        let uid = request.uid.clone();
+        let outcome = hook.act(request).await;
+        Ok(json!({
+            "apiVersion": review::API_VERSION, "kind": review::KIND, "response": outcome.response(&uid),
+        }))
+    }
+
+    fn sorted(&self, sort: Sort) -> impl Iterator<Item = &Hook> {
+        self.hooks.values().filter(move |hook| hook.sort() == sort)
+    }
+}
+
+impl Reply {
+    fn text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
+        Reply { code, body: text.into() }
+    }
+
+    fn bad(problem: String) -> Reply {
+        Reply::text(StatusCode::BAD_REQUEST, problem)
+    }
+}
+
+/// Kubernetes says how long it waits as `timeout=10s`.
+fn time_limit(query: &str) -> Duration {
+    let seconds =
+        query.split('&').find_map(|pair| pair.strip_prefix("timeout=")?.strip_suffix('s')?.parse().ok());
+    seconds.map_or(MAX_TIME, |seconds: u64| Duration::from_secs(seconds).min(MAX_TIME))
+}

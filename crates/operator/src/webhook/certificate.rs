@@ -1,0 +1,255 @@
+//! An authority and a certificate for a webhook server: made, and made anew in time.
+//!
+//! Pure but for the keys: what is kept and the time in, what to keep from now on out. No handshake
+//! is lost while certificates change, because whoever calls learns of a new authority a day before
+//! the first certificate is signed with it, and hears of the old one until it has run out.
+
+use jiff::{SignedDuration, Timestamp};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
+};
+use tokio_rustls::rustls::pki_types::{CertificateDer, pem::PemObject};
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+const AUTHORITY_LIFE: SignedDuration = SignedDuration::from_hours(365 * 24);
+const SERVER_LIFE: SignedDuration = SignedDuration::from_hours(90 * 24);
+/// Renewed when less than this part of its life is left.
+const RENEWED_PART: i32 = 3;
+/// An authority signs only when everybody has had the time to hear of it.
+const RIPE: SignedDuration = DAY;
+/// Clocks differ; a new certificate must not be from the future.
+const BACKDATED: SignedDuration = SignedDuration::from_hours(1);
+/// One that signs, one that comes, one that goes.
+const MAX_AUTHORITIES: usize = 3;
+
+/// Why a certificate cannot be made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadCertificate {
+    #[error("it cannot be read: {0}")]
+    Unreadable(String),
+    #[error("it cannot be made")]
+    NotMade(#[from] rcgen::Error),
+    #[error("key and certificate do not fit")]
+    Unfit(#[from] tokio_rustls::rustls::Error),
+}
+
+/// Everything a webhook server needs to be believed, in PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// The oldest first, each with its key.
+    pub(super) authorities: Vec<Pair>,
+    pub(super) server: Pair,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) certificate: String,
+    pub(super) key: String,
+}
+
+impl Kept {
+    /// All authorities that callers should trust.
+    pub(super) fn bundle(&self) -> String {
+        self.authorities.iter().map(|authority| authority.certificate.as_str()).collect()
+    }
+}
+
+/// What must be kept instead of what is; `None` where that is still good.
+pub(super) fn renewed(
+    now: Timestamp,
+    kept: Option<&Kept>,
+    names: &[String],
+) -> Result<Option<Kept>, BadCertificate> {
+    // What cannot be read serves nobody: begin anew.
+    let Some((kept, (authorities, server))) = kept.and_then(|kept| Some((kept, Facts::of_all(kept).ok()?)))
+    else {
+        return make(now, names).map(Some);
+    };
+    let mut next = kept.clone();
+    let mut lives = authorities.iter().map(|facts| facts.until > now);
+    next.authorities.retain(|_| lives.next().unwrap_or(false));
+    let mut facts: Vec<Facts> = authorities.into_iter().filter(|facts| facts.until > now).collect();
+    let Some(newest) = facts.last() else { return make(now, names).map(Some) };
+    if newest.is_due(now) && facts.len() < MAX_AUTHORITIES {
+        let made = authority(now)?;
+        facts.push(Facts::of(&made.certificate)?);
+        next.authorities.push(made);
+    }
+    let is_ripe = |facts: &Facts| now.duration_since(facts.since) >= RIPE + BACKDATED;
+    let signer = facts.iter().rposition(is_ripe).unwrap_or(0);
+    if server.is_due(now) || server.issuer != facts[signer].name || !server.is_for(names) {
+        next.server = sign(now, names, &next.authorities[signer], &facts[signer].name)?;
+    }
+    Ok((next != *kept).then_some(next))
+}
+
+fn make(now: Timestamp, names: &[String]) -> Result<Kept, BadCertificate> {
+    let made = authority(now)?;
+    let name = Facts::of(&made.certificate)?.name;
+    let server = sign(now, names, &made, &name)?;
+    Ok(Kept { authorities: vec![made], server })
+}
+
+fn authority(now: Timestamp) -> Result<Pair, BadCertificate> {
+    let key = KeyPair::generate()?;
+    // By its name an authority is told from the one before.
+    let mut params = named(&format!("webhook-ca-{}", now.as_second()), now, AUTHORITY_LIFE)?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    Ok(Pair { certificate: params.self_signed(&key)?.pem(), key: key.serialize_pem() })
+}
+
+fn sign(now: Timestamp, names: &[String], authority: &Pair, name: &str) -> Result<Pair, BadCertificate> {
+    let issuer = Issuer::new(named(name, now, AUTHORITY_LIFE)?, KeyPair::from_pem(&authority.key)?);
+    let key = KeyPair::generate()?;
+    let mut params = named("webhook", now, SERVER_LIFE)?;
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.subject_alt_names = names.iter().map(|name| subject(name)).collect::<Result<_, _>>()?;
+    Ok(Pair { certificate: params.signed_by(&key, &issuer)?.pem(), key: key.serialize_pem() })
+}
+
+fn subject(name: &str) -> Result<SanType, BadCertificate> {
+    match name.parse() {
+        Ok(address) => Ok(SanType::IpAddress(address)),
+        Err(_) => Ok(SanType::DnsName(name.try_into()?)),
+    }
+}
+
+fn named(name: &str, now: Timestamp, life: SignedDuration) -> Result<CertificateParams, BadCertificate> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.not_before = moment(now - BACKDATED)?;
+    params.not_after = moment(now + life)?;
+    Ok(params)
+}
+
+fn moment(at: Timestamp) -> Result<time::OffsetDateTime, BadCertificate> {
+    let moment = time::OffsetDateTime::from_unix_timestamp(at.as_second());
+    moment.map_err(|error| BadCertificate::Unreadable(error.to_string()))
+}
+
+/// What a certificate says.
+struct Facts {
+    name: String,
+    issuer: String,
+    since: Timestamp,
+    until: Timestamp,
+    /// Names and addresses, as text.
+    subjects: Vec<String>,
+}
+
+impl Facts {
+    /// Those of the authorities, and of the server's.
+    fn of_all(kept: &Kept) -> Result<(Vec<Facts>, Facts), BadCertificate> {
+        let authorities =
+            kept.authorities.iter().map(|it| Facts::of(&it.certificate)).collect::<Result<_, _>>()?;
+        Ok((authorities, Facts::of(&kept.server.certificate)?))
+    }
+
+    fn of(pem: &str) -> Result<Facts, BadCertificate> {
+        let unreadable = |error: &dyn std::fmt::Display| BadCertificate::Unreadable(error.to_string());
+        let der = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| unreadable(&error))?;
+        let (_, read) = X509Certificate::from_der(&der).map_err(|error| unreadable(&error))?;
+        let moment = |seconds| Timestamp::from_second(seconds).map_err(|error| unreadable(&error));
+        let name = |name: &x509_parser::x509::X509Name<'_>| {
+            let text = name.iter_common_name().next().and_then(|name| name.as_str().ok());
+            text.unwrap_or_default().to_owned()
+        };
+        let subjects = read.subject_alternative_name().map_err(|error| unreadable(&error))?;
+        let subjects = subjects.map(|names| names.value.general_names.as_slice()).unwrap_or_default();
+        Ok(Facts {
+            name: name(read.subject()),
+            issuer: name(read.issuer()),
+            since: moment(read.validity().not_before.timestamp())?,
+            until: moment(read.validity().not_after.timestamp())?,
+            subjects: subjects.iter().map(text).collect(),
+        })
+    }
+
+    fn is_due(&self, now: Timestamp) -> bool {
+        let life = self.until.duration_since(self.since);
+        self.until.duration_since(now) < life / RENEWED_PART
+    }
+
+    fn is_for(&self, names: &[String]) -> bool {
+        names.iter().all(|name| self.subjects.contains(name))
+    }
+}
+
+fn text(name: &GeneralName<'_>) -> String {
+    let address = |bytes: &[u8]| match bytes.len() {
+        4 => <[u8; 4]>::try_from(bytes).ok().map(|bytes| std::net::Ipv4Addr::from(bytes).to_string()),
+        _ => <[u8; 16]>::try_from(bytes).ok().map(|bytes| std::net::Ipv6Addr::from(bytes).to_string()),
+    };
+    match name {
+        GeneralName::DNSName(name) => (*name).to_owned(),
+        GeneralName::IPAddress(bytes) => address(bytes).unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+/// Keys are nobody's business.
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "certificates under {} authorities", self.authorities.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn certificates_are_renewed_in_time_and_authorities_in_two_steps() {
+        let mut now = Timestamp::from_second(1_767_225_600).unwrap();
+        let usual = names(&["hooks.default.svc", "127.0.0.1"]);
+        let mut kept = renewed(now, None, &usual).unwrap().expect("there is nothing yet");
+        // Days later; names; how many authorities then; which of them has signed; whether the certificate is new.
+        for (days, names, authorities, signer, is_new) in [
+            (0, &usual, 1, 0, false),
+            (59, &usual, 1, 0, false),
+            (2, &usual, 1, 0, true),
+            (0, &names(&["other.default.svc"]), 1, 0, true),
+            (50, &usual, 1, 0, true),
+            // Nobody looked for so long that it ran out: whoever trusts the authority trusts the new one.
+            (100, &usual, 1, 0, true),
+            (33, &usual, 2, 0, false),
+            (0, &usual, 2, 0, false),
+            (2, &usual, 2, 1, true),
+            (59, &usual, 2, 1, false),
+            (2, &usual, 2, 1, true),
+            (58, &usual, 1, 0, false),
+        ] {
+            now += DAY * days;
+            let next = renewed(now, Some(&kept), names).unwrap().unwrap_or_else(|| kept.clone());
+            let (all, server) = Facts::of_all(&next).unwrap();
+            assert_eq!(all.len(), authorities, "after {days} days, at {now}");
+            assert_eq!(server.issuer, all[signer].name, "after {days} days, at {now}");
+            assert_eq!(next.server != kept.server, is_new, "after {days} days, at {now}");
+            assert!(server.is_for(names) && server.until > now);
+            assert!(renewed(now, Some(&next), names).unwrap().is_none(), "a second look changes nothing");
+            kept = next;
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_made_anew() {
+        let now = Timestamp::from_second(1_767_225_600).unwrap();
+        let usual = names(&["hooks.default.svc"]);
+        let good = renewed(now, None, &usual).unwrap().unwrap();
+        let damaged =
+            Kept { server: Pair { certificate: "?".to_owned(), key: String::new() }, ..good.clone() };
+        let bare = Kept { authorities: Vec::new(), ..good.clone() };
+        for (kept, later) in [(&damaged, 0), (&bare, 0), (&good, 1000)] {
+            let next = renewed(now + DAY * later, Some(kept), &usual).unwrap().expect("it is no good");
+            assert!(Facts::of_all(&next).is_ok());
+            assert_ne!(next.bundle(), good.bundle());
+        }
+    }
+}

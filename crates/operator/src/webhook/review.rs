@@ -1,0 +1,120 @@
+//! What a server asks: an AdmissionReview, taken apart.
+
+use crate::BoxError;
+use k8s_openapi::api::authentication::v1::UserInfo;
+use kube::core::{GroupVersionKind, GroupVersionResource};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+pub(super) const API_VERSION: &str = "admission.k8s.io/v1";
+pub(super) const KIND: &str = "AdmissionReview";
+
+/// What somebody wants to do, and who it is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Request {
+    pub uid: String,
+    pub kind: GroupVersionKind,
+    pub resource: GroupVersionResource,
+    /// Empty for the object itself.
+    #[serde(default, rename = "subResource")]
+    pub subresource: String,
+    /// Empty where the server will make one up.
+    #[serde(default)]
+    pub name: String,
+    /// Empty for kinds without.
+    #[serde(default)]
+    pub namespace: String,
+    pub operation: Operation,
+    #[serde(default)]
+    pub user_info: UserInfo,
+    /// Nothing will be kept: do nothing outside.
+    #[serde(default)]
+    pub dry_run: bool,
+    #[serde(default)]
+    pub(super) object: Value,
+    #[serde(default)]
+    pub(super) old_object: Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Operation {
+    Create,
+    Update,
+    Delete,
+    Connect,
+}
+
+impl Operation {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
+        }
+    }
+}
+
+/// What a validator judges.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Review<K> {
+    pub change: Change<K>,
+    pub request: Request,
+}
+
+/// What would become of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change<K> {
+    Create(K),
+    Update { old: K, new: K },
+    Delete(K),
+}
+
+impl<K> Change<K> {
+    /// The object as it would be; nothing when it is deleted.
+    pub fn after(&self) -> Option<&K> {
+        match self {
+            Change::Create(new) | Change::Update { new, .. } => Some(new),
+            Change::Delete(_) => None,
+        }
+    }
+}
+
+impl<K: DeserializeOwned> Review<K> {
+    pub(super) fn of(mut request: Request) -> Result<Review<K>, BoxError> {
+        let (object, old) = (request.object.take(), request.old_object.take());
+        let change = match request.operation {
+            Operation::Create => Change::Create(serde_json::from_value(object)?),
+            Operation::Update => {
+                Change::Update { old: serde_json::from_value(old)?, new: serde_json::from_value(object)? }
+            }
+            Operation::Delete => Change::Delete(serde_json::from_value(old)?),
+            Operation::Connect => return Err("nobody can connect to it".into()),
+        };
+        Ok(Review { change, request })
+    }
+}
+
+/// Reads a review. The text of an error is for people.
+pub(super) fn read(body: &[u8]) -> Result<Request, String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct AdmissionReview {
+        api_version: String,
+        kind: String,
+        request: Option<Request>,
+    }
+    let review: AdmissionReview =
+        serde_json::from_slice(body).map_err(|error| format!("this is no {KIND}: {error}"))?;
+    if (review.api_version.as_str(), review.kind.as_str()) != (API_VERSION, KIND) {
+        return Err(format!(
+            "expected a {KIND} of {API_VERSION}, got a {} of {}",
+            review.kind, review.api_version
+        ));
+    }
+    review.request.ok_or_else(|| format!("the {KIND} holds no request"))
+}

@@ -1,0 +1,70 @@
+//! There and back again: finds the field that a conversion loses.
+
+use super::Spoke;
+use crate::BoxError;
+use kube::Resource;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+/// A conversion there and back did not end where it began.
+#[derive(Debug, thiserror::Error)]
+pub enum Lost {
+    #[error("{way}: {field} was {before} and is now {after}")]
+    Field { way: String, field: String, before: Value, after: Value },
+    #[error("{way} fails")]
+    Failed {
+        way: String,
+        #[source]
+        source: BoxError,
+    },
+}
+
+/// Converts a version to the hub and back. For use with generated objects; the error names the
+/// first field that is not what it was.
+pub fn round_trip<S: Spoke>(spoke: S) -> Result<(), Lost> {
+    trip(&way::<S, S::Hub>(), spoke, |spoke| S::from_hub(spoke.to_hub()?))
+}
+
+/// Converts a hub to a version and back: what that version cannot say must be kept in it somewhere.
+pub fn hub_round_trip<S: Spoke>(hub: S::Hub) -> Result<(), Lost> {
+    trip(&way::<S::Hub, S>(), hub, |hub| S::from_hub(hub)?.to_hub())
+}
+
+fn trip<K>(way: &str, object: K, there_and_back: impl FnOnce(K) -> Result<K, BoxError>) -> Result<(), Lost>
+where
+    K: Serialize + DeserializeOwned,
+{
+    let failed = |source: BoxError| Lost::Failed { way: way.to_owned(), source };
+    let before = serde_json::to_value(&object).map_err(|error| failed(error.into()))?;
+    let back = there_and_back(object).map_err(failed)?;
+    let after = serde_json::to_value(back).map_err(|error| failed(error.into()))?;
+    match difference(String::new(), &before, &after) {
+        None => Ok(()),
+        Some((field, before, after)) => Err(Lost::Field { way: way.to_owned(), field, before, after }),
+    }
+}
+
+fn way<A: Resource<DynamicType = ()>, B: Resource<DynamicType = ()>>() -> String {
+    let (there, back) = (B::version(&()), A::version(&()));
+    format!("{} {back} → {there} → {back}", A::kind(&()))
+}
+
+/// The first place where two values differ.
+fn difference(path: String, before: &Value, after: &Value) -> Option<(String, Value, Value)> {
+    match (before, after) {
+        (before, after) if before == after => None,
+        (Value::Object(before), Value::Object(after)) => {
+            let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
+            names.into_iter().find_map(|name| {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                let at = |map: &Map<String, Value>| map.get(name).cloned().unwrap_or_default();
+                difference(path, &at(before), &at(after))
+            })
+        }
+        (Value::Array(before), Value::Array(after)) => (0..before.len().max(after.len())).find_map(|index| {
+            let at = |list: &[Value]| list.get(index).cloned().unwrap_or_default();
+            difference(format!("{path}[{index}]"), &at(before), &at(after))
+        }),
+        (before, after) => Some((path, before.clone(), after.clone())),
+    }
+}

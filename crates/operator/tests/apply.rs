@@ -1,0 +1,163 @@
+//! Sets of children on a server: applied, pruned, remembered.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
+use kube::{Api, Resource, ResourceExt};
+use operator::{
+    Failure,
+    apply::{self, Applied, Error, Force, SET_LABEL, Set},
+    owner,
+};
+use serde_json::json;
+use testkit::{Cluster, Fault};
+
+const MANAGER: &str = "web.example.com";
+const RECORD: &str = "setpoint.dev/web-example-com-children-";
+
+async fn owner(cluster: &Cluster) -> ConfigMap {
+    let object = json!({ "metadata": { "name": "owner", "namespace": "default" } });
+    cluster.create(&serde_json::from_value(object).unwrap()).await
+}
+
+fn named<K: Resource + Default>(name: &str) -> K {
+    let mut object = K::default();
+    object.meta_mut().name = Some(name.into());
+    object
+}
+
+/// Applies these maps and secrets for the owner as it is now.
+async fn apply(cluster: &Cluster, maps: &[&str], secrets: &[&str]) -> Result<Applied, Error> {
+    let owner: ConfigMap = cluster.get("default", "owner").await;
+    let mut set = Set::of(&owner, MANAGER)?;
+    for name in maps {
+        set.add(named::<ConfigMap>(name))?;
+    }
+    for name in secrets {
+        set.add(named::<Secret>(name))?;
+    }
+    set.apply(&cluster.client(), Force::Yes).await
+}
+
+/// All objects but the owner.
+async fn children(cluster: &Cluster) -> String {
+    let mut names: Vec<String> = Vec::new();
+    names.extend(cluster.list::<ConfigMap>("default").await.iter().map(ResourceExt::name_any));
+    names.extend(cluster.list::<Secret>("default").await.iter().map(ResourceExt::name_any));
+    names.retain(|name| name != "owner" && name != "kube-root-ca.crt");
+    names.join(" ")
+}
+
+async fn record(cluster: &Cluster) -> String {
+    let owner: ConfigMap = cluster.get("default", "owner").await;
+    let mut records = owner.annotations().iter().filter(|(key, _)| key.starts_with(RECORD));
+    records.next().map(|(_, kinds)| kinds.clone()).unwrap_or_default()
+}
+
+#[test]
+fn what_left_the_set_is_pruned_and_its_kind_forgotten_last() {
+    testkit::run(|cluster| async move {
+        owner(&cluster).await;
+        let story = [
+            (&["a", "b"][..], &["s"][..], "a b s", "configmaps.v1,secrets.v1", 0),
+            (&["a", "b"], &["s"], "a b s", "configmaps.v1,secrets.v1", 0),
+            (&["a"], &["s"], "a s", "configmaps.v1,secrets.v1", 1),
+            // The kind is not in the set, but was: it is looked at until nothing is found.
+            (&["a"], &[], "a", "configmaps.v1,secrets.v1", 1),
+            (&["a"], &[], "a", "configmaps.v1", 0),
+            (&[], &["a"], "a", "configmaps.v1,secrets.v1", 1),
+            (&[], &[], "", "secrets.v1", 1),
+            (&[], &[], "", "", 0),
+        ];
+        for (maps, secrets, left, kinds, deleted) in story {
+            let applied = apply(&cluster, maps, secrets).await.unwrap();
+            assert_eq!(applied.pruned.deleted.len(), deleted, "{maps:?} {secrets:?}");
+            assert_eq!(applied.children.len(), maps.len() + secrets.len());
+            assert_eq!((children(&cluster).await.as_str(), record(&cluster).await.as_str()), (left, kinds));
+        }
+    });
+}
+
+#[test]
+fn children_are_controlled_and_labelled() {
+    testkit::run(|cluster| async move {
+        let owner = owner(&cluster).await;
+        apply(&cluster, &["a"], &[]).await.unwrap();
+        let child: ConfigMap = cluster.get("default", "a").await;
+        assert!(owner::is_controlled_by(&child, &owner));
+        assert!(child.labels()[SET_LABEL].starts_with("web-example-com-"));
+        let managers: Vec<_> = child.managed_fields().iter().map(|entry| entry.manager.as_deref()).collect();
+        assert_eq!(managers, [Some(MANAGER)]);
+    });
+}
+
+#[test]
+fn what_the_owner_does_not_control_is_spared() {
+    testkit::run(|cluster| async move {
+        owner(&cluster).await;
+        apply(&cluster, &["a", "b"], &[]).await.unwrap();
+        // Somebody took this one over, label and all.
+        cluster.patch::<ConfigMap>("default", "b", &json!({ "metadata": { "ownerReferences": null } })).await;
+        let applied = apply(&cluster, &[], &[]).await.unwrap();
+        let spared: Vec<_> = applied.pruned.spared.iter().map(|member| member.name.as_str()).collect();
+        assert_eq!((spared, children(&cluster).await.as_str()), (vec!["b"], "b"));
+    });
+}
+
+#[test]
+fn another_controllers_child_is_not_taken() {
+    testkit::run(|cluster| async move {
+        owner(&cluster).await;
+        let object = json!({ "metadata": { "name": "rival", "namespace": "default" } });
+        let rival: ConfigMap = cluster.create(&serde_json::from_value(object).unwrap()).await;
+        let mut theirs: Secret = named("s");
+        owner::control(&rival, &mut theirs).unwrap();
+        cluster.create(&theirs).await;
+        let error = apply(&cluster, &[], &["s"]).await.unwrap_err();
+        assert!(matches!(Failure::from(error), Failure::Terminal { .. }));
+        assert!(owner::is_controlled_by(&cluster.get::<Secret>("default", "s").await, &rival));
+    });
+}
+
+#[test]
+fn nothing_is_pruned_before_everything_is_applied() {
+    testkit::run(|cluster| async move {
+        owner(&cluster).await;
+        apply(&cluster, &["a"], &[]).await.unwrap();
+        cluster.inject(Fault::on("patch", "secrets").nth(1).error(500, "InternalError"));
+        let error = apply(&cluster, &["b"], &["s"]).await.unwrap_err();
+        assert_eq!(error.to_string(), r#"Secret "s" was not written"#);
+        assert_eq!(children(&cluster).await, "a b");
+        // The kind was written down before the first of it was tried.
+        assert_eq!(record(&cluster).await, "configmaps.v1,secrets.v1");
+        apply(&cluster, &["b"], &["s"]).await.unwrap();
+        assert_eq!(children(&cluster).await, "b s");
+    });
+}
+
+#[test]
+fn a_stale_owner_cannot_make_a_kind_forgotten() {
+    testkit::run(|cluster| async move {
+        let stale = owner(&cluster).await;
+        apply(&cluster, &["a"], &["s"]).await.unwrap();
+        let mut set = Set::of(&stale, MANAGER).unwrap();
+        set.add(named::<Service>("x")).unwrap();
+        let error = set.apply(&cluster.client(), Force::Yes).await.unwrap_err();
+        assert!(matches!(Failure::from(error), Failure::Conflict(_)));
+        assert_eq!(record(&cluster).await, "configmaps.v1,secrets.v1");
+    });
+}
+
+#[test]
+fn a_conflict_is_told_unless_forced() {
+    testkit::run(|cluster| async move {
+        let api: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
+        let map = |value: &str| -> ConfigMap {
+            let object = json!({ "metadata": { "name": "m" }, "data": { "k": value } });
+            serde_json::from_value(object).unwrap()
+        };
+        apply::object(&api, &map("1"), "one", Force::No).await.unwrap();
+        let error = apply::object(&api, &map("2"), "two", Force::No).await.unwrap_err();
+        assert!(operator::retry::is_conflict(&error), "{error}");
+        let forced = apply::object(&api, &map("2"), "two", Force::Yes).await.unwrap();
+        assert_eq!(forced.data.unwrap()["k"], "2");
+    });
+}

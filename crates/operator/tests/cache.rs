@@ -1,0 +1,412 @@
+//! The cache before a server that misbehaves: watches break, lists expire, answers are late or lost.
+
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{ConfigMap, Pod},
+};
+use kube::{
+    Api,
+    api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams},
+    core::ObjectMeta,
+};
+use operator::{
+    Key,
+    cache::{Caches, Cause, Scope, View},
+};
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use testkit::{Cluster, Fault};
+
+fn config(name: &str, value: &str) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: Some("default".to_owned()),
+            ..ObjectMeta::default()
+        },
+        data: Some(BTreeMap::from([("value".to_owned(), value.to_owned())])),
+        ..ConfigMap::default()
+    }
+}
+
+fn key(name: &str) -> Key {
+    Key::new(Some("default"), name)
+}
+
+async fn open(cluster: &Cluster) -> (Caches, View<ConfigMap>) {
+    let caches = Caches::new(cluster.world().clone(), cluster.client());
+    let view = caches.kind::<ConfigMap>(Scope::default().in_namespace("default"));
+    view.synced().await;
+    (caches, view)
+}
+
+fn value(view: &View<ConfigMap>, name: &str) -> Option<String> {
+    let config = view.get(&key(name)).expect("a config map is a config map")?;
+    config.data.as_ref()?.get("value").cloned()
+}
+
+/// The cache is as the server is.
+async fn assert_equal(cluster: &Cluster, view: &View<ConfigMap>) {
+    let served: Vec<ConfigMap> = cluster.list("default").await;
+    let text = |object: &ConfigMap| {
+        let mut object = object.clone();
+        object.metadata.managed_fields = None;
+        serde_json::to_string(&object).expect("a config map is JSON")
+    };
+    let cached: Vec<String> = view.list().expect("all are config maps").iter().map(|it| text(it)).collect();
+    assert_eq!(cached, served.iter().map(text).collect::<Vec<_>>());
+}
+
+/// What is told of each change: `+name`, `~name` or `-name`, with the first letter of its cause.
+fn listen(view: &View<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&heard);
+    view.subscribe(Arc::new(move |change| {
+        let sign = match (change.before, change.after) {
+            (None, _) => '+',
+            (_, None) => '-',
+            _ => '~',
+        };
+        let cause = match change.cause {
+            Cause::Initial => "initial",
+            Cause::Watched => "watched",
+            Cause::OwnWrite => "own",
+            Cause::Resync => "resync",
+        };
+        let name = change.item().expect("something changed").key().name().to_owned();
+        notes.lock().expect("nobody panics here").push(format!("{sign}{name} {cause}"));
+    }));
+    heard
+}
+
+fn take(heard: &Mutex<Vec<String>>) -> Vec<String> {
+    std::mem::take(&mut *heard.lock().expect("nobody panics here"))
+}
+
+#[test]
+fn what_is_there_and_what_comes_is_told_once() {
+    testkit::run(|cluster| async move {
+        cluster.create(&config("a", "1")).await;
+        let (_caches, view) = open(&cluster).await;
+        let heard = listen(&view);
+        assert_eq!(take(&heard), ["+a initial"]);
+        cluster.create(&config("b", "1")).await;
+        cluster.patch::<ConfigMap>("default", "a", &json!({"data": {"value": "2"}})).await;
+        cluster.delete::<ConfigMap>("default", "b").await;
+        cluster.settle().await;
+        assert_eq!(take(&heard), ["+b watched", "~a watched", "-b watched"]);
+        assert_equal(&cluster, &view).await;
+        cluster.advance(Duration::from_secs(12 * 3600)).await;
+        assert_eq!(take(&heard), ["~a resync"]);
+    });
+}
+
+#[test]
+fn one_watch_serves_all_who_ask_for_the_same() {
+    testkit::run(|cluster| async move {
+        let (caches, view) = open(&cluster).await;
+        caches.kind::<ConfigMap>(Scope::default().in_namespace("default")).synced().await;
+        assert_eq!(cluster.trace().of("watch", "configmaps").len(), 1);
+        caches.metadata::<ConfigMap>(Scope::default()).synced().await;
+        assert_eq!(cluster.trace().of("watch", "configmaps").len(), 2);
+        drop(view);
+    });
+}
+
+#[test]
+fn a_broken_watch_goes_on_where_it_was() {
+    testkit::run(|cluster| async move {
+        cluster.create(&config("a", "1")).await;
+        let (_caches, view) = open(&cluster).await;
+        let heard = listen(&view);
+        take(&heard);
+        for (round, name) in ["b", "c", "d"].iter().enumerate() {
+            assert_eq!(cluster.drop_watches("configmaps"), 1, "round {round}");
+            cluster.create(&config(name, "1")).await;
+            cluster.advance(Duration::from_secs(10)).await;
+        }
+        assert_eq!(take(&heard), ["+b watched", "+c watched", "+d watched"]);
+        assert_equal(&cluster, &view).await;
+    });
+}
+
+#[test]
+fn a_watch_that_is_cut_in_the_first_list_starts_over() {
+    testkit::run(|cluster| async move {
+        for name in ["a", "b", "c"] {
+            cluster.create(&config(name, "1")).await;
+        }
+        let cut = cluster.inject(Fault::on("watch", "configmaps").times(2).cut_after(2));
+        let (_caches, view) = open(&cluster).await;
+        assert_eq!(cut.hits(), 2);
+        assert_equal(&cluster, &view).await;
+    });
+}
+
+#[test]
+fn an_expired_version_is_listed_again_and_tells_what_went() {
+    testkit::run(|cluster| async move {
+        for name in ["a", "b"] {
+            cluster.create(&config(name, "1")).await;
+        }
+        let (_caches, view) = open(&cluster).await;
+        let heard = listen(&view);
+        take(&heard);
+        let away = cluster.inject(Fault::on("watch", "configmaps").times(3).lose_request());
+        cluster.drop_watches("configmaps");
+        cluster.world().sleep(Duration::from_millis(10)).await;
+        cluster.delete::<ConfigMap>("default", "a").await;
+        cluster.patch::<ConfigMap>("default", "b", &json!({"data": {"value": "2"}})).await;
+        cluster.compact().await;
+        cluster.advance(Duration::from_secs(60)).await;
+        assert_eq!(away.hits(), 3);
+        assert_eq!(take(&heard), ["~b watched", "-a watched"]);
+        assert_equal(&cluster, &view).await;
+    });
+}
+
+#[test]
+fn an_expiry_that_is_told_as_an_event_is_one_too() {
+    testkit::run(|cluster| async move {
+        cluster.create(&config("a", "1")).await;
+        let (_caches, view) = open(&cluster).await;
+        cluster.inject(Fault::on("watch", "configmaps").nth(1).expire_after(1));
+        cluster.drop_watches("configmaps");
+        cluster.advance(Duration::from_secs(5)).await;
+        for name in ["b", "c"] {
+            cluster.create(&config(name, "1")).await;
+        }
+        cluster.advance(Duration::from_secs(60)).await;
+        assert_equal(&cluster, &view).await;
+    });
+}
+
+#[test]
+fn a_server_without_streamed_lists_is_listed_in_pages() {
+    testkit::run(|cluster| async move {
+        for number in 0..3 {
+            cluster.create(&config(&format!("a-{number}"), "1")).await;
+        }
+        let refused = cluster.inject(Fault::on("watch", "configmaps").nth(1).error(422, "Invalid"));
+        let (_caches, view) = open(&cluster).await;
+        assert_eq!(refused.hits(), 1);
+        assert_eq!(cluster.trace().of("list", "configmaps").len(), 1);
+        cluster.create(&config("b", "1")).await;
+        cluster.advance(Duration::from_secs(5)).await;
+        assert_equal(&cluster, &view).await;
+    });
+}
+
+#[test]
+fn a_server_that_is_ill_is_not_hurried() {
+    testkit::run(|cluster| async move {
+        let ill = cluster.inject(Fault::on("watch", "configmaps").always().error(503, "ServiceUnavailable"));
+        let caches = Caches::new(cluster.world().clone(), cluster.client());
+        let view = caches.kind::<ConfigMap>(Scope::default());
+        cluster.world().sleep(Duration::from_secs(600)).await;
+        assert!(!view.is_synced());
+        assert!((15..45).contains(&ill.hits()), "{} times in ten minutes", ill.hits());
+        cluster.lift_faults();
+        view.synced().await;
+    });
+}
+
+#[test]
+fn own_writes_are_read_at_once_while_the_watch_stands_still() {
+    testkit::run(|cluster| async move {
+        cluster.create(&config("old", "1")).await;
+        let (caches, view) = open(&cluster).await;
+        let heard = listen(&view);
+        take(&heard);
+        let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");
+        let held = cluster.hold_watches("configmaps");
+
+        configs.create(&PostParams::default(), &config("a", "1")).await.expect("it is new");
+        assert_eq!(value(&view, "a").as_deref(), Some("1"));
+        let patch = Patch::Merge(json!({"data": {"value": "2"}}));
+        configs.patch("a", &PatchParams::default(), &patch).await.expect("it is there");
+        assert_eq!(value(&view, "a").as_deref(), Some("2"));
+        configs.delete("old", &DeleteParams::default()).await.expect("it is there");
+        assert_eq!(value(&view, "old"), None);
+        assert_eq!(take(&heard), ["+a own", "~a own", "-old own"]);
+
+        // A name that is used again is another object.
+        configs.delete("a", &DeleteParams::default()).await.expect("it is there");
+        configs.create(&PostParams::default(), &config("a", "3")).await.expect("the name is free");
+        assert_eq!(value(&view, "a").as_deref(), Some("3"));
+        assert_eq!(take(&heard), ["-a own", "+a own"]);
+
+        drop(held);
+        cluster.settle().await;
+        assert_eq!(value(&view, "a").as_deref(), Some("3"));
+        assert_eq!(take(&heard), [""; 0], "the watch has nothing new to tell");
+        assert_equal(&cluster, &view).await;
+    });
+}
+
+#[test]
+fn a_dry_run_leaves_no_trace_in_the_cache() {
+    testkit::run(|cluster| async move {
+        let (caches, view) = open(&cluster).await;
+        let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");
+        let dry = PostParams { dry_run: true, ..PostParams::default() };
+        configs.create(&dry, &config("a", "1")).await.expect("it could be made");
+        assert_eq!(value(&view, "a"), None);
+    });
+}
+
+#[test]
+fn a_finalizer_holds_the_object_and_its_last_write_lets_it_go() {
+    testkit::run(|cluster| async move {
+        let (caches, view) = open(&cluster).await;
+        let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");
+        let mut held = config("a", "1");
+        held.metadata.finalizers = Some(vec!["example.com/cleanup".to_owned()]);
+        configs.create(&PostParams::default(), &held).await.expect("it is new");
+        let watch = cluster.hold_watches("configmaps");
+        configs.delete("a", &DeleteParams::default()).await.expect("it is there");
+        let item = view.item(&key("a")).expect("its finalizer holds it");
+        assert!(item.is_deleting());
+        let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        configs.patch("a", &PatchParams::default(), &release).await.expect("it is there");
+        assert!(!view.contains(&key("a")), "nothing holds it any more");
+        drop(watch);
+        cluster.settle().await;
+        assert!(!view.contains(&key("a")));
+    });
+}
+
+#[test]
+fn an_answer_that_says_little_waits_for_the_watch() {
+    testkit::run(|cluster| async move {
+        cluster
+            .apply(
+                "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1,
+                  selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
+                  spec: {containers: [{name: main, image: nginx}]}}}}",
+            )
+            .await;
+        let caches = Caches::new(cluster.world().clone(), cluster.client());
+        let view = caches.kind::<Deployment>(Scope::default());
+        view.synced().await;
+        cluster.inject(Fault::on("watch", "deployments").always().lag(Duration::from_secs(1)));
+        cluster.drop_watches("deployments");
+        cluster.advance(Duration::from_secs(5)).await;
+        let deployments: Api<Deployment> = Api::namespaced(caches.client(), "default");
+        let scale = Patch::Merge(json!({"spec": {"replicas": 3}}));
+        deployments.patch_scale("web", &PatchParams::default(), &scale).await.expect("it is there");
+        let web = view.get(&key("web")).expect("it fits").expect("it is there");
+        assert_eq!(web.spec.as_ref().and_then(|spec| spec.replicas), Some(3));
+    });
+}
+
+#[test]
+fn an_eviction_is_looked_after() {
+    testkit::run(|cluster| async move {
+        let pod = |name: &str| {
+            format!(
+                "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}, finalizers: [example.com/a]}},
+                   spec: {{containers: [{{name: main, image: nginx}}]}}}}"
+            )
+        };
+        cluster.apply(&pod("a")).await;
+        let caches = Caches::new(cluster.world().clone(), cluster.client());
+        let view = caches.kind::<Pod>(Scope::default());
+        view.synced().await;
+        let _held = cluster.hold_watches("pods");
+        let pods: Api<Pod> = Api::namespaced(caches.client(), "default");
+        pods.evict("a", &EvictParams::default()).await.expect("it may go");
+        assert!(view.item(&key("a")).expect("its finalizer holds it").is_deleting());
+    });
+}
+
+#[test]
+fn a_lost_answer_is_made_good_by_the_watch() {
+    testkit::run(|cluster| async move {
+        let (caches, view) = open(&cluster).await;
+        let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");
+        cluster.inject(Fault::on("create", "configmaps").lose_answer());
+        configs.create(&PostParams::default(), &config("a", "1")).await.expect_err("the answer is lost");
+        cluster.settle().await;
+        assert_eq!(value(&view, "a").as_deref(), Some("1"));
+    });
+}
+
+#[test]
+fn an_object_that_leaves_the_scope_leaves_the_cache() {
+    testkit::run(|cluster| async move {
+        let caches = Caches::new(cluster.world().clone(), cluster.client());
+        let view = caches.kind::<ConfigMap>(Scope::default().labelled("app=web"));
+        view.synced().await;
+        let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");
+        let held = cluster.hold_watches("configmaps");
+        let mut web = config("a", "1");
+        web.metadata.labels = Some(BTreeMap::from([("app".to_owned(), "web".to_owned())]));
+        configs.create(&PostParams::default(), &web).await.expect("it is new");
+        configs.create(&PostParams::default(), &config("b", "1")).await.expect("it is new");
+        assert_eq!(view.keys(), [key("a")]);
+        let patch = Patch::Merge(json!({"metadata": {"labels": {"app": "db"}}}));
+        configs.patch("a", &PatchParams::default(), &patch).await.expect("it is there");
+        assert!(view.is_empty());
+        drop(held);
+        cluster.settle().await;
+        assert!(view.is_empty());
+    });
+}
+
+#[test]
+fn only_metadata_is_kept_where_only_metadata_is_asked_for() {
+    testkit::run(|cluster| async move {
+        let caches = Caches::new(cluster.world().clone(), cluster.client());
+        let view = caches.metadata::<ConfigMap>(Scope::default().in_namespace("default"));
+        cluster.create(&config("a", "1")).await;
+        view.synced().await;
+        let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");
+        configs.create(&PostParams::default(), &config("b", "1")).await.expect("it is new");
+        for name in ["a", "b"] {
+            let item = view.item(&key(name)).expect("it is there");
+            assert!(!item.json().contains("\"data\""), "{}", item.json());
+            let typed = view.get(&key(name)).expect("it fits").expect("it is there");
+            assert_eq!(typed.metadata.name.as_deref(), Some(name));
+        }
+    });
+}
+
+#[test]
+fn many_faults_at_once_end_with_the_truth() {
+    testkit::run(|cluster| async move {
+        let (caches, view) = open(&cluster).await;
+        let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");
+        let world = cluster.world().clone();
+        for round in 0..60 {
+            let name = format!("a-{}", world.pick(0..5));
+            let value = round.to_string();
+            match world.pick(0..8) {
+                0 => drop(cluster.drop_watches("configmaps")),
+                1 => cluster.compact().await,
+                2 => drop(cluster.inject(Fault::on("watch", "configmaps").expire_after(1))),
+                3 => drop(cluster.inject(Fault::on("*", "configmaps").lose_answer())),
+                4 => drop(configs.delete(&name, &DeleteParams::default()).await),
+                5 => drop(cluster.try_delete::<ConfigMap>("default", &name).await),
+                _ => {
+                    let apply = PatchParams::apply("test").force();
+                    let wanted = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"value": value}});
+                    if configs.patch(&name, &apply, &Patch::Apply(&wanted)).await.is_ok() {
+                        assert_eq!(self::value(&view, &name), Some(value), "round {round}");
+                    }
+                }
+            }
+            if world.chance(0.3) {
+                world.sleep(Duration::from_millis(world.pick(0..400))).await;
+            }
+        }
+        cluster.lift_faults();
+        cluster.drop_watches("configmaps");
+        cluster.advance(Duration::from_secs(120)).await;
+        assert_equal(&cluster, &view).await;
+    });
+}

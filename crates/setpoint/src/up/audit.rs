@@ -1,0 +1,40 @@
+//! The audit log: its policy out of one file, its lines into another.
+
+use super::Options;
+use anyhow::{Context, Result};
+use server::{Audit, AuditPolicy};
+use std::{
+    fs::OpenOptions,
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
+
+/// What stands for standard output.
+// Kubernetes: as its own flag has it.
+const STANDARD_OUTPUT: &str = "-";
+
+/// The log that the options ask for, if they do.
+pub(super) fn open(options: &Options) -> Result<Option<Audit>> {
+    let (Some(policy), Some(log)) = (&options.audit_policy_file, &options.audit_log_path) else {
+        return Ok(None);
+    };
+    let policy = AuditPolicy::read(policy).with_context(|| {
+        format!("--audit-policy-file {}: use an audit.k8s.io/v1 Policy", policy.display())
+    })?;
+    let out: Box<dyn Write + Send> = match log {
+        log if log.as_os_str() == STANDARD_OUTPUT => Box::new(io::stdout()),
+        log => Box::new(append(log).with_context(|| {
+            format!("--audit-log-path {}: use a file that you may write to, or -", log.display())
+        })?),
+    };
+    Ok(Some(Audit { policy, out }))
+}
+
+/// Nobody else reads it: it tells what everybody does.
+fn append(path: &Path) -> io::Result<std::fs::File> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        std::fs::create_dir_all(parent)?;
+    }
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}

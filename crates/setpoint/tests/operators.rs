@@ -1,0 +1,167 @@
+//! The operator framework over TLS against `setpoint up`, and as processes of their own that die.
+
+use crate::harness::Up;
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
+use kube::{
+    Api, Client, Config, ResourceExt,
+    api::{Patch, PatchParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use operator::{
+    Context, Controller, Failure, Key, Manager, Next, World, all,
+    lease::{Election, Timing},
+};
+use serde_json::json;
+use std::{
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+/// Turns this test program into the process of a manager.
+const ROLE: &str = "SETPOINT_TEST_MANAGER";
+/// Elections as always, only shorter.
+const TIMING: Timing = Timing {
+    lease: Duration::from_secs(3),
+    renew_deadline: Duration::from_secs(2),
+    retry: Duration::from_millis(250),
+};
+/// The slowest machine has seen it all by then.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Signs every ConfigMap that asks for it.
+fn signer(name: &str) -> Controller {
+    Controller::new("signer", all::<ConfigMap>().labelled("sign=please")).reconcile(name.to_owned(), sign)
+}
+
+async fn sign(context: Context<String>, key: Key) -> Result<Next, Failure> {
+    let Some(map) = context.get::<ConfigMap>(&key)? else { return Ok(Next::Settled) };
+    if !map.annotations().contains_key("signed-by") {
+        let patch = json!({"metadata": {"annotations": {"signed-by": context.state()}}});
+        let maps = context.namespaced::<ConfigMap>(&key);
+        maps.patch(key.name(), &PatchParams::default(), &Patch::Merge(&patch)).await?;
+    }
+    Ok(Next::Settled)
+}
+
+async fn client(kubeconfig: &Path) -> Client {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
+}
+
+fn manager(world: &World, client: Client, name: &str) -> Manager {
+    let election = Election::new(world, "default", "signer").identity(name).timing(TIMING);
+    Manager::new("signer", world, client).elect(election).controller(signer(name))
+}
+
+fn in_a_runtime<F: Future<Output = ()>>(act: F) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(act);
+}
+
+async fn ask_for_signature(client: &Client, name: &str) {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+    let map = json!({"metadata": {"name": name, "labels": {"sign": "please"}}});
+    maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap()).await.unwrap();
+}
+
+async fn signature(client: &Client, name: &str) -> String {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+    until("it is signed", async || maps.get(name).await.unwrap().annotations().get("signed-by").cloned())
+        .await
+}
+
+/// Looks again and again until there is something to see.
+async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
+    let world = World::real();
+    let begun = world.now();
+    loop {
+        if let Some(seen) = look().await {
+            return seen;
+        }
+        assert!(world.now().since(begun) < PATIENCE, "waited for long: {what}");
+        world.sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A manager in a process of its own.
+struct Process(Child);
+
+impl Process {
+    fn start(name: &str, kubeconfig: &Path) -> Process {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "operators::a_manager_works_over_tls_and_stops_cleanly"]);
+        command.env(ROLE, name).env("KUBECONFIG", kubeconfig).stdout(Stdio::null());
+        Process(command.spawn().unwrap())
+    }
+
+    /// No signal that it could hear.
+    fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+    }
+}
+
+#[test]
+fn a_manager_works_over_tls_and_stops_cleanly() {
+    if let Ok(name) = std::env::var(ROLE) {
+        // A process that the other test has started: it works until it is killed.
+        in_a_runtime(async {
+            let kubeconfig = std::env::var("KUBECONFIG").unwrap();
+            let world = World::real();
+            manager(&world, client(Path::new(&kubeconfig)).await, &name).run().await.unwrap();
+        });
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let up = Up::start(&["--ephemeral"], scratch.path());
+    in_a_runtime(async {
+        let client = client(&up.kubeconfig).await;
+        let running = manager(&World::real(), client.clone(), "here").start();
+        for name in ["one", "two", "three"] {
+            ask_for_signature(&client, name).await;
+            assert_eq!(signature(&client, name).await, "here");
+        }
+        running.stop().await.unwrap();
+        let leases: Api<Lease> = Api::namespaced(client.clone(), "default");
+        let lease = leases.get("signer").await.unwrap();
+        assert_eq!(lease.spec.and_then(|spec| spec.holder_identity), None, "it was given back");
+        ask_for_signature(&client, "four").await;
+        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+        assert!(!maps.get("four").await.unwrap().annotations().contains_key("signed-by"));
+    });
+    assert_eq!(up.stop(), Some(0));
+}
+
+#[test]
+fn when_the_leader_is_killed_the_other_process_takes_over() {
+    let scratch = tempfile::tempdir().unwrap();
+    let up = Up::start(&["--ephemeral"], scratch.path());
+    in_a_runtime(async {
+        let client = client(&up.kubeconfig).await;
+        let leases: Api<Lease> = Api::namespaced(client.clone(), "default");
+        let holder = async || leases.get_opt("signer").await.unwrap()?.spec?.holder_identity;
+
+        let first = Process::start("first", &up.kubeconfig);
+        assert_eq!(until("the first leads", holder).await, "first");
+        let second = Process::start("second", &up.kubeconfig);
+        ask_for_signature(&client, "before").await;
+        assert_eq!(signature(&client, "before").await, "first");
+
+        first.kill();
+        ask_for_signature(&client, "after").await;
+        assert_eq!(signature(&client, "after").await, "second");
+        assert_eq!(signature(&client, "before").await, "first", "what was done is not done again");
+        let spec = leases.get("signer").await.unwrap().spec.unwrap();
+        assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("second"), Some(1)));
+        second.kill();
+    });
+    assert_eq!(up.stop(), Some(0));
+}

@@ -1,0 +1,7 @@
+//! The kit itself under test: stories about clusters whose end is known.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+mod cluster;
+mod faults;
+mod settling;
+mod snapshots;
