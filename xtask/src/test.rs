@@ -12,13 +12,22 @@ pub(crate) fn run() -> Result<ExitCode> {
     tally.check("format", &mut cargo(["fmt", "--all", "--check"]))?;
     tally.check(
         "lints",
-        &mut cargo(["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]),
+        &mut cargo([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--all-features",
+            "--quiet",
+            "--",
+            "--deny",
+            "warnings",
+        ]),
     )?;
     println!("\n── who may depend on whom");
     let strays = dependencies::strays()?;
     strays.iter().for_each(|stray| println!("{stray}"));
     tally.count("who may depend on whom", strays.is_empty());
-    tally.suite("tests", &mut cargo(["test", "--workspace", "--no-fail-fast"]))?;
+    tally.suite("tests", &mut cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]))?;
     outside(&mut tally)?;
     Ok(summary(&tally))
 }
@@ -63,7 +72,7 @@ fn outside(tally: &mut Tally) -> Result<()> {
         match tool() {
             Ok(path) => {
                 // The whole workspace, so that everything is built with the same features as before.
-                let mut command = cargo(["test", "--workspace", "--test", suite, filter]);
+                let mut command = cargo(["test", "--workspace", "--all-features", "--test", suite, filter]);
                 tally.suite(name, command.env(variable, path))?;
             }
             Err(error) => tally.skip(name, &format!("{error:#}")),

@@ -98,8 +98,13 @@ impl Drop for End {
 impl Manager {
     /// A manager for the cluster that the kubeconfig or the pod's service account names.
     pub async fn connect(name: &str) -> Result<Manager, Error> {
-        let client = Client::try_default().await.map_err(Error::NoCluster)?;
-        Ok(Manager::new(name, &World::real(), client))
+        let config =
+            kube::Config::infer().await.map_err(kube::Error::InferConfig).map_err(Error::NoCluster)?;
+        let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+        let client = Client::try_from(config).map_err(Error::NoCluster)?;
+        let manager = Manager::new(name, &World::real(), client);
+        manager.metrics.set_host(&host);
+        Ok(manager)
     }
 
     /// A manager on a client of your own, in a world of your own.

@@ -13,6 +13,8 @@ use operator::{
 };
 use serde_json::json;
 use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
@@ -85,6 +87,19 @@ async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     }
 }
 
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// What a plain HTTP server says.
+fn ask(address: SocketAddr, path: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    write!(socket, "GET {path} HTTP/1.1\r\nHost: probes\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 /// A manager in a process of its own.
 struct Process(Child);
 
@@ -124,10 +139,25 @@ fn a_manager_works_over_tls_and_stops_cleanly() {
     let up = Up::start(&["--ephemeral"], scratch.path());
     in_a_runtime(async {
         let client = client(&up.kubeconfig).await;
-        let running = manager(&World::real(), client.clone(), "here").start();
+        let probes = free_address();
+        let running = manager(&World::real(), client.clone(), "here").probes(probes).start();
         for name in ["one", "two", "three"] {
             ask_for_signature(&client, name).await;
             assert_eq!(signature(&client, name).await, "here");
+        }
+        assert!(
+            ask(probes, "/readyz?verbose").contains("[+]cache-of-ConfigMap ok"),
+            "{}",
+            ask(probes, "/readyz")
+        );
+        assert!(ask(probes, "/healthz").ends_with("ok"));
+        let page = ask(probes, "/metrics");
+        for series in [
+            r#"controller_runtime_reconcile_total{controller="signer",result="success"}"#,
+            r#"leader_election_master_status{name="signer"} 1"#,
+            r#"rest_client_requests_total{code="200",host="",method="PATCH"}"#,
+        ] {
+            assert!(page.contains(series), "{series} is not in\n{page}");
         }
         running.stop().await.unwrap();
         let leases: Api<Lease> = Api::namespaced(client.clone(), "default");
