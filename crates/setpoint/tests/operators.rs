@@ -53,8 +53,11 @@ async fn client(kubeconfig: &Path) -> Client {
 }
 
 fn manager(world: &World, client: Client, name: &str) -> Manager {
-    let election = Election::new(world, "default", "signer").identity(name).timing(TIMING);
-    Manager::new("signer", world, client).elect(election).controller(signer(name))
+    Manager::new("signer", world, client).elect(election(world, name)).controller(signer(name))
+}
+
+fn election(world: &World, name: &str) -> Election {
+    Election::new(world, "default", "signer").identity(name).timing(TIMING)
 }
 
 fn in_a_runtime<F: Future<Output = ()>>(act: F) {
@@ -129,9 +132,9 @@ fn a_manager_works_over_tls_and_stops_cleanly() {
     if let Ok(name) = std::env::var(ROLE) {
         // A process that the other test has started: it works until it is killed.
         in_a_runtime(async {
-            let kubeconfig = std::env::var("KUBECONFIG").unwrap();
-            let world = World::real();
-            manager(&world, client(Path::new(&kubeconfig)).await, &name).run().await.unwrap();
+            // The cluster that KUBECONFIG names, as in the `main` of an operator.
+            let manager = Manager::connect("signer").await.unwrap();
+            manager.elect(election(&World::real(), &name)).controller(signer(&name)).run().await.unwrap();
         });
         return;
     }
