@@ -31,11 +31,18 @@ mod tests;
 mod twin;
 pub(crate) mod workload;
 
+use schema::types::TypeId;
 use serde_json::{Map, Value};
 
 /// Completes an object of a built-in kind. Objects of other kinds stay as they are.
 pub fn default(group: &str, version: &str, kind: &str, object: &mut Value) {
-    let Some((id, _)) = crate::types().kind(group, version, kind) else { return };
+    if let Some((id, _)) = crate::types().kind(group, version, kind) {
+        default_as(id, object);
+    }
+}
+
+/// Completes an object of a type of [`types`](crate::types).
+pub fn default_as(id: TypeId, object: &mut Value) {
     if !object.is_object() {
         *object = Value::Object(Map::new());
     }

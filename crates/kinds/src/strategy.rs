@@ -75,11 +75,17 @@ type CreateRule = fn(&mut Members, &Circumstances<'_>);
 type UpdateRule = fn(&mut Members, &Members, &Circumstances<'_>);
 
 /// What the outside adds to a write.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Circumstances<'a> {
     pub now: Time,
-    /// Who writes, as a `UserInfo`: `username`, `uid`, `groups`, `extra`.
-    pub user: &'a Value,
+    /// Who writes, as a `UserInfo`: `username`, `uid`, `groups`, `extra`. Few want to know.
+    pub user: &'a (dyn Fn() -> Value + Sync),
+}
+
+impl std::fmt::Debug for Circumstances<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Circumstances").field("now", &self.now).finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@
 //! | [`proto`] | protobuf bytes ↔ an object |
 //! | [`patch`] | an object and a patch → an object |
 //! | [`field_set`], [`managed_fields`] | which fields there are, and who owns them |
+//! | [`scan`] | bytes that were encoded here → a part of them |
 //! | [`structural`] | what the schema of a definition does to a custom object |
 
 mod base64;
@@ -21,6 +22,7 @@ mod number;
 pub mod patch;
 pub mod proto;
 mod run;
+pub mod scan;
 pub mod structural;
 pub mod types;
 pub mod yaml;

@@ -2,6 +2,7 @@
 //!
 //! | file | what happens there |
 //! |---|---|
+//! | `fresh` | create: whoever makes an object owns what it says |
 //! | [`update()`] | create, update and patch: whoever changes a field takes it from the others |
 //! | [`apply()`] | server-side apply: a configuration is merged in, unless another owns what it would change |
 //! | `owner`, `owners` | the owners and their entries in `metadata.managedFields` |
@@ -19,6 +20,7 @@ use crate::types::{TypeId, Types};
 mod apply;
 mod compare;
 mod conflict;
+mod fresh;
 mod last_applied;
 mod merge;
 mod owner;

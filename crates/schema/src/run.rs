@@ -1,17 +1,26 @@
 //! Bytes in, how many of them go by before one that stops the run out: looked at many at a time.
 
-/// So many are judged at once, by one instruction for each thing that they are compared with.
+/// So many are judged at once, by one instruction for each thing that they are compared with; then, where one of them
+/// stops the run, so few.
 const STRIDE: usize = 32;
+const STEP: usize = 8;
 
 /// The length of the run. `stops` is best made of comparisons alone, which take no branches.
 #[inline]
 pub(crate) fn length(bytes: &[u8], stops: impl Fn(u8) -> bool) -> usize {
+    let mut clean = clean::<STRIDE>(bytes, &stops);
+    clean += self::clean::<STEP>(&bytes[clean..], &stops);
+    let rest = &bytes[clean..];
+    clean + rest.iter().position(|byte| stops(*byte)).unwrap_or(rest.len())
+}
+
+/// How many go by, in whole strides.
+#[inline]
+fn clean<const STRIDE: usize>(bytes: &[u8], stops: impl Fn(u8) -> bool) -> usize {
     let (strides, _) = bytes.as_chunks::<STRIDE>();
     let is_clean =
         |stride: &&[u8; STRIDE]| stride.iter().fold(0, |found, byte| found | u8::from(stops(*byte))) == 0;
-    let clean = strides.iter().take_while(is_clean).count() * STRIDE;
-    let rest = &bytes[clean..];
-    clean + rest.iter().position(|byte| stops(*byte)).unwrap_or(rest.len())
+    strides.iter().take_while(is_clean).count() * STRIDE
 }
 
 #[cfg(test)]

@@ -161,7 +161,6 @@ pub(crate) async fn delete(call: &Call, old: &Value) -> Result<(), Status> {
 
 /// The last word before the commit: nothing changes any more. Quotas come last, within the commit.
 pub(crate) async fn validate(review: &Review<'_>) -> Result<(), Status> {
-    namespace_lifecycle::check(review).await?;
     limit_ranger::check(review).await?;
     service_account::check(review).await?;
     pod_security::check(review).await?;

@@ -53,7 +53,7 @@ pub(crate) fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, Byt
     let now = Time::from(inner.world.wall());
     object::set_uid(&mut value, &inner.world.uid());
     object::set_creation_timestamp(&mut value, Some(now));
-    let with = kinds::strategy::Circumstances { now, user: &Value::Null };
+    let with = kinds::strategy::Circumstances { now, user: &|| Value::Null };
     served.strategy().prepare_create(&mut value, &with);
     let key = served.key(object::namespace(&value), object::name(&value));
     Some((key, at_rest(served, &mut convert::built_in_as_stored(served, value))))

@@ -188,18 +188,8 @@ impl Compiled {
     }
 }
 
-fn metadata(object: &Value) -> ObjectMeta {
-    object
-        .get("metadata")
-        .and_then(|metadata| serde_json::from_value(metadata.clone()).ok())
-        .unwrap_or_default()
-}
-
-/// Metadata as it is kept: what is empty is not there.
-pub(crate) fn normalize(object: &mut Value) {
-    let metadata = metadata(object);
-    let Some(members) = object.as_object_mut() else { return };
-    members.insert("metadata".to_owned(), serde_json::to_value(metadata).unwrap_or_default());
+fn metadata(object: &Value) -> ObjectMeta<'_> {
+    object::meta(object).unwrap_or_default()
 }
 
 /// Finalizers that a write adds should have a name that belongs to somebody.

@@ -18,6 +18,7 @@ use schema::{
     types::{TypeId, Types},
     yaml,
 };
+use serde_json::Value;
 
 /// Kubernetes: what the real server takes at most.
 const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
@@ -130,13 +131,10 @@ impl<'a> Wanted<'a> {
         validation: FieldValidation,
     ) -> Result<Decoded, Status> {
         let decoded = match encoding {
-            Encoding::Json => {
-                let given = decode::type_meta(body).map_err(|error| self.unreadable(&error, body))?;
-                let given = (given.api_version, given.kind);
-                self.check(&given)?;
-                let decoded = decode::decode(self.types, self.of, body, validation);
-                decoded.map_err(|error| self.refuse(&error, &given, body))?
-            }
+            Encoding::Json => match self.plain(body, validation) {
+                Some(decoded) => decoded,
+                None => self.decode_json(body, validation)?,
+            },
             Encoding::Yaml => {
                 let json = yaml::to_json(body).map_err(|error| self.unreadable(&error, body))?;
                 let given = decode::type_meta(&json.json).map_err(|error| self.unreadable(&error, body))?;
@@ -156,11 +154,34 @@ impl<'a> Wanted<'a> {
             }
         };
         let Decoded { mut value, warnings } = decoded;
-        if let Some(object) = value.as_object_mut() {
+        if let (false, Some(object)) = (self.is_told_by(&value), value.as_object_mut()) {
             object.insert("apiVersion".to_owned(), join(self.group, self.version).into());
             object.insert("kind".to_owned(), self.kind.into());
         }
         Ok(Decoded { value, warnings })
+    }
+
+    /// An object that says that it is what belongs here, and about which there is nothing else to say: most are, and
+    /// are read but once.
+    fn plain(&self, body: &[u8], validation: FieldValidation) -> Option<Decoded> {
+        // Nobody would hear of a second kind, in other letters.
+        if validation == FieldValidation::Ignore {
+            return None;
+        }
+        let decoded = decode::decode(self.types, self.of, body, validation).ok()?;
+        (self.is_told_by(&decoded.value) && decoded.warnings.is_empty()).then_some(decoded)
+    }
+
+    fn is_told_by(&self, value: &Value) -> bool {
+        object::kind(value) == self.kind && object::api_version(value) == join(self.group, self.version)
+    }
+
+    fn decode_json(&self, body: &[u8], validation: FieldValidation) -> Result<Decoded, Status> {
+        let given = decode::type_meta(body).map_err(|error| self.unreadable(&error, body))?;
+        let given = (given.api_version, given.kind);
+        self.check(&given)?;
+        let decoded = decode::decode(self.types, self.of, body, validation);
+        decoded.map_err(|error| self.refuse(&error, &given, body))
     }
 
     /// It says what it is, and is not that.

@@ -151,9 +151,8 @@ impl Served {
 
     /// Sets what an object leaves open.
     pub(crate) fn default(&self, object: &mut Value) {
-        let Resource { group, version, kind, .. } = &self.resource;
         match &self.kind {
-            Kind::BuiltIn { .. } => kinds::defaults::default(group, version, kind, object),
+            Kind::BuiltIn { of, .. } => kinds::defaults::default_as(*of, object),
             Kind::Custom(custom) => custom.compiled().schema.default(object),
         }
     }
@@ -162,7 +161,7 @@ impl Served {
     pub(crate) fn normalize(&self, object: &mut Value) {
         match &self.kind {
             Kind::BuiltIn { types, of } => schema::encode::normalize(types, *of, object),
-            Kind::Custom(_) => crate::custom::normalize(object),
+            Kind::Custom(_) => schema::structural::tidy_metadata(object),
         }
     }
 

@@ -5,11 +5,9 @@
 //! bytes with a few digits between, nothing parsed or copied. The place is easy to find, because the
 //! encoder writes kind, apiVersion and metadata first, and in metadata the names and the uid.
 
-mod scan;
-
 use crate::served::{Kind, Served, StoredAs};
 use bytes::{BufMut, Bytes, BytesMut};
-use scan::string_end;
+use schema::scan::{self, string_end};
 use serde_json::Value;
 use std::{borrow::Cow, collections::BTreeMap};
 use store::Revision;

@@ -51,7 +51,7 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> 
 pub(crate) async fn prepare_new(call: &Call, mut draft: Value) -> Result<Checked, Status> {
     let served = &call.served;
     metadata::begin(call, &mut draft);
-    served.strategy().prepare_create(&mut draft, &circumstances(call, &user(call)));
+    served.strategy().prepare_create(&mut draft, &Circumstances { now: now(call), user: &|| user(call) });
     served.normalize(&mut draft);
     escalation::check(call, &draft, None).await?;
     validate::new_object(call, draft).await
@@ -76,8 +76,7 @@ pub(crate) async fn prepare_next(
     let mut draft = review.object;
     served.default(&mut draft);
     let strategy = served.strategy();
-    let user = user(call);
-    let with = circumstances(call, &user);
+    let with = Circumstances { now: now(call), user: &|| user(call) };
     match call.target.subresource.as_str() {
         // Kubernetes: a scale is written through the resource itself.
         "" | "scale" => strategy.prepare_update(&mut draft, current, &with),
@@ -102,10 +101,6 @@ pub(crate) async fn by_server(
     owners::record(call, Previous::Object(current), &mut draft).await?;
     owners::keep_times(current, &mut draft);
     Ok((draft != *current).then(|| Checked::by_server(draft)))
-}
-
-fn circumstances<'a>(call: &Call, user: &'a Value) -> Circumstances<'a> {
-    Circumstances { now: now(call), user }
 }
 
 /// Who writes, as objects that record it carry it.

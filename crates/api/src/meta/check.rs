@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN, ManagedFieldsEntry, ObjectMeta, OwnerReference};
+use super::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN, ManagedFieldsEntry, ObjectMeta, OwnerReference, Text};
 use crate::field::{BadValue, Error, ErrorList, Path};
 use crate::go;
 use crate::kind::GroupVersionKind;
@@ -19,15 +19,15 @@ pub enum Scope {
 }
 
 /// The name must have been generated already.
-pub fn check_create(path: &Path<'_>, meta: &ObjectMeta, scope: Scope, rule: NameRule) -> ErrorList {
+pub fn check_create(path: &Path<'_>, meta: &ObjectMeta<'_>, scope: Scope, rule: NameRule) -> ErrorList {
     let mut errors = ErrorList::new();
     if !meta.generate_name.is_empty() {
         let path = path.child("generateName");
         let problems = rule.prefix_problems(&meta.generate_name);
         errors
-            .extend(problems.into_iter().map(|problem| Error::invalid(&path, &meta.generate_name, problem)));
+            .extend(problems.into_iter().map(|problem| Error::invalid(&path, &*meta.generate_name, problem)));
     }
-    match meta.name.as_str() {
+    match &*meta.name {
         "" => errors.push(Error::required(&path.child("name"), "name or generateName is required")),
         name => {
             let path = path.child("name");
@@ -48,7 +48,7 @@ pub fn check_create(path: &Path<'_>, meta: &ObjectMeta, scope: Scope, rule: Name
     errors
 }
 
-pub fn check_update(path: &Path<'_>, new: &ObjectMeta, old: &ObjectMeta) -> ErrorList {
+pub fn check_update(path: &Path<'_>, new: &ObjectMeta<'_>, old: &ObjectMeta<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if old.is_deleting() {
         errors.extend(check_no_new_finalizers(&path.child("finalizers"), &new.finalizers, &old.finalizers));
@@ -61,8 +61,8 @@ pub fn check_update(path: &Path<'_>, new: &ObjectMeta, old: &ObjectMeta) -> Erro
         errors.push(Error::invalid(&path.child("generation"), new.generation, "must not be decremented"));
     }
     for (field, is_same, value) in [
-        ("name", new.name == old.name, BadValue::from(&new.name)),
-        ("namespace", new.namespace == old.namespace, BadValue::from(&new.namespace)),
+        ("name", new.name == old.name, BadValue::from(&*new.name)),
+        ("namespace", new.namespace == old.namespace, BadValue::from(&*new.namespace)),
         ("uid", new.uid == old.uid, BadValue::json(&new.uid)),
         (
             "creationTimestamp",
@@ -116,8 +116,8 @@ pub fn field_manager(path: &Path<'_>, manager: &str) -> ErrorList {
     too_long.into_iter().chain(unprintable).collect()
 }
 
-fn entries(map: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
-    map.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+fn entries<'m>(map: &'m BTreeMap<Text<'_>, Text<'_>>) -> impl Iterator<Item = (&'m str, &'m str)> {
+    map.iter().map(|(key, value)| (&**key, &**value))
 }
 
 fn check_namespace(path: &Path<'_>, namespace: &str, scope: Scope) -> ErrorList {
@@ -130,7 +130,7 @@ fn check_namespace(path: &Path<'_>, namespace: &str, scope: Scope) -> ErrorList 
 }
 
 /// Kubernetes: all errors name the list, none the entry.
-fn check_owners(path: &Path<'_>, owners: &[OwnerReference]) -> ErrorList {
+fn check_owners(path: &Path<'_>, owners: &[OwnerReference<'_>]) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut first_controller = None;
     for owner in owners {
@@ -138,7 +138,7 @@ fn check_owners(path: &Path<'_>, owners: &[OwnerReference]) -> ErrorList {
         if owner.controller != Some(true) {
             continue;
         }
-        let controller = format!("{}/{}", owner.kind, owner.name);
+        let controller = [&*owner.kind, "/", &*owner.name].concat();
         match &first_controller {
             None => first_controller = Some(controller),
             Some(first) => {
@@ -152,16 +152,16 @@ fn check_owners(path: &Path<'_>, owners: &[OwnerReference]) -> ErrorList {
     errors
 }
 
-fn check_owner(path: &Path<'_>, owner: &OwnerReference) -> ErrorList {
+fn check_owner(path: &Path<'_>, owner: &OwnerReference<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let kind = GroupVersionKind::parse(&owner.api_version, &owner.kind);
     if kind.as_ref().map_or(true, |kind| kind.version.is_empty()) {
         let problem = "version must not be empty";
-        errors.push(Error::invalid(&path.child("apiVersion"), &owner.api_version, problem));
+        errors.push(Error::invalid(&path.child("apiVersion"), &*owner.api_version, problem));
     }
     for (field, text) in [("kind", &owner.kind), ("name", &owner.name), ("uid", &owner.uid)] {
         if text.is_empty() {
-            errors.push(Error::invalid(&path.child(field), text, "must not be empty"));
+            errors.push(Error::invalid(&path.child(field), &**text, "must not be empty"));
         }
     }
     // Events come and go too fast to own anything.
@@ -174,12 +174,12 @@ fn check_owner(path: &Path<'_>, owner: &OwnerReference) -> ErrorList {
     errors
 }
 
-fn check_finalizers(path: &Path<'_>, finalizers: &[String]) -> ErrorList {
+fn check_finalizers(path: &Path<'_>, finalizers: &[Text<'_>]) -> ErrorList {
     let mut errors = ErrorList::new();
     for finalizer in finalizers {
         errors.extend(Format::QualifiedName.check(path, finalizer));
     }
-    let has = |name: &str| finalizers.iter().any(|finalizer| finalizer == name);
+    let has = |name: &str| finalizers.iter().any(|finalizer| &**finalizer == name);
     if has(FINALIZER_ORPHAN) && has(FINALIZER_FOREGROUND) {
         let problem = format!("finalizer {FINALIZER_ORPHAN} and {FINALIZER_FOREGROUND} cannot be both set");
         errors.push(Error::invalid(path, BadValue::json(finalizers), problem));
@@ -187,27 +187,27 @@ fn check_finalizers(path: &Path<'_>, finalizers: &[String]) -> ErrorList {
     errors
 }
 
-fn check_no_new_finalizers(path: &Path<'_>, new: &[String], old: &[String]) -> Option<Error> {
+fn check_no_new_finalizers(path: &Path<'_>, new: &[Text<'_>], old: &[Text<'_>]) -> Option<Error> {
     let mut added = new.iter().filter(|finalizer| !old.contains(finalizer)).collect::<Vec<_>>();
     added.sort_unstable();
     added.dedup();
     (!added.is_empty()).then(|| {
-        let added = go::quote_all(added);
+        let added = go::quote_all(added.into_iter().map(|finalizer| &**finalizer));
         let problem = "no new finalizers can be added if the object is being deleted, found new finalizers";
         Error::forbidden(path, format!("{problem} []string{{{added}}}"))
     })
 }
 
-fn check_managed_fields(path: &Path<'_>, managed_fields: &[ManagedFieldsEntry]) -> ErrorList {
+fn check_managed_fields(path: &Path<'_>, managed_fields: &[ManagedFieldsEntry<'_>]) -> ErrorList {
     let mut errors = ErrorList::new();
     for (index, entry) in managed_fields.iter().enumerate() {
         let path = path.index(index);
-        if !matches!(entry.operation.as_str(), "Apply" | "Update") {
+        if !matches!(&*entry.operation, "Apply" | "Update") {
             let operation = BadValue::json(&entry.operation);
             errors.push(Error::invalid(&path.child("operation"), operation, "must be `Apply` or `Update`"));
         }
-        if !matches!(entry.fields_type.as_str(), "" | "FieldsV1") {
-            errors.push(Error::invalid(&path.child("fieldsType"), &entry.fields_type, "must be `FieldsV1`"));
+        if !matches!(&*entry.fields_type, "" | "FieldsV1") {
+            errors.push(Error::invalid(&path.child("fieldsType"), &*entry.fields_type, "must be `FieldsV1`"));
         }
         errors.extend(field_manager(&path.child("manager"), &entry.manager));
         if entry.subresource.len() > MAX_SUBRESOURCE_BYTES {
@@ -220,10 +220,11 @@ fn check_managed_fields(path: &Path<'_>, managed_fields: &[ManagedFieldsEntry]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::Deserialize;
     use serde_json::{Value, json};
 
-    fn meta(value: Value) -> ObjectMeta {
-        serde_json::from_value(value).unwrap()
+    fn meta(value: &Value) -> ObjectMeta<'_> {
+        ObjectMeta::deserialize(value).unwrap()
     }
 
     #[test]
@@ -293,7 +294,7 @@ mod tests {
                  m.managedFields[0].manager: Invalid value: \"a\\a\": invalid character U+0007 (at position 1)]",
             ),
         ] {
-            let errors = check_create(&Path::new("m"), &meta(value), scope, NameRule::DnsSubdomain);
+            let errors = check_create(&Path::new("m"), &meta(&value), scope, NameRule::DnsSubdomain);
             assert_eq!(errors.to_string(), expected);
         }
     }
@@ -323,7 +324,7 @@ mod tests {
                  finalizers []string{\"b/b\", \"c/c\"}",
             ),
         ] {
-            assert_eq!(check_update(&Path::new("m"), &meta(new), &meta(old)).to_string(), expected);
+            assert_eq!(check_update(&Path::new("m"), &meta(&new), &meta(&old)).to_string(), expected);
         }
     }
 

@@ -1,9 +1,11 @@
 //! The text of a definition in, its parts out; schemas stay text.
+//!
+//! Schemas are most of it, so they are taken out before anything is parsed: in their places stand numbers.
 
 use api::kind::compare_versions;
 use bytes::Bytes;
+use schema::scan;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::approval::is_protected;
 use super::condition::{ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL, TERMINATING};
@@ -16,10 +18,9 @@ const DEFAULT_PORT: u16 = 443;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Text<'a> {
+struct Text {
     metadata: Metadata,
-    #[serde(borrow)]
-    spec: Spec<'a>,
+    spec: Spec,
     status: Status,
 }
 
@@ -34,12 +35,11 @@ struct Metadata {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Spec<'a> {
+struct Spec {
     group: String,
     scope: String,
     names: NamesText,
-    #[serde(borrow)]
-    versions: Option<Vec<VersionText<'a>>>,
+    versions: Option<Vec<VersionText>>,
     conversion: Option<ConversionText>,
     preserve_unknown_fields: Option<bool>,
 }
@@ -57,14 +57,13 @@ struct NamesText {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct VersionText<'a> {
+struct VersionText {
     name: String,
     served: bool,
     storage: bool,
     deprecated: bool,
     deprecation_warning: Option<String>,
-    #[serde(borrow)]
-    schema: Option<SchemaText<'a>>,
+    schema: Option<SchemaText>,
     subresources: Option<Subresources>,
     additional_printer_columns: Option<Vec<ColumnText>>,
     selectable_fields: Option<Vec<SelectableText>>,
@@ -72,9 +71,10 @@ struct VersionText<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct SchemaText<'a> {
-    #[serde(borrow, rename = "openAPIV3Schema")]
-    open_api: Option<&'a RawValue>,
+struct SchemaText {
+    /// Which of the schemas that were taken out.
+    #[serde(rename = "openAPIV3Schema")]
+    open_api: Option<usize>,
 }
 
 #[derive(Deserialize, Default)]
@@ -155,7 +155,8 @@ struct ConditionText {
 }
 
 pub(super) fn parse(json: &Bytes) -> Result<Definition, serde_json::Error> {
-    let Text { metadata, spec, status } = serde_json::from_slice(json)?;
+    let (rest, schemas) = without_schemas(json);
+    let Text { metadata, spec, status } = serde_json::from_slice(&rest)?;
     let versions = spec.versions.unwrap_or_default();
     let deprecations =
         versions.iter().map(|version| deprecation(version, &versions, &spec.group, &spec.names));
@@ -178,7 +179,7 @@ pub(super) fn parse(json: &Bytes) -> Result<Definition, serde_json::Error> {
         versions: versions
             .into_iter()
             .zip(deprecations)
-            .map(|(version, deprecation)| read_version(version, deprecation, json))
+            .map(|(version, deprecation)| read_version(version, deprecation, &schemas))
             .collect(),
         conversion: spec.conversion.map_or(Conversion::None, Conversion::from),
         state,
@@ -186,7 +187,25 @@ pub(super) fn parse(json: &Bytes) -> Result<Definition, serde_json::Error> {
     })
 }
 
-fn read_version(version: VersionText<'_>, deprecation: Option<String>, json: &Bytes) -> Version {
+/// A number for each schema in the text, and the schemas.
+fn without_schemas(json: &Bytes) -> (Vec<u8>, Vec<Bytes>) {
+    let versions = scan::find(json, &["spec", "versions"]).unwrap_or_default();
+    let (mut rest, mut schemas) = (Vec::new(), Vec::new());
+    let mut taken = 0;
+    for schema in scan::items(versions).filter_map(|it| scan::find(it, &["schema", "openAPIV3Schema"])) {
+        if schema.starts_with(b"{") {
+            let start = schema.as_ptr().addr() - json.as_ptr().addr();
+            rest.extend_from_slice(&json[taken..start]);
+            rest.extend_from_slice(schemas.len().to_string().as_bytes());
+            taken = start + schema.len();
+            schemas.push(json.slice_ref(schema));
+        }
+    }
+    rest.extend_from_slice(&json[taken..]);
+    (rest, schemas)
+}
+
+fn read_version(version: VersionText, deprecation: Option<String>, schemas: &[Bytes]) -> Version {
     let subresources = version.subresources.unwrap_or_default();
     let schema = version.schema.and_then(|schema| schema.open_api);
     let selectable = version.selectable_fields.unwrap_or_default();
@@ -199,17 +218,12 @@ fn read_version(version: VersionText<'_>, deprecation: Option<String>, json: &By
         scale: subresources.scale.map(Scale::from),
         columns: version.additional_printer_columns.into_iter().flatten().map(Column::from).collect(),
         selectable: selectable.into_iter().map(|field| field.json_path).collect(),
-        schema: schema.map(|text| json.slice_ref(text.get().as_bytes())),
+        schema: schema.and_then(|number| schemas.get(number).cloned()),
     }
 }
 
 /// What the version says of itself, or else which newer one to use.
-fn deprecation(
-    version: &VersionText<'_>,
-    all: &[VersionText<'_>],
-    group: &str,
-    names: &NamesText,
-) -> Option<String> {
+fn deprecation(version: &VersionText, all: &[VersionText], group: &str, names: &NamesText) -> Option<String> {
     if !version.deprecated {
         return None;
     }
@@ -217,7 +231,7 @@ fn deprecation(
         return Some(warning.clone());
     }
     let kind = &names.kind;
-    let is_newer = |it: &&VersionText<'_>| compare_versions(&it.name, &version.name).is_gt();
+    let is_newer = |it: &&VersionText| compare_versions(&it.name, &version.name).is_gt();
     let newest = all
         .iter()
         .filter(|it| it.served && !it.deprecated)

@@ -13,8 +13,9 @@ const DECISIONS: [&str; 2] = ["Approved", "Denied"];
 
 pub(super) fn create(request: &mut Members, with: &Circumstances<'_>) {
     let spec = member::made(request, "spec");
+    let user = (with.user)();
     for name in CALLER {
-        keep(spec, with.user, name);
+        keep(spec, &user, name);
         if !member::is_set(spec, name) {
             spec.remove(name);
         }

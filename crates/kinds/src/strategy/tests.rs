@@ -17,7 +17,7 @@ fn user() -> Value {
 fn created(group: &str, resource: &str, object: Value) -> Value {
     let user = user();
     let mut object = object;
-    let with = Circumstances { now: NOW.parse().unwrap(), user: &user };
+    let with = Circumstances { now: NOW.parse().unwrap(), user: &|| user.clone() };
     strategy(group, resource).prepare_create(&mut object, &with);
     object
 }
@@ -30,7 +30,7 @@ fn updated(group: &str, resource: &str, old: &Value, new: Value) -> Value {
 fn written(group: &str, resource: &str, subresource: &str, old: &Value, new: Value) -> Value {
     let user = user();
     let mut new = new;
-    let with = Circumstances { now: NOW.parse().unwrap(), user: &user };
+    let with = Circumstances { now: NOW.parse().unwrap(), user: &|| user.clone() };
     let strategy = strategy(group, resource);
     match subresource {
         "" => strategy.prepare_update(&mut new, old, &with),

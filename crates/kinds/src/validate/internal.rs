@@ -5,7 +5,6 @@ mod pod;
 
 use api::field::BadValue;
 use api::go;
-use api::meta::ObjectMeta;
 use schema::types::{Field, Node, TypeId};
 use serde_json::Value;
 
@@ -63,8 +62,8 @@ fn write_fields<'t>(out: &mut String, fields: impl Iterator<Item = &'t Field>, o
         let mut text = String::new();
         if field.name == "metadata" {
             // Go embeds metadata, which alone keeps its JSON names.
-            let meta = serde_json::from_value::<ObjectMeta>(value.clone()).unwrap_or_default();
-            let fields = go::json(&meta).unwrap_or_default();
+            let id = field.node.object().expect("metadata is an object");
+            let fields = String::from_utf8(schema::encode::encode(types(), id, value)).unwrap_or_default();
             text.push_str(fields.strip_prefix('{').and_then(|it| it.strip_suffix('}')).unwrap_or_default());
         } else {
             text.push_str(&json(&Value::from(go_name(&field.name))));

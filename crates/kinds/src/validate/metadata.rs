@@ -9,7 +9,7 @@ use super::at::At;
 
 const PATH: Path<'static> = Path::new("metadata");
 
-fn typed(object: &Value, errors: &mut ErrorList) -> Option<ObjectMeta> {
+fn typed<'a>(object: &'a Value, errors: &mut ErrorList) -> Option<ObjectMeta<'a>> {
     match api::object::meta(object) {
         Ok(meta) => Some(meta),
         Err(problem) => {

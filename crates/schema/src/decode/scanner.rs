@@ -148,6 +148,16 @@ impl<'b> Scanner<'b> {
 
     /// A string without its quotes and escapes. What is no UTF-8 becomes U+FFFD, byte by byte.
     pub(super) fn string(&mut self) -> Result<Cow<'b, str>> {
+        let (raw, escaped) = self.quoted()?;
+        let text = match std::str::from_utf8(raw) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => Cow::Owned(lossy(raw)),
+        };
+        Ok(if escaped { Cow::Owned(unquote(&text)) } else { text })
+    }
+
+    /// What stands between the quotes of a string, and whether there are escapes in it.
+    fn quoted(&mut self) -> Result<(&'b [u8], bool)> {
         self.at += 1;
         let start = self.at;
         let mut escaped = false;
@@ -164,10 +174,7 @@ impl<'b> Scanner<'b> {
         }
         let raw = &self.bytes[start..self.at];
         self.at += 1;
-        match std::str::from_utf8(raw) {
-            Ok(text) if !escaped => Ok(Cow::Borrowed(text)),
-            _ => Ok(Cow::Owned(unquote(raw))),
-        }
+        Ok((raw, escaped))
     }
 
     /// A number, as it is written.
@@ -219,7 +226,7 @@ impl<'b> Scanner<'b> {
                         open.push(if token == Token::Object { Inside::Object } else { Inside::Array });
                     }
                 }
-                Token::String => drop(self.string()?),
+                Token::String => drop(self.quoted()?),
                 Token::Number => drop(self.number()?),
                 Token::True => self.literal("true")?,
                 Token::False => self.literal("false")?,
@@ -332,38 +339,38 @@ fn ends_plain_text(byte: u8) -> bool {
 }
 
 /// The text of a string whose escapes are known to be well-formed.
-fn unquote(raw: &[u8]) -> String {
+fn unquote(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;
-    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
-        push_lossy(&mut text, &rest[..at]);
-        let code = rest[at + 1];
-        rest = &rest[at + 2..];
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        text.push_str(plain);
+        let (code, after) = escape.split_at(1);
+        rest = after;
         match code {
-            b'b' => text.push('\u{8}'),
-            b'f' => text.push('\u{c}'),
-            b'n' => text.push('\n'),
-            b'r' => text.push('\r'),
-            b't' => text.push('\t'),
-            b'u' => text.push(unicode_escape(&mut rest)),
-            other => text.push(char::from(other)),
+            "b" => text.push('\u{8}'),
+            "f" => text.push('\u{c}'),
+            "n" => text.push('\n'),
+            "r" => text.push('\r'),
+            "t" => text.push('\t'),
+            "u" => text.push(unicode_escape(&mut rest)),
+            other => text.push_str(other),
         }
     }
-    push_lossy(&mut text, rest);
+    text.push_str(rest);
     text
 }
 
 /// The character of a `\u` escape, or of two that make a surrogate pair. Half a pair is U+FFFD.
-fn unicode_escape(rest: &mut &[u8]) -> char {
-    fn unit(bytes: &[u8]) -> Option<u32> {
-        u32::from_str_radix(std::str::from_utf8(bytes.get(..4)?).ok()?, 16).ok()
+fn unicode_escape(rest: &mut &str) -> char {
+    fn unit(text: &str) -> Option<u32> {
+        u32::from_str_radix(text.get(..4)?, 16).ok()
     }
     let first = unit(rest).unwrap_or_default();
     *rest = rest.get(4..).unwrap_or_default();
     if let Some(single) = char::from_u32(first) {
         return single;
     }
-    let second = rest.strip_prefix(b"\\u").and_then(unit);
+    let second = rest.strip_prefix("\\u").and_then(unit);
     match second {
         Some(low @ 0xdc00..0xe000) if first < 0xdc00 => {
             *rest = &rest[6..];
@@ -373,9 +380,11 @@ fn unicode_escape(rest: &mut &[u8]) -> char {
     }
 }
 
-fn push_lossy(text: &mut String, bytes: &[u8]) {
+fn lossy(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
         text.extend(chunk.invalid().iter().map(|_| '\u{fffd}'));
     }
+    text
 }

@@ -57,7 +57,7 @@ impl Owners {
             (owner.operation, &holding.time, &owner.manager, &holding.version, &owner.subresource)
         });
         (!entries.is_empty())
-            .then(|| entries.into_iter().map(|(owner, holding)| encode_entry(owner, holding)).collect())
+            .then(|| entries.into_iter().map(|(owner, holding)| holding.encode(owner)).collect())
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Owner, &Holding)> {
@@ -141,13 +141,20 @@ fn decode_entry(at: usize, entry: &Value) -> Result<(Owner, Holding), BadEntries
     Ok((owner, Holding { version: version.to_owned(), fields, time }))
 }
 
-fn encode_entry(owner: &Owner, holding: &Holding) -> Value {
+impl Holding {
+    fn encode(&self, owner: &Owner) -> Value {
+        encode_entry(owner, &self.version, self.time.as_deref(), self.fields.to_value())
+    }
+}
+
+/// The entry of one owner.
+pub(super) fn encode_entry(owner: &Owner, version: &str, time: Option<&str>, fields: Value) -> Value {
     let mut entry = Map::new();
     let texts = [
         ("manager", Some(owner.manager.as_str())),
         ("operation", Some(owner.operation.text())),
-        ("apiVersion", Some(holding.version.as_str())),
-        ("time", holding.time.as_deref()),
+        ("apiVersion", Some(version)),
+        ("time", time),
         ("fieldsType", Some("FieldsV1")),
         ("subresource", Some(owner.subresource.as_str())),
     ];
@@ -156,7 +163,7 @@ fn encode_entry(owner: &Owner, holding: &Holding) -> Value {
             entry.insert(name.to_owned(), json!(text));
         }
     }
-    entry.insert("fieldsV1".to_owned(), holding.fields.to_value());
+    entry.insert("fieldsV1".to_owned(), fields);
     Value::Object(entry)
 }
 

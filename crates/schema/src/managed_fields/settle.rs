@@ -17,7 +17,7 @@ use crate::field_set::{FieldSet, Filter};
 use crate::types::Node;
 
 /// Kubernetes: nobody owns these.
-static NOBODYS: LazyLock<FieldSet> = LazyLock::new(|| {
+pub(super) static NOBODYS: LazyLock<FieldSet> = LazyLock::new(|| {
     let metadata = ["name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName"];
     let metadata = metadata.into_iter().chain(["generation", "managedFields", "resourceVersion"]);
     let paths: Vec<_> = metadata.map(|name| ["metadata", name]).collect();

@@ -77,6 +77,11 @@ fn nests_too_deep(object: &Value) -> bool {
     })
 }
 
+/// Whether a value is what its place is for.
+pub(super) fn fits(types: &Types, place: Place<'_>, value: &Value) -> bool {
+    Check { types, duplicates: Duplicates::Allowed }.place(place, value).is_ok()
+}
+
 struct Check<'t> {
     types: &'t Types,
     duplicates: Duplicates,

@@ -3,14 +3,20 @@
 use serde_json::Value;
 
 use super::owner::{Operation, Owner};
-use super::owners::{Holding, Owners};
+use super::owners::{Holding, Owners, encode_entry};
 use super::settle::{Taking, Unsettled};
 use super::typed::Duplicates;
-use super::{Target, empty_object, entries_of, set_entries};
+use super::{Target, empty_object, entries_of, fresh, set_entries};
 
 /// Sets the managedFields of an object that is about to be created.
 pub fn create(target: &Target<'_>, new: &mut Value, manager: &str, now: &str) {
-    update(target, &empty_object(target), new, manager, now);
+    let empty = empty_object(target);
+    let fields = entries_of(new).is_none().then(|| fresh::fields(target, &empty, new)).flatten();
+    let Some(fields) = fields else { return update(target, &empty, new, manager, now) };
+    let owner = Owner::new(manager, Operation::Update, target.version, target.subresource);
+    let is_owned = fields.as_object().is_some_and(|fields| !fields.is_empty());
+    let entry = is_owned.then(|| encode_entry(&owner, target.version, Some(now), fields));
+    set_entries(new, entry.map(|entry| vec![entry].into()));
 }
 
 /// Sets the managedFields of an object that is about to replace `live`. Both are in the version of the

@@ -106,6 +106,13 @@ pub(super) fn settle(
     Ok(())
 }
 
+/// Makes the metadata of a custom object what its encoding says it is: what Go would leave out is gone.
+pub fn tidy_metadata(object: &mut Value) {
+    let Some(members) = object.as_object_mut() else { return };
+    let (types, id) = shared_types();
+    normalize(types, id, members.entry("metadata").or_insert(Value::Null));
+}
+
 /// Metadata as Go holds it.
 pub(super) fn read(metadata: &Value) -> Result<Value, DecodeError> {
     read_telling(metadata, &Path::ROOT, &mut Vec::new())

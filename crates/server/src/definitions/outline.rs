@@ -7,9 +7,8 @@ use crate::{served::Served, stored::Stored};
 use api::object;
 use bytes::{BufMut, Bytes, BytesMut};
 use kinds::definition::condition;
-use serde::Deserialize;
-use serde_json::{Map, Value, value::RawValue};
-use std::collections::BTreeMap;
+use schema::scan;
+use serde_json::{Map, Value};
 
 #[derive(Debug)]
 pub(super) struct Outline {
@@ -19,22 +18,11 @@ pub(super) struct Outline {
     spec: Bytes,
 }
 
-type Parts<'a> = BTreeMap<&'a str, &'a RawValue>;
-
-#[derive(Deserialize)]
-struct Spec<'a> {
-    #[serde(borrow)]
-    spec: &'a RawValue,
-}
-
 impl Outline {
     /// `None` where the versions have a say in what becomes of it.
     pub(super) fn read(served: &Served, stored: &Stored) -> Option<Outline> {
-        let parts: Parts<'_> = serde_json::from_slice(&stored.json).ok()?;
-        let spec = *parts.get("spec")?;
-        let mut definition = values_but("spec", parts)?;
-        let inner: Parts<'_> = serde_json::from_str(spec.get()).ok()?;
-        definition.insert("spec".to_owned(), values_but("versions", inner)?.into());
+        let (mut definition, spec) = values_but("spec", &stored.json)?;
+        definition.insert("spec".to_owned(), values_but("versions", spec)?.0.into());
         let mut definition = Value::Object(definition);
         let is_of_old = definition["spec"]["preserveUnknownFields"] == true
             || condition::find(&definition["status"], condition::NON_STRUCTURAL).is_some();
@@ -43,14 +31,13 @@ impl Outline {
         }
         object::set_resource_version(&mut definition, &stored.revision.to_string());
         served.normalize(&mut definition);
-        Some(Outline { definition, spec: stored.json.slice_ref(spec.get().as_bytes()) })
+        Some(Outline { definition, spec: stored.json.slice_ref(spec) })
     }
 
     /// The bytes at rest of what has become of it.
     pub(super) fn text_with(&self, served: &Served, mut definition: Value) -> Bytes {
         let json = crate::stored::at_rest(served, &mut definition);
-        let found: Spec<'_> = serde_json::from_slice(&json).expect("a definition is encoded with its spec");
-        let place = json.slice_ref(found.spec.get().as_bytes());
+        let place = scan::find(&json, &["spec"]).expect("a definition is encoded with its spec");
         let start = place.as_ptr().addr() - json.as_ptr().addr();
         let mut text = BytesMut::with_capacity(json.len() - place.len() + self.spec.len());
         text.put_slice(&json[..start]);
@@ -60,14 +47,17 @@ impl Outline {
     }
 }
 
-/// The members of an object, but for one that is stepped over.
-fn values_but(skipped: &str, parts: Parts<'_>) -> Option<Map<String, Value>> {
-    let wanted = parts.into_iter().filter(|(name, _)| *name != skipped);
-    let read = wanted.map(|(name, text)| {
-        let value: Value = serde_json::from_str(text.get()).ok()?;
-        Some((name.to_owned(), value))
-    });
-    read.collect()
+/// The members of an object but for one, and the text of that one.
+fn values_but<'a>(skipped: &str, object: &'a [u8]) -> Option<(Map<String, Value>, &'a [u8])> {
+    let (mut values, mut left_out) = (Map::new(), None);
+    for (name, text) in scan::members(object) {
+        if name == skipped.as_bytes() {
+            left_out = Some(text);
+        } else {
+            values.insert(str::from_utf8(name).ok()?.to_owned(), serde_json::from_slice(text).ok()?);
+        }
+    }
+    Some((values, left_out?))
 }
 
 #[cfg(test)]

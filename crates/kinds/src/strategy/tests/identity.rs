@@ -62,7 +62,7 @@ fn a_status_is_written_alone() {
 fn a_custom_resource_counts_its_content() {
     fn write(of: &Strategy, subresource: &str, old: &Value, new: Value) -> Value {
         let (user, mut new) = (user(), new);
-        let with = Circumstances { now: NOW.parse().unwrap(), user: &user };
+        let with = Circumstances { now: NOW.parse().unwrap(), user: &|| user.clone() };
         match subresource {
             "" => of.prepare_update(&mut new, old, &with),
             name => of.prepare_subresource(name, &mut new, old, &with),

@@ -19,7 +19,7 @@ fn prepared(object: &Value) -> Value {
     let (id, _) = crate::types().kind(GROUP, "v1", KIND).unwrap();
     schema::encode::normalize(crate::types(), id, &mut object);
     crate::defaults::default(GROUP, "v1", KIND, &mut object);
-    let with = Circumstances { now: Time::ZERO, user: &Value::Null };
+    let with = Circumstances { now: Time::ZERO, user: &|| Value::Null };
     strategy(GROUP, "customresourcedefinitions").prepare_create(&mut object, &with);
     object
 }

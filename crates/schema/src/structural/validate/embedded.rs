@@ -76,13 +76,13 @@ fn check_embedded(path: &Path<'_>, members: &Map<String, Value>, errors: &mut Er
 }
 
 fn check_metadata(path: &Path<'_>, value: &Value, errors: &mut ErrorList) {
-    let read = metadata::read(value);
-    match read.map(|value| ObjectMeta::deserialize(&value).expect("it is of the type of metadata")) {
+    match metadata::read(value) {
         Err(problem) => errors.push(Error::invalid(path, value, problem.to_string())),
-        Ok(mut metadata) => {
+        Ok(read) => {
+            let mut metadata = ObjectMeta::deserialize(&read).expect("it is of the type of metadata");
             if metadata.name.is_empty() {
                 // Embedded objects need no name.
-                "fakename".clone_into(&mut metadata.name);
+                metadata.name = "fakename".into();
             }
             let scope = if metadata.namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced };
             errors.extend(check_create(path, &metadata, scope, NameRule::PathSegment));

@@ -2,24 +2,38 @@
 //!
 //! The bytes are our own encoder's: valid, and without space between things.
 
+use crate::run;
 use memchr::memmem;
 use std::borrow::Cow;
 
 /// The value at a path of member names.
-pub(super) fn find<'a>(json: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
+#[must_use]
+pub fn find<'a>(json: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     // What is nowhere in the text is not at the path either, and that shows at a glance.
     if path.last().is_some_and(|name| memmem::find(json, name.as_bytes()).is_none()) {
         return None;
     }
-    let mut value = json;
-    for name in path {
-        value = member(value, name)?;
+    let start = path.iter().try_fold(0, |at, name| member(json, at, name))?;
+    json.get(start..value_end(json, start)?)
+}
+
+/// Where the value of a member begins, of the object that begins here. Where it ends is not looked for.
+fn member(json: &[u8], object: usize, name: &str) -> Option<usize> {
+    let mut at = object + 1;
+    while json.get(object) == Some(&b'{') {
+        let name_end = string_end(json, at)?;
+        let value = name_end + 1;
+        if json.get(at + 1..name_end - 1)? == name.as_bytes() {
+            return Some(value);
+        }
+        at = value_end(json, value)? + 1;
     }
-    Some(value)
+    None
 }
 
 /// The text at a path; empty where there is none.
-pub(super) fn text<'a>(json: &'a [u8], path: &[&str]) -> Cow<'a, str> {
+#[must_use]
+pub fn text<'a>(json: &'a [u8], path: &[&str]) -> Cow<'a, str> {
     let raw = find(json, path).and_then(|raw| serde_json::from_slice::<Text<'_>>(raw).ok());
     raw.map(|Text(text)| text).unwrap_or_default()
 }
@@ -27,18 +41,28 @@ pub(super) fn text<'a>(json: &'a [u8], path: &[&str]) -> Cow<'a, str> {
 #[derive(serde::Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-fn member<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let mut at = 1;
-    while object.first() == Some(&b'{') && object.get(at) == Some(&b'"') {
-        let end = string_end(object, at)?;
-        let value = end + 1;
-        let next = value_end(object, value)?;
-        if object.get(at + 1..end - 1)? == name.as_bytes() {
-            return object.get(value..next);
-        }
-        at = next + 1;
-    }
-    None
+/// The members of an object: what stands between the quotes of the name, and the value. None where it is no object.
+pub fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut at = if object.first() == Some(&b'{') { 1 } else { object.len() };
+    std::iter::from_fn(move || {
+        let name_end = string_end(object, at)?;
+        let name = object.get(at + 1..name_end - 1)?;
+        let start = name_end + 1;
+        let end = value_end(object, start)?;
+        at = end + 1;
+        Some((name, object.get(start..end)?))
+    })
+}
+
+/// The items of an array. None where it is no array.
+pub fn items(array: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut at = if array.first() == Some(&b'[') { 1 } else { array.len() };
+    std::iter::from_fn(move || {
+        let start = at;
+        let end = value_end(array, start).filter(|end| *end > start)?;
+        at = end + 1;
+        array.get(start..end)
+    })
 }
 
 fn value_end(json: &[u8], at: usize) -> Option<usize> {
@@ -75,17 +99,18 @@ fn nested_end(json: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The end of the string that begins here.
-pub(super) fn string_end(json: &[u8], at: usize) -> Option<usize> {
+/// The end of the string that begins here. `None` where none does.
+#[must_use]
+pub fn string_end(json: &[u8], at: usize) -> Option<usize> {
     if json.get(at) != Some(&b'"') {
         return None;
     }
     let mut end = at + 1;
     loop {
+        end += run::length(json.get(end..)?, |byte| (byte == b'"') | (byte == b'\\'));
         match json.get(end)? {
-            b'\\' => end += 2,
             b'"' => return Some(end + 1),
-            _ => end += 1,
+            _ => end += 2,
         }
     }
 }
@@ -115,5 +140,26 @@ mod tests {
         assert_eq!(text(json, &["n"]), "");
         assert_eq!(find(b"", &["a"]), None);
         assert_eq!(find(b"{}", &["a"]), None);
+    }
+
+    #[test]
+    fn members_and_items_are_told_apart() {
+        for (json, expected) in [
+            ("[]", vec![]),
+            ("{}", vec![]),
+            ("1", vec![]),
+            ("\"[1]\"", vec![]),
+            ("[1]", vec!["1"]),
+            (
+                r#"[{"a":[1,"]"]},"b\\",-2,[[]],null]"#,
+                vec![r#"{"a":[1,"]"]}"#, r#""b\\""#, "-2", "[[]]", "null"],
+            ),
+        ] {
+            let found: Vec<_> = items(json.as_bytes()).map(|raw| str::from_utf8(raw).unwrap()).collect();
+            assert_eq!(found, expected, "{json}");
+        }
+        let found: Vec<_> = members(br#"{"a\"":{},"b":[2]}"#).collect();
+        assert_eq!(found, [(&br#"a\""#[..], &b"{}"[..]), (b"b", b"[2]")]);
+        assert_eq!(members(b"[\"a\"]").count(), 0);
     }
 }

@@ -1,0 +1,217 @@
+//! A new object in, what its creator owns out, in one walk.
+//!
+//! What nobody has owned yet is not settled with anybody, so no sets have to be compared: the fields are written down as
+//! they are met. That goes for plain objects. Whatever is odd (a value that does not fit its type, items with the same
+//! key, nesting without end) is left to [`update`](super::update()), which sees the same and more.
+
+use serde_json::{Map, Value};
+
+use super::Target;
+use super::settle::NOBODYS;
+use super::typed::fits;
+use crate::field_set::shape::{ListShape, MapShape, Place, Shape};
+use crate::field_set::{Element, FieldSet, Filter, compare_values};
+use crate::patch::MAX_DEPTH;
+use crate::types::{Node, Types};
+
+/// The FieldsV1 of whoever creates `new`, where `empty` is the object that says nothing. `None` where it is odd.
+pub(super) fn fields(target: &Target<'_>, empty: &Value, new: &Value) -> Option<Value> {
+    let hidden = match target.filter(target.version) {
+        Filter::All => None,
+        Filter::Except(fields) => Some(fields),
+        Filter::Below(_) => return None,
+    };
+    let walk = Walk { types: target.types };
+    let limits = Limits { hidden, nobodys: Some(&NOBODYS), depth: MAX_DEPTH };
+    let (_, owned) = walk.place(Place::Typed(&Node::Object(target.of)), Some(empty), new, limits)?;
+    Some(Value::Object(owned))
+}
+
+struct Walk<'t> {
+    types: &'t Types,
+}
+
+/// What cannot be owned here.
+#[derive(Clone, Copy)]
+struct Limits<'f> {
+    /// These, and whatever is below them.
+    hidden: Option<&'f FieldSet>,
+    /// These themselves.
+    nobodys: Option<&'f FieldSet>,
+    /// How many levels more there may be.
+    depth: usize,
+}
+
+impl Limits<'_> {
+    fn below(self, element: &Element) -> Self {
+        Limits {
+            hidden: self.hidden.and_then(|set| set.below(element)),
+            nobodys: self.nobodys.and_then(|set| set.below(element)),
+            depth: self.depth - 1,
+        }
+    }
+
+    fn hides(self, element: &Element) -> bool {
+        self.hidden.is_some_and(|set| set.has_member(element))
+    }
+
+    fn is_nobodys(self, element: &Element) -> bool {
+        self.nobodys.is_some_and(|set| set.has_member(element))
+    }
+}
+
+impl<'t> Walk<'t> {
+    /// Whether the value itself is owned, and what is below it.
+    fn place(
+        &self,
+        place: Place<'t>,
+        empty: Option<&Value>,
+        new: &Value,
+        limits: Limits<'_>,
+    ) -> Option<(bool, Map<String, Value>)> {
+        if limits.depth == 0 || empty.is_some_and(|empty| place.face(empty) != place.face(new)) {
+            return None;
+        }
+        let is_new = empty.is_none();
+        match (place.shape(self.types, Some(new)), new) {
+            (Shape::List(list), Value::Array(items)) if !list.is_atomic() && !items.is_empty() => {
+                // Only what is empty is there before.
+                empty
+                    .is_none_or(says_nothing)
+                    .then(|| self.items(list, items, limits))?
+                    .map(|below| (is_new, below))
+            }
+            (Shape::Map(map), Value::Object(members)) if !map.atomic && !members.is_empty() => {
+                let empty = empty.and_then(Value::as_object);
+                self.members(map, empty, members, limits).map(|below| (is_new, below))
+            }
+            _ => {
+                let is_plain = fits(self.types, place, new) && empty.is_none_or(says_nothing);
+                let is_same = empty.is_some_and(|empty| compare_values(empty, new).is_eq());
+                is_plain.then(|| (!is_same, Map::new()))
+            }
+        }
+    }
+
+    fn members(
+        &self,
+        map: MapShape<'t>,
+        empty: Option<&Map<String, Value>>,
+        members: &Map<String, Value>,
+        limits: Limits<'_>,
+    ) -> Option<Map<String, Value>> {
+        let mut owned = Map::new();
+        for (name, value) in members {
+            let place = map.place(name)?;
+            let empty = empty.and_then(|empty| empty.get(name));
+            self.graft(&mut owned, &Element::field(name), place, empty, value, limits)?;
+        }
+        Some(owned)
+    }
+
+    fn items(&self, list: ListShape<'t>, items: &[Value], limits: Limits<'_>) -> Option<Map<String, Value>> {
+        let mut owned = Map::new();
+        for item in items {
+            let element = list.element(self.types, item).ok()?;
+            let told = owned.len();
+            self.graft(&mut owned, &element, list.items, None, item, limits)?;
+            // Nothing tells it apart from another.
+            (owned.len() > told).then_some(())?;
+        }
+        Some(owned)
+    }
+
+    fn graft(
+        &self,
+        owned: &mut Map<String, Value>,
+        element: &Element,
+        place: Place<'t>,
+        empty: Option<&Value>,
+        value: &Value,
+        limits: Limits<'_>,
+    ) -> Option<()> {
+        if limits.hides(element) {
+            return Some(());
+        }
+        let (is_owned, mut below) = self.place(place, empty, value, limits.below(element))?;
+        let is_owned = is_owned && !limits.is_nobodys(element);
+        if is_owned && !below.is_empty() {
+            below.insert(".".to_owned(), Value::Object(Map::new()));
+        }
+        if is_owned || !below.is_empty() {
+            owned.insert(element.to_text(), Value::Object(below));
+        }
+        Some(())
+    }
+}
+
+/// Whether a value holds no others.
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::managed_fields::samples::{thing, things};
+    use crate::managed_fields::{Unconvertible, empty_object, entries_of, update};
+    use crate::{encode, types::TypeId};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// The fields in one walk, and by the long way.
+    fn both(new: &Value, hidden: &[&[&str]]) -> (Option<Value>, Value) {
+        let (types, of): (_, TypeId) = things();
+        let filter = Filter::Except(FieldSet::of_fields(hidden.iter().copied()));
+        let target = Target {
+            types,
+            of,
+            version: "example.com/v1",
+            subresource: "",
+            filters: &[("example.com/v1", filter)],
+            convert: &|_, _| Err(Unconvertible::NoSuchVersion),
+        };
+        let empty = empty_object(&target);
+        let mut slow = new.clone();
+        update(&target, &empty, &mut slow, "me", "now");
+        let slow = entries_of(&slow).map(|entries| entries[0]["fieldsV1"].clone()).unwrap_or(json!({}));
+        (fields(&target, &empty, new), slow)
+    }
+
+    proptest! {
+        #[test]
+        fn both_ways_lead_to_the_same(mut new in thing(), phase in "[ab]?") {
+            let (types, of) = things();
+            new["status"] = json!({"phase": phase});
+            encode::normalize(types, of, &mut new);
+            for hidden in [&[][..], &[&["status"][..]], &[&["spec", "items"]]] {
+                let (fast, slow) = both(&new, hidden);
+                prop_assert!(fast.is_none_or(|fast| fast == slow), "{new} {hidden:?} {slow}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_plain_takes_one_walk_and_what_is_odd_the_long_way() {
+        let thing = |spec: Value| json!({"metadata": {"name": "n"}, "spec": spec, "status": {}});
+        for (spec, is_plain) in [
+            (
+                json!({"items": null, "count": 1, "labels": {"a": "b"}, "args": ["x", "x"], "any": {"b": [1]}}),
+                true,
+            ),
+            (json!({"items": [{"name": "a", "value": "v"}, {"name": "b"}], "tags": ["t"]}), true),
+            (json!({"items": [{"name": "a"}, {"name": "a"}]}), false),
+            (json!({"items": null, "count": "one"}), false),
+            (json!({"items": null, "args": [1]}), false),
+            (json!({"items": null, "unknown": 1}), false),
+        ] {
+            let (fast, slow) = both(&thing(spec), &[]);
+            assert_eq!(fast.is_some(), is_plain);
+            assert!(fast.is_none_or(|fast| fast == slow));
+        }
+    }
+}
