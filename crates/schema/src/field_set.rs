@@ -100,6 +100,11 @@ impl FieldSet {
         self.find(element).is_some_and(|entry| entry.member)
     }
 
+    /// Whether an element itself is in the set, and the fields below it.
+    pub(crate) fn step(&self, element: &Element) -> Option<(bool, &FieldSet)> {
+        self.find(element).map(|entry| (entry.member, &entry.below))
+    }
+
     /// The fields below an element, if there are any.
     pub(crate) fn below(&self, element: &Element) -> Option<&FieldSet> {
         self.find(element).map(|entry| &entry.below).filter(|below| !below.is_empty())

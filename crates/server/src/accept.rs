@@ -9,11 +9,12 @@ pub use limits::Limits;
 
 use crate::{
     Caller, Server,
+    answer::Holding,
     authenticate::{CREDENTIAL_ID, ExpiredCertificate},
 };
 use api::status::Status;
 use aws_lc_rs::digest::{SHA256, digest};
-use connections::{Connections, Held, Seat};
+use connections::{Connections, Seat};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -144,7 +145,7 @@ impl Visitor {
                 let answered = world.timeout(limit, Box::pin(server.handle(request))).await;
                 lender.finish(&world).await;
                 let response = answered.unwrap_or_else(|_| crate::answer::status(&too_slow(), form));
-                Ok::<_, std::convert::Infallible>(response.map(|body| Held::new(body, under_way)))
+                Ok::<_, std::convert::Infallible>(response.map(|body| Holding::new(body, under_way)))
             }
         });
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);

@@ -1,10 +1,12 @@
 //! Objects in, a response in the form that the caller wants out.
 
 mod gzip;
+mod holding;
 mod table;
 mod yaml;
 
 pub(crate) use gzip::{Gzip, compress, mark as mark_gzipped};
+pub(crate) use holding::Holding;
 
 use crate::{
     convert,

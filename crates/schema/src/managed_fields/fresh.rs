@@ -43,21 +43,17 @@ struct Limits<'f> {
 }
 
 impl Limits<'_> {
-    fn below(self, element: &Element) -> Self {
-        Limits {
-            hidden: self.hidden.and_then(|set| set.below(element)),
-            nobodys: self.nobodys.and_then(|set| set.below(element)),
-            depth: self.depth - 1,
-        }
+    /// Those below an element, and whether it can be owned itself. `None` where nothing can.
+    fn below(self, element: &Element) -> Option<(Self, bool)> {
+        let (is_hidden, hidden) = step(self.hidden, element);
+        let (is_nobodys, nobodys) = step(self.nobodys, element);
+        (!is_hidden).then_some((Limits { hidden, nobodys, depth: self.depth - 1 }, !is_nobodys))
     }
+}
 
-    fn hides(self, element: &Element) -> bool {
-        self.hidden.is_some_and(|set| set.has_member(element))
-    }
-
-    fn is_nobodys(self, element: &Element) -> bool {
-        self.nobodys.is_some_and(|set| set.has_member(element))
-    }
+/// Whether an element is in a set, and what is below it.
+fn step<'f>(set: Option<&'f FieldSet>, element: &Element) -> (bool, Option<&'f FieldSet>) {
+    set.and_then(|set| set.step(element)).map_or((false, None), |(member, below)| (member, Some(below)))
 }
 
 impl<'t> Walk<'t> {
@@ -130,11 +126,9 @@ impl<'t> Walk<'t> {
         value: &Value,
         limits: Limits<'_>,
     ) -> Option<()> {
-        if limits.hides(element) {
-            return Some(());
-        }
-        let (is_owned, mut below) = self.place(place, empty, value, limits.below(element))?;
-        let is_owned = is_owned && !limits.is_nobodys(element);
+        let Some((limits, can_be_owned)) = limits.below(element) else { return Some(()) };
+        let (is_owned, mut below) = self.place(place, empty, value, limits)?;
+        let is_owned = is_owned && can_be_owned;
         if is_owned && !below.is_empty() {
             below.insert(".".to_owned(), Value::Object(Map::new()));
         }

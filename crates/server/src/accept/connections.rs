@@ -1,15 +1,9 @@
 //! Who is connected: never more than so many, and whoever does nothing makes room for whoever comes.
 
 use super::Limits;
-use crate::Body;
-use bytes::Bytes;
-use http_body::{Frame, SizeHint};
 use std::{
     collections::BTreeMap,
-    convert::Infallible,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    task::{Context, Poll},
     time::Duration,
 };
 use tokio::sync::Notify;
@@ -153,39 +147,6 @@ impl Drop for UnderWay {
         if state.under_way == 0 {
             state.quiet_since = self.0.shared.world.now();
         }
-    }
-}
-
-/// The body of an answer, whose request is under way as long as it is.
-#[derive(Debug)]
-pub(super) struct Held {
-    body: Body,
-    _under_way: UnderWay,
-}
-
-impl Held {
-    pub(super) fn new(body: Body, under_way: UnderWay) -> Held {
-        Held { body, _under_way: under_way }
-    }
-}
-
-impl http_body::Body for Held {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

@@ -7,23 +7,21 @@ use super::{
 use crate::{
     Body, Inner,
     accept::ClientAddress,
+    answer::Holding,
     authenticate::Caller,
     authorize::{Attributes, OnResource},
     request::{Options, Place},
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header, request::Parts, response};
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
-    convert::Infallible,
     net::IpAddr,
-    pin::Pin,
     sync::{Arc, atomic::Ordering::Relaxed},
-    task::{Context, Poll},
 };
 use world::Timestamp;
 
@@ -147,7 +145,7 @@ pub(crate) async fn end(record: Option<Box<Record>>, response: Response<Body>) -
     record.status = json!({"metadata": {}, "code": head.status.as_u16()});
     let Some(size) = body.size_hint().exact() else {
         record.tell(Stage::ResponseStarted).await;
-        return Response::from_parts(head, Lasting { body, record }.boxed_unsync());
+        return Response::from_parts(head, Holding::boxed(body, record));
     };
     let body = if size > 0 && record.wants_answer(&head) {
         let Ok(whole) = body.collect().await;
@@ -365,31 +363,4 @@ fn source_ips(head: &Parts) -> Vec<String> {
         found.push(address.ip());
     }
     found.iter().map(IpAddr::to_string).collect()
-}
-
-/// The body of a watch, whose record is over when it is.
-struct Lasting {
-    body: Body,
-    record: Box<Record>,
-}
-
-impl http_body::Body for Lasting {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        debug_assert!(!self.record.is_over, "it is told of at its end");
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

@@ -1,17 +1,11 @@
 //! How many watches are told of a write, counted while they live.
 
 use super::Fair;
-use crate::{Body, Inner, authorize::OnResource};
-use bytes::Bytes;
+use crate::{Body, Inner, answer::Holding, authorize::OnResource};
 use http::Response;
-use http_body::{Frame, SizeHint};
-use http_body_util::BodyExt;
 use std::{
     collections::HashMap,
-    convert::Infallible,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
 };
 
 /// Watches by what they watch. There are never more entries than watches.
@@ -69,7 +63,7 @@ impl Watch {
 
     /// Counts it until its answer is over.
     pub(super) fn during(self, response: Response<Body>) -> Response<Body> {
-        response.map(|body| Lasting { body, _watch: self }.boxed_unsync())
+        response.map(|body| Holding::boxed(body, self))
     }
 }
 
@@ -82,30 +76,5 @@ impl Drop for Watch {
                 counts.remove(&self.watched);
             }
         }
-    }
-}
-
-struct Lasting {
-    body: Body,
-    _watch: Watch,
-}
-
-impl http_body::Body for Lasting {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

@@ -26,7 +26,8 @@ pub(super) async fn record(call: &Call, previous: Previous<'_>, draft: &mut Valu
         Previous::Nothing => managed_fields::create(target, draft, &manager, &now),
         Previous::Object(live) => managed_fields::update(target, live, draft, &manager, &now),
     };
-    if call.served.custom().is_none() {
+    let is_fresh = matches!(previous, Previous::Nothing) && draft["metadata"].get("managedFields").is_none();
+    if is_fresh || call.served.custom().is_none() {
         // Nobody has to be asked for another version.
         attempt(call, |target| act(target, draft), &[]);
         return Ok(());
