@@ -139,7 +139,7 @@ enum StatusMetadata {
 
 /// The strategy of a built-in resource; the plainest one for a resource that is not known.
 pub fn strategy(group: &str, resource: &str) -> &'static Strategy {
-    let found = table::TABLE.iter().find(|(of, name, _)| *of == group && *name == resource);
+    let found = table::TABLE.iter().find(|(of, name, _)| *name == resource && *of == group);
     found.map_or(&table::PLAIN, |(_, _, strategy)| strategy)
 }
 

@@ -13,11 +13,16 @@ pub fn find<'a>(json: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     if path.last().is_some_and(|name| memmem::find(json, name.as_bytes()).is_none()) {
         return None;
     }
-    let start = path.iter().try_fold(0, |at, name| member(json, at, name))?;
+    let start = start(json, 0, path)?;
     json.get(start..value_end(json, start)?)
 }
 
-/// Where the value of a member begins, of the object that begins here. Where it ends is not looked for.
+/// Where the value at a path begins, from a value that begins at `from` on. Where it ends is not looked for.
+#[must_use]
+pub fn start(json: &[u8], from: usize, path: &[&str]) -> Option<usize> {
+    path.iter().try_fold(from, |at, name| member(json, at, name))
+}
+
 fn member(json: &[u8], object: usize, name: &str) -> Option<usize> {
     let mut at = object + 1;
     while json.get(object) == Some(&b'{') {
@@ -54,21 +59,12 @@ pub fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// The items of an array. None where it is no array.
-pub fn items(array: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut at = if array.first() == Some(&b'[') { 1 } else { array.len() };
-    std::iter::from_fn(move || {
-        let start = at;
-        let end = value_end(array, start).filter(|end| *end > start)?;
-        at = end + 1;
-        array.get(start..end)
-    })
-}
-
-fn value_end(json: &[u8], at: usize) -> Option<usize> {
+/// The end of the value that begins here.
+#[must_use]
+pub fn value_end(json: &[u8], at: usize) -> Option<usize> {
     match json.get(at)? {
         b'"' => string_end(json, at),
-        b'{' | b'[' => nested_end(json, at),
+        b'{' | b'[' => closed(json, at + 1, 1),
         _ => {
             let rest = &json[at..];
             let length =
@@ -78,8 +74,10 @@ fn value_end(json: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-fn nested_end(json: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0_usize;
+/// Where the object or array ends that lies so many levels around this place, which is between two values: 1 is the
+/// innermost.
+#[must_use]
+pub fn closed(json: &[u8], mut at: usize, mut depth: usize) -> Option<usize> {
     loop {
         match json.get(at)? {
             b'"' => {
@@ -143,23 +141,22 @@ mod tests {
     }
 
     #[test]
-    fn members_and_items_are_told_apart() {
-        for (json, expected) in [
-            ("[]", vec![]),
-            ("{}", vec![]),
-            ("1", vec![]),
-            ("\"[1]\"", vec![]),
-            ("[1]", vec!["1"]),
-            (
-                r#"[{"a":[1,"]"]},"b\\",-2,[[]],null]"#,
-                vec![r#"{"a":[1,"]"]}"#, r#""b\\""#, "-2", "[[]]", "null"],
-            ),
-        ] {
-            let found: Vec<_> = items(json.as_bytes()).map(|raw| str::from_utf8(raw).unwrap()).collect();
-            assert_eq!(found, expected, "{json}");
-        }
+    fn members_are_told_apart() {
         let found: Vec<_> = members(br#"{"a\"":{},"b":[2]}"#).collect();
         assert_eq!(found, [(&br#"a\""#[..], &b"{}"[..]), (b"b", b"[2]")]);
         assert_eq!(members(b"[\"a\"]").count(), 0);
+    }
+
+    #[test]
+    fn ends_are_found_from_within() {
+        let json = br#"{"a":[{"b":{"c":"}"},"d":1},2],"e":3}"#;
+        let start = start(json, 0, &["a"]).unwrap() + 1;
+        let inner = super::start(json, start, &["b", "c"]).unwrap();
+        let end = value_end(json, inner).unwrap();
+        for (depth, expected) in [(1, r#""}"}"#), (2, r#""}"},"d":1}"#), (3, r#""}"},"d":1},2]"#)] {
+            let to = closed(json, end, depth).unwrap();
+            assert_eq!(str::from_utf8(&json[inner..to]).unwrap(), expected);
+        }
+        assert_eq!(closed(json, end, 5), None);
     }
 }

@@ -63,7 +63,7 @@ impl Served {
 
     /// Whether it is this resource of the group.
     pub(crate) fn is(&self, group: &str, resource: &str) -> bool {
-        self.resource.group == group && self.resource.name == resource
+        self.resource.name == resource && self.resource.group == group
     }
 
     pub(crate) fn is_namespaced(&self) -> bool {

@@ -6,6 +6,7 @@ use api::kind::compare_versions;
 use bytes::Bytes;
 use schema::scan;
 use serde::Deserialize;
+use std::ops::Range;
 
 use super::approval::is_protected;
 use super::condition::{ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL, TERMINATING};
@@ -189,20 +190,36 @@ pub(super) fn parse(json: &Bytes) -> Result<Definition, serde_json::Error> {
 
 /// A number for each schema in the text, and the schemas.
 fn without_schemas(json: &Bytes) -> (Vec<u8>, Vec<Bytes>) {
-    let versions = scan::find(json, &["spec", "versions"]).unwrap_or_default();
     let (mut rest, mut schemas) = (Vec::new(), Vec::new());
     let mut taken = 0;
-    for schema in scan::items(versions).filter_map(|it| scan::find(it, &["schema", "openAPIV3Schema"])) {
-        if schema.starts_with(b"{") {
-            let start = schema.as_ptr().addr() - json.as_ptr().addr();
-            rest.extend_from_slice(&json[taken..start]);
-            rest.extend_from_slice(schemas.len().to_string().as_bytes());
-            taken = start + schema.len();
-            schemas.push(json.slice_ref(schema));
-        }
+    for schema in places_of_schemas(json) {
+        rest.extend_from_slice(&json[taken..schema.start]);
+        rest.extend_from_slice(schemas.len().to_string().as_bytes());
+        taken = schema.end;
+        schemas.push(json.slice(schema));
     }
     rest.extend_from_slice(&json[taken..]);
     (rest, schemas)
+}
+
+/// Where the schemas of the versions lie: nothing is looked at twice.
+fn places_of_schemas(json: &[u8]) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    let mut next =
+        scan::start(json, 0, &["spec", "versions"]).filter(|at| json[*at] == b'[').map(|at| at + 1);
+    while let Some(version) = next.filter(|at| json.get(*at) == Some(&b'{')) {
+        let start = scan::start(json, version, &["schema", "openAPIV3Schema"]);
+        let schema = start.filter(|at| json.get(*at) == Some(&b'{'));
+        let place = schema.and_then(|start| Some(start..scan::value_end(json, start)?));
+        let end = match &place {
+            // Behind the schema, and what is around it.
+            Some(place) => scan::closed(json, place.end, 2),
+            None => scan::value_end(json, version),
+        };
+        places.extend(place);
+        next = end.map(|end| end + 1);
+    }
+    places
 }
 
 fn read_version(version: VersionText, deprecation: Option<String>, schemas: &[Bytes]) -> Version {

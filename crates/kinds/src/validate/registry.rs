@@ -97,8 +97,8 @@ pub(super) struct Rules {
 impl Rules {
     /// Nothing for what is no built-in kind.
     pub(super) fn of(group: &str, kind: &str) -> Option<Self> {
-        let known = KINDS.iter().find(|it| it.group == group && it.kind == kind);
-        let is_it = |it: &&resources::Resource| it.group == group && it.kind == kind;
+        let known = KINDS.iter().find(|it| it.kind == kind && it.group == group);
+        let is_it = |it: &&resources::Resource| it.kind == kind && it.group == group;
         let resource = resources().iter().find(is_it);
         let scope = match resource.map(|it| it.scope) {
             Some(resources::Scope::Namespaced) => Scope::Namespaced,
