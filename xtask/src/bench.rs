@@ -7,12 +7,13 @@ use std::process::{Command, ExitCode};
 /// Measures a subject, or only some parts of it.
 pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
     let mut command = Command::new(tools::cargo());
+    command.args(["bench", "--profile", "dist"]);
     match subject {
-        "store" => command.args(["bench", "--package", "store", "--bench", "store"]),
-        "server" => command.args(["bench", "--package", "setpoint", "--bench", "server"]),
-        "definitions" => command.args(["bench", "--package", "setpoint", "--bench", "definitions"]),
-        "admission" => command.args(["bench", "--package", "server", "--bench", "admission"]),
-        "operator" => command.args(["bench", "--package", "setpoint", "--bench", "operator"]),
+        "store" => command.args(["--package", "store", "--bench", "store"]),
+        "server" => command.args(["--package", "setpoint", "--bench", "server"]),
+        "definitions" => command.args(["--package", "setpoint", "--bench", "definitions"]),
+        "admission" => command.args(["--package", "server", "--bench", "admission"]),
+        "operator" => command.args(["--package", "setpoint", "--bench", "operator"]),
         other => {
             bail!(
                 "nothing to measure is called {other}; there are: store, server, definitions, admission, operator"
