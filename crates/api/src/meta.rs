@@ -11,7 +11,8 @@ use crate::kind::GroupVersionKind;
 use crate::time::Time;
 
 pub use check::{
-    MAX_FIELD_MANAGER_BYTES, Scope, check_create, check_kube_finalizers, check_update, field_manager,
+    MAX_FIELD_MANAGER_BYTES, Scope, check_any_update, check_create, check_kube_finalizers, check_update,
+    field_manager,
 };
 
 /// The finalizer of a delete that leaves dependents behind.

@@ -9,7 +9,7 @@ mod validate;
 
 pub use claims::{BadRange, ServiceRange};
 pub(crate) use commit::{Outcome, create, encode, remove, replace};
-pub(crate) use metadata::{check_target, take_name, wants_name};
+pub(crate) use metadata::{check_kind, check_target, take_name, wants_name};
 pub(crate) use owners::with_target;
 pub(crate) use validate::Checked;
 

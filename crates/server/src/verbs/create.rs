@@ -27,9 +27,10 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
         return Box::pin(super::review::review(call, body)).await;
     }
     let encoding = input::encoding(input::media_type(&call.headers))?;
-    let decoded = input::object(&call.served, &body, encoding, call.options.validation)?;
+    let decoded = input::body(&call.served, &body, encoding, call.options.validation)?;
     let mut draft = decoded.value;
     write::check_target(call, &mut draft)?;
+    write::check_kind(call, &draft)?;
     if !object::resource_version(&draft).is_empty() {
         return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));
     }

@@ -1,7 +1,12 @@
 //! The metadata that the server fills in, and what it holds a client's to.
 
 use crate::verbs::Call;
-use api::{object, status::Status};
+use api::{
+    field::{Error, ErrorList, Path},
+    kind::GroupKind,
+    object,
+    status::Status,
+};
 use serde_json::Value;
 
 /// Kubernetes: a generated name leaves room for its suffix.
@@ -19,6 +24,8 @@ pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status>
                 "the namespace of the provided object does not match the namespace sent on the request",
             ));
         }
+    } else if !said.is_empty() {
+        object::set_namespace(draft, "");
     }
     let name = call.target.name.as_str();
     if name.is_empty() {
@@ -33,6 +40,26 @@ pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status>
         )));
     }
     Ok(())
+}
+
+/// An object must be of the kind of its resource. What is read by a type cannot be of another.
+pub(crate) fn check_kind(call: &Call, draft: &Value) -> Result<(), Status> {
+    if call.served.custom().is_none() {
+        return Ok(());
+    }
+    let (kind, version) = (&*call.served.resource.kind, call.served.api_version());
+    let mut errors = ErrorList::new();
+    for (field, given, wanted) in
+        [("kind", object::kind(draft), kind), ("apiVersion", object::api_version(draft), &version)]
+    {
+        if given != wanted {
+            errors.push(Error::invalid(&Path::new(field), given, format!("must be {wanted}")));
+        }
+    }
+    // Kubernetes: it is told what it says it is.
+    let (group, _) = object::api_version(draft).split_once('/').unwrap_or_default();
+    let told = GroupKind::new(group, object::kind(draft));
+    errors.into_result().map_err(|errors| Status::invalid(&told, object::name(draft), &errors))
 }
 
 /// Whether an object asks for a generated name.
