@@ -130,8 +130,12 @@ fn any(spec: &At<'_, '_>, patches: bool, errors: &mut ErrorList) -> Names {
     }
     let params = parameters.is_set();
     webhook::conditions(&spec.field("matchConditions"), params, errors);
-    let mut names = Names::new(Offer { params, authorizer: true, patches }).composed();
+    let mut names = Names::new(Offer { params, authorizer: true, patches });
     let variables = spec.field("variables");
+    // Kubernetes: a policy that checks without any does not know the word.
+    if patches || !variables.is_empty() {
+        names = names.composed();
+    }
     for variable in variables.items() {
         let (name, expression) = (variable.field("name"), variable.field("expression"));
         if name.text().trim().is_empty() {
