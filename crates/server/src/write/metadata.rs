@@ -1,6 +1,6 @@
 //! The metadata that the server fills in, and what it holds a client's to.
 
-use crate::verbs::Call;
+use crate::{input, verbs::Call};
 use api::{
     field::{Error, ErrorList, Path},
     kind::GroupKind,
@@ -11,6 +11,14 @@ use serde_json::Value;
 
 /// Kubernetes: a generated name leaves room for its suffix.
 const MAX_GENERATED_PREFIX: usize = 58;
+
+/// When an object is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// As it came. Kubernetes: what a patch makes of an object is not looked at before admission.
+    Sent,
+    Admitted,
+}
 
 /// What a client sent must be about what the URL names.
 pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status> {
@@ -76,6 +84,35 @@ pub(crate) fn take_name(call: &Call, draft: &mut Value) -> bool {
     let kept: String = prefix.chars().take(MAX_GENERATED_PREFIX).collect();
     object::set_name(draft, &format!("{kept}{}", call.inner.world.name_suffix()));
     true
+}
+
+/// Takes out owners that an object names again, and tells the caller.
+pub(super) fn drop_repeated_owners(call: &Call, draft: &mut Value, stage: Stage) {
+    let is_patch = input::media_type(&call.headers).contains("-patch+");
+    if stage == Stage::Sent && is_patch {
+        return;
+    }
+    let Some(Value::Array(owners)) = object::metadata_mut(draft).get_mut("ownerReferences") else { return };
+    let (mut kept, mut repeated) = (Vec::new(), Vec::new());
+    for owner in owners.drain(..) {
+        match kept.contains(&owner) {
+            true => repeated.push(owner["uid"].as_str().unwrap_or_default().to_owned()),
+            false => kept.push(owner),
+        }
+    }
+    *owners = kept;
+    let stage = match stage {
+        Stage::Sent => "",
+        Stage::Admitted => " after mutating admission happens",
+    };
+    if !repeated.is_empty() {
+        call.warn(format!(
+            ".metadata.ownerReferences contains duplicate entries{stage}; API server dedups owner references in \
+             1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) \
+             observed: {}",
+            repeated.join(", ")
+        ));
+    }
 }
 
 /// Forgets what a client says of a new object and only the server can.
