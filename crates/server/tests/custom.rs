@@ -338,3 +338,33 @@ fn what_a_version_does_not_know_makes_it_forget_its_owners() {
         }
     });
 }
+
+#[test]
+fn what_an_apply_empties_and_another_owns_is_null() {
+    simulate(|world| async move {
+        let server = start(&world, Config::default()).await;
+        let mut definition = definition("disks", "Disk");
+        let labels = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/labels";
+        let (parent, _) = schema.rsplit_once('/').unwrap();
+        definition.pointer_mut(parent).unwrap()["labels"] = labels;
+        define(&server, &definition).await;
+        let path = |manager: &str| format!("{}/a?fieldManager={manager}", disks("v1"));
+        send(&server, "POST", &disks("v1"), disk("v1", "a", json!({"labels": {}}))).await;
+        for (spec, code, message) in [
+            (json!({"labels": {"x": "y"}}), 200, ""),
+            (
+                json!({}),
+                422,
+                "Disk.example.com \"a\" is invalid: spec.labels: Invalid value: \"null\": spec.labels in body must be \
+                 of type object: \"null\"",
+            ),
+        ] {
+            let body = disk("v1", "a", spec);
+            let (status, answer) =
+                send_with(&server, "PATCH", &path("one"), "application/apply-patch+yaml", body).await;
+            let answer: Value = serde_json::from_slice(&answer).unwrap();
+            assert_eq!((status, answer["message"].as_str().unwrap_or_default()), (code, message), "{answer}");
+        }
+    });
+}
