@@ -10,7 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::time::Time;
 
 pub use check::{
-    MAX_FIELD_MANAGER_BYTES, Scope, check_create, check_kube_finalizers, check_update, field_manager,
+    MAX_FIELD_MANAGER_BYTES, Scope, check_any_update, check_create, check_kube_finalizers, check_update,
+    field_manager,
 };
 pub use text::Text;
 

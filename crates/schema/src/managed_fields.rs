@@ -31,7 +31,7 @@ mod settle;
 mod typed;
 mod update;
 
-pub use apply::{Applied, ApplyError, apply};
+pub use apply::{Applied, ApplyError, apply, misfit};
 pub use conflict::{Conflict, Conflicts};
 pub use owner::{MAX_MANAGER_BYTES, Operation, Owner, manager_of, validate_entries, validate_manager};
 pub use owners::{BadEntries, Holding, Owners};

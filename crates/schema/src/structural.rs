@@ -98,14 +98,22 @@ impl Structural {
     #[must_use]
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> ErrorList {
         let mut errors = ErrorList::new();
-        self.check(&Change { new, old, through: Through::Object, scale: None }, &mut errors);
+        let _ = self.check(&Change { new, old, through: Through::Object, scale: None }, &mut errors);
+        errors
+    }
+
+    /// Checks an object that is there for a default that it holds.
+    #[must_use]
+    pub fn validate_default(&self, new: &Value) -> ErrorList {
+        let mut errors = ErrorList::new();
+        let _ = self.check(&Change { new, old: None, through: Through::Default, scale: None }, &mut errors);
         errors
     }
 
     /// Checks a change. `errors` holds what was found wrong before, such as in the metadata: rules are left out
-    /// where it is grave.
-    pub fn check(&self, change: &Change<'_>, errors: &mut ErrorList) {
-        validate::check(self, change, errors);
+    /// where it is grave. Returns what is let pass because it was as wrong before.
+    pub fn check(&self, change: &Change<'_>, errors: &mut ErrorList) -> ErrorList {
+        validate::check(self, change, errors)
     }
 
     /// Checks any value against the schema's keywords alone, as for a default. `at` is the path that its errors

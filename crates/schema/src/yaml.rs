@@ -289,7 +289,11 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Read
 }
 
 fn broken(error: &ScanError) -> DecodeError {
-    says(&format!("line {}: {}", error.marker().line(), error.info()))
+    // Kubernetes: its parser counts lines from none, and does not tell of that one.
+    match error.marker().line() {
+        0 | 1 => says(&error.info()),
+        line => says(&format!("line {line}: {}", error.info())),
+    }
 }
 
 fn says(text: &str) -> DecodeError {

@@ -191,8 +191,11 @@ fn json_list(served: &Served, meta: &ListMeta, objects: &[Stored]) -> Bytes {
     let size: usize = objects.iter().map(|stored| stored.json.len() + 40).sum();
     let mut out = BytesMut::with_capacity(size + 256);
     let (kind, version) = (json!(served.list_kind()), json!(served.api_version()));
-    let metadata = list_meta(meta);
     // Kubernetes: lists of custom objects are maps, which Go writes in the order of their keys.
+    let metadata = match served.custom() {
+        None => list_meta(meta),
+        Some(_) => custom_list_meta(meta).to_string(),
+    };
     let head = match served.custom() {
         None => format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{metadata},\"items\":["),
         Some(_) => format!("{{\"apiVersion\":{version},\"items\":["),
@@ -233,17 +236,19 @@ pub(crate) fn list_meta_value(meta: &ListMeta) -> Value {
     serde_json::from_str(&list_meta(meta)).unwrap_or_default()
 }
 
+/// Kubernetes: a list of custom objects says that there is no more.
+fn custom_list_meta(meta: &ListMeta) -> Value {
+    let mut value = list_meta_value(meta);
+    value["continue"] = meta.continue_token.as_str().into();
+    value
+}
+
 fn typed_list(call: &Call, encoding: Encoding, meta: &ListMeta, mut items: Vec<Value>) -> Bytes {
     let served = &call.served;
     let (resource, kind) = (&served.resource, served.list_kind());
-    let value = |items: Vec<Value>| {
-        json!({
-            "kind": kind, "apiVersion": served.api_version(),
-            "metadata": list_meta_value(meta), "items": items,
-        })
-    };
+    let value = |items: Vec<Value>, meta: Value| json!({"kind": kind, "apiVersion": served.api_version(), "metadata": meta, "items": items});
     if served.custom().is_some() {
-        return encode_any_as(encoding, &value(items));
+        return encode_any_as(encoding, &value(items, custom_list_meta(meta)));
     }
     for item in items.iter_mut().filter_map(Value::as_object_mut) {
         item.remove("kind");
@@ -251,8 +256,11 @@ fn typed_list(call: &Call, encoding: Encoding, meta: &ListMeta, mut items: Vec<V
     }
     let types = call.types();
     match types.kind(&resource.group, &resource.version, &kind) {
-        Some((of, _)) => encode_kind(types, of, &served.api_version(), &kind, encoding, &value(items)),
-        None => encode_any_as(encoding, &value(items)),
+        Some((of, _)) => {
+            let list = value(items, list_meta_value(meta));
+            encode_kind(types, of, &served.api_version(), &kind, encoding, &list)
+        }
+        None => encode_any_as(encoding, &value(items, list_meta_value(meta))),
     }
 }
 

@@ -1,10 +1,14 @@
 //! The objects of a new cluster: made once, on a store that has none of them.
 
-use crate::{Inner, convert, stored::at_rest};
+use crate::{Inner, convert, fair, served::Served, stored::at_rest};
 use api::{object, time::Time};
 use bytes::Bytes;
+use schema::managed_fields::{self, Target, Unconvertible};
 use serde_json::Value;
 use store::Batch;
+
+/// Kubernetes: who the server says it is.
+const MANAGER: &str = "kube-apiserver";
 
 /// Makes what a new cluster has; `false` where there is one already, in which what was changed or removed stays so.
 pub(crate) async fn bootstrap(inner: &Inner) -> Result<bool, store::Error> {
@@ -39,6 +43,25 @@ async fn make_missing(inner: &Inner, objects: &[(String, Bytes)]) -> Result<(), 
     Ok(())
 }
 
+/// Says that the server made an object.
+fn own(served: &Served, value: &mut Value, now: &str) {
+    let version = served.api_version();
+    let target = Target {
+        types: served.types(),
+        of: served.of(),
+        version: &version,
+        subresource: "",
+        filters: &[(version.as_str(), served.strategy().reset_fields(""))],
+        convert: &|_, _| Err(Unconvertible::NoSuchVersion),
+    };
+    served.normalize(value);
+    let manager = match &*served.resource.group {
+        "flowcontrol.apiserver.k8s.io" => fair::MANAGER,
+        _ => MANAGER,
+    };
+    managed_fields::create(&target, value, manager, now);
+}
+
 /// One of them: where it is kept, and how.
 pub(crate) fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, Bytes)> {
     let mut value: Value = serde_json::from_str(json).ok()?;
@@ -51,6 +74,9 @@ pub(crate) fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, Byt
     let served = inner.registry.find(group, version, resource)?;
     served.default(&mut value);
     let now = Time::from(inner.world.wall());
+    if value["metadata"].get("managedFields").is_none() {
+        own(served, &mut value, &now.to_string());
+    }
     object::set_uid(&mut value, &inner.world.uid());
     object::set_creation_timestamp(&mut value, Some(now));
     let with = kinds::strategy::Circumstances { now, user: &|| Value::Null };

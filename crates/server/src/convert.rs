@@ -84,25 +84,35 @@ pub(crate) async fn convert_custom(
     if objects.iter().all(|object| version_of(object) == to) {
         return Ok(objects);
     }
-    let mut converted = match &custom.definition.conversion {
-        Conversion::None => {
-            let api_version = join(&custom.definition.group, to);
-            let retold = objects.into_iter().map(|mut object| {
-                object::set_api_version(&mut object, &api_version);
-                object
-            });
-            retold.collect()
-        }
-        Conversion::Webhook(webhook) => {
-            crate::webhook::convert(inner, &custom.definition, webhook, objects, to).await?
-        }
-    };
+    let mut converted = retold(inner, custom, objects, to).await?;
     if let Some(compiled) = custom.compiled_as(to) {
         for object in &mut converted {
             compiled.schema.prune(object);
         }
     }
     Ok(converted)
+}
+
+/// The same, with whatever the schema of that version does not know.
+pub(crate) async fn retold(
+    inner: &Inner,
+    custom: &Custom,
+    objects: Vec<Value>,
+    to: &str,
+) -> Result<Vec<Value>, Status> {
+    match &custom.definition.conversion {
+        Conversion::None => {
+            let api_version = join(&custom.definition.group, to);
+            let retold = objects.into_iter().map(|mut object| {
+                object::set_api_version(&mut object, &api_version);
+                object
+            });
+            Ok(retold.collect())
+        }
+        Conversion::Webhook(webhook) => {
+            crate::webhook::convert(inner, &custom.definition, webhook, objects, to).await
+        }
+    }
 }
 
 fn version_of(object: &Value) -> &str {

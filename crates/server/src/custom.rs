@@ -116,20 +116,30 @@ impl Custom {
         };
         let metadata = metadata(new);
         let mut errors = meta::check_create(&Path::new("metadata"), &metadata, scope, NameRule::DnsSubdomain);
-        self.check(Change { new, old: None, through: Through::Object, scale: None }, &mut errors);
+        let _ = self.check(Change { new, old: None, through: Through::Object, scale: None }, &mut errors);
         errors
     }
 
-    pub(crate) fn check_next(&self, subresource: &str, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = meta::check_update(&Path::new("metadata"), &metadata(new), &metadata(old));
+    /// `forgiven` learns what is let pass because it was as wrong before.
+    pub(crate) fn check_next(
+        &self,
+        subresource: &str,
+        new: &Value,
+        old: &Value,
+        forgiven: &mut ErrorList,
+    ) -> ErrorList {
+        let (path, after, before) = (Path::new("metadata"), metadata(new), metadata(old));
+        // Kubernetes: the same is asked of every kind, and then by the kind; the answer holds each cause again.
+        let mut errors = meta::check_any_update(&path, &after, &before);
+        errors.extend(meta::check_update(&path, &after, &before));
         let through = if subresource == "status" { Through::Status } else { Through::Object };
-        self.check(Change { new, old: Some(old), through, scale: None }, &mut errors);
+        forgiven.extend(self.check(Change { new, old: Some(old), through, scale: None }, &mut errors));
         errors
     }
 
-    fn check(&self, change: Change<'_>, errors: &mut ErrorList) {
+    fn check(&self, change: Change<'_>, errors: &mut ErrorList) -> ErrorList {
         let compiled = self.compiled();
-        compiled.schema.check(&Change { scale: compiled.scale.as_ref(), ..change }, errors);
+        compiled.schema.check(&Change { scale: compiled.scale.as_ref(), ..change }, errors)
     }
 
     pub(crate) fn check_selectable(&self, field: &str) -> Result<(), String> {
@@ -204,10 +214,11 @@ pub(crate) fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
 fn finalizer_warning(name: &str) -> Option<String> {
     const KNOWN: [&str; 3] = [meta::FINALIZER_ORPHAN, meta::FINALIZER_FOREGROUND, "kubernetes"];
     let plain = !name.contains('/') && !KNOWN.contains(&name);
+    let what = if name.contains('.') { " including a path (/)" } else { "" };
     plain.then(|| {
         format!(
-            "metadata.finalizers: {}: prefer a domain-qualified finalizer name including a path (/) to avoid \
-             accidental conflicts with other finalizer writers",
+            "metadata.finalizers: {}: prefer a domain-qualified finalizer name{what} to avoid accidental \
+             conflicts with other finalizer writers",
             api::go::quote(name)
         )
     })

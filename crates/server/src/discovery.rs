@@ -23,7 +23,10 @@ pub(crate) use resource_list::resources;
 use aws_lc_rs::digest::{SHA512, digest};
 use serde::Serialize;
 
-/// The release of Kubernetes whose API this is, and our own behind it, where semantic versions do not compare.
+/// The release of Kubernetes whose behaviour this is.
+pub(crate) const EMULATED: &str = "1.36";
+
+/// The same with our own behind it, where semantic versions do not compare.
 pub(crate) const GIT_VERSION: &str = concat!("v1.36.0+setpoint-", env!("CARGO_PKG_VERSION"));
 
 const VERSION: Info = Info {

@@ -78,8 +78,13 @@ impl<'a> Library<'a> {
             }
             ["openapi", "v2"] => Some(self.older(head)),
             ["openapi", "v3"] => self.index(head),
-            ["openapi", "v3", "api", version] => self.description(head, "", version),
-            ["openapi", "v3", "apis", group, version] => self.description(head, group, version),
+            ["openapi", "v3", "api", version] => {
+                self.description(head, "", version).or_else(|| Some(no_description()))
+            }
+            ["openapi", "v3", "apis", group, version] => {
+                self.description(head, group, version).or_else(|| Some(no_description()))
+            }
+            ["openapi", "v3", ..] => Some(no_description()),
             _ => None,
         }
     }
@@ -189,7 +194,9 @@ impl<'a> Library<'a> {
             let all = self.listed(Extent::Everything);
             let text = openapi::index(&all, |group, version| self.fingerprint(group, version));
             let tag = quoted(&discovery::fingerprint(text.as_bytes()));
-            Some(Document::plain(text).tagged(tag).made_at(now))
+            // Kubernetes: it does not say what it is, so Go guesses.
+            let document = Document::plain(text).of_type("text/plain; charset=utf-8");
+            Some(document.tagged(tag).made_at(now))
         })?;
         Some(serve::conditional(&document, head))
     }
@@ -249,6 +256,13 @@ fn told_apart(custom: &Custom) -> String {
 
 fn json(text: String) -> Response<Body> {
     answer::full(StatusCode::OK, "application/json", text)
+}
+
+/// Kubernetes: it says no more than that there is none.
+fn no_description() -> Response<Body> {
+    let mut response = answer::full(StatusCode::NOT_FOUND, "text/plain", "");
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    response
 }
 
 // Kubernetes: it says nothing else.

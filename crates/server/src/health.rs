@@ -33,10 +33,24 @@ pub(crate) async fn answer(
             Some(_) => Ok(nothing_here()),
             None => {
                 let found = crate::documents::answer(inner, path, head).await?;
-                Ok(found.unwrap_or_else(nothing_here))
+                match found {
+                    Some(found) => Ok(found),
+                    None if is_of_built_in(inner, path) => Err(crate::verbs::not_served()),
+                    None => Ok(nothing_here()),
+                }
             }
         },
     }
+}
+
+/// Whether a path lies in a group that is built in, which tells what it has not got.
+fn is_of_built_in(inner: &Inner, path: &str) -> bool {
+    let group = match path.strip_prefix("/apis/") {
+        Some(rest) => rest.split('/').next().unwrap_or_default(),
+        None if path.starts_with("/api/") => "",
+        None => return false,
+    };
+    inner.registry.has_group(group) && (group.is_empty() != path.starts_with("/apis/"))
 }
 
 fn check_of(path: &str) -> Option<&str> {

@@ -75,7 +75,24 @@ pub(crate) struct Wanted<'a> {
     pub(crate) kind: &'a str,
 }
 
-/// Reads an object of a resource.
+/// Reads the object that a client sends whole.
+pub(crate) fn body(
+    served: &Served,
+    body: &[u8],
+    encoding: Encoding,
+    validation: FieldValidation,
+) -> Result<Decoded, Status> {
+    let decoded = object(served, body, encoding, validation)?;
+    let (given, expected) = (object::api_version(&decoded.value), served.api_version());
+    match given == expected {
+        true => Ok(decoded),
+        false => Err(Status::bad_request(format!(
+            "the API version in the data ({given}) does not match the expected API version ({expected})"
+        ))),
+    }
+}
+
+/// Reads an object of a resource, which may have been patched.
 pub(crate) fn object(
     served: &Served,
     body: &[u8],
@@ -98,28 +115,20 @@ fn custom_object(
     encoding: Encoding,
     validation: FieldValidation,
 ) -> Result<Decoded, Status> {
-    let encoding = match encoding {
-        Encoding::Json => structural::Encoding::Json,
-        Encoding::Yaml => structural::Encoding::Yaml,
+    let kind = &served.resource.kind;
+    let unreadable = |error: &decode::DecodeError| Status::bad_request(error.refusal(None, kind, body));
+    let (encoding, given) = match encoding {
+        Encoding::Json => (structural::Encoding::Json, decode::type_meta(body)),
+        Encoding::Yaml => {
+            let json = yaml::to_json(body).map_err(|error| unreadable(&error))?;
+            (structural::Encoding::Yaml, decode::type_meta(&json.json))
+        }
         Encoding::Protobuf => return Err(Status::unsupported_media_type(&MEDIA_TYPES[..2])),
     };
-    let Resource { version, kind, .. } = &served.resource;
+    let given = given.and_then(|given| given.named(body)).map_err(|error| unreadable(&error))?;
+    let version = given.api_version.rsplit('/').next().unwrap_or_default();
     let decoded = custom.compiled().schema.decode(body, encoding, validation);
-    let decoded =
-        decoded.map_err(|error| Status::bad_request(error.refusal(Some((kind, version)), kind, body)))?;
-    let (given, expected) = (object::api_version(&decoded.value), served.api_version());
-    if given != expected {
-        return Err(Status::bad_request(format!(
-            "the API version in the data ({given}) does not match the expected API version ({expected})"
-        )));
-    }
-    let given = object::kind(&decoded.value);
-    if given != kind {
-        return Err(Status::bad_request(format!(
-            "{given} in version {version:?} cannot be handled as a {kind}: the kind in the data does not match"
-        )));
-    }
-    Ok(decoded)
+    decoded.map_err(|error| Status::bad_request(error.refusal(Some((&given.kind, version)), kind, body)))
 }
 
 impl<'a> Wanted<'a> {

@@ -98,7 +98,7 @@ pub(crate) fn document(
 fn info(is_custom: bool) -> Value {
     match is_custom {
         true => json!({ "title": "Kubernetes CRD Swagger", "version": "v0.1.0" }),
-        false => json!({ "title": "Kubernetes", "version": discovery::GIT_VERSION }),
+        false => json!({ "title": "Kubernetes", "version": discovery::EMULATED }),
     }
 }
 

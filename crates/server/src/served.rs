@@ -182,15 +182,21 @@ impl Served {
         }
     }
 
-    /// What is wrong with a change.
-    pub(crate) fn check_next(&self, subresource: &str, new: &Value, old: &Value) -> ErrorList {
+    /// What is wrong with a change. `forgiven` learns what is let pass because it was as wrong before.
+    pub(crate) fn check_next(
+        &self,
+        subresource: &str,
+        new: &Value,
+        old: &Value,
+        forgiven: &mut ErrorList,
+    ) -> ErrorList {
         let Resource { group, version, kind, .. } = &self.resource;
         match (&self.kind, subresource) {
             (Kind::BuiltIn { .. }, "") => kinds::validate::update(group, version, kind, new, old),
             (Kind::BuiltIn { .. }, subresource) => {
                 kinds::validate::subresource_update(group, version, kind, subresource, new, old)
             }
-            (Kind::Custom(custom), subresource) => custom.check_next(subresource, new, old),
+            (Kind::Custom(custom), subresource) => custom.check_next(subresource, new, old, forgiven),
         }
     }
 

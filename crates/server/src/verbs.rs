@@ -58,32 +58,13 @@ impl Call {
         permit: Permit,
         verb: Verb,
         served: Arc<Served>,
-        target: Target,
+        mut target: Target,
         options: Options,
         head: Parts,
     ) -> Result<Call, Status> {
-        if !target.subresource.is_empty() && served.subresource(&target.subresource).is_none() {
-            return Err(not_served());
-        }
-        if served.is_namespaced() && target.namespace.is_empty() && !target.name.is_empty() {
-            return Err(not_served());
-        }
-        let needs_name = matches!(verb, Verb::Update | Verb::Patch) && target.name.is_empty();
-        if needs_name {
-            return Err(method_not_allowed());
-        }
-        let verbs = match served.subresource(&target.subresource) {
-            Some(subresource) => &subresource.verbs,
-            None => &served.resource.verbs,
-        };
-        let wrong_place = verb == Verb::Create
-            && target.subresource.is_empty()
-            && (!target.name.is_empty() || (served.is_namespaced() && target.namespace.is_empty()));
-        // Kubernetes: discovery leaves out what a definition that is going refuses later, in other words.
-        let is_known = served.custom().is_some() && target.subresource.is_empty()
-            || verbs.iter().any(|known| known == verb.text());
-        if !is_known || wrong_place {
-            return Err(method_not_allowed());
+        match served.custom() {
+            Some(_) => check_custom(verb, &served, &mut target)?,
+            None => check_built_in(verb, &served, &target)?,
         }
         check_options(verb, &options)?;
         let form = Form::choose(&head.headers)?;
@@ -184,6 +165,49 @@ impl Call {
 
     pub(crate) fn not_found(&self, name: &str) -> Status {
         Status::not_found(&self.resource(), name)
+    }
+}
+
+/// Whether a built-in resource has the verb at this place: its router knows.
+fn check_built_in(verb: Verb, served: &Served, target: &Target) -> Result<(), Status> {
+    let verbs = match (target.subresource.as_str(), served.subresource(&target.subresource)) {
+        ("", _) => &served.resource.verbs,
+        (_, Some(subresource)) => &subresource.verbs,
+        (_, None) => return Err(not_served()),
+    };
+    if served.is_namespaced() && target.namespace.is_empty() && !target.name.is_empty() {
+        return Err(not_served());
+    }
+    let needs_name = matches!(verb, Verb::Update | Verb::Patch) && target.name.is_empty();
+    let wrong_place = verb == Verb::Create
+        && target.subresource.is_empty()
+        && (!target.name.is_empty() || (served.is_namespaced() && target.namespace.is_empty()));
+    let is_known = verbs.iter().any(|known| known == verb.text());
+    match is_known && !wrong_place && !needs_name {
+        true => Ok(()),
+        false => Err(method_not_allowed()),
+    }
+}
+
+/// The same of a custom resource, all of which one handler answers, in other words.
+// Kubernetes: so a create does not care for a name in its path.
+fn check_custom(verb: Verb, served: &Served, target: &mut Target) -> Result<(), Status> {
+    if target.subresource.is_empty() {
+        if verb == Verb::Create {
+            target.name.clear();
+        }
+        // Discovery leaves out what a definition that is going refuses later.
+        return match matches!(verb, Verb::Update | Verb::Patch) && target.name.is_empty() {
+            true => Err(Status::bad_request("name must be provided")),
+            false => Ok(()),
+        };
+    }
+    let Some(subresource) = served.subresource(&target.subresource) else {
+        return Err(Status::not_found(&served.group_resource(), &target.name));
+    };
+    match subresource.verbs.iter().any(|known| known == verb.text()) {
+        true => Ok(()),
+        false => Err(Status::method_not_supported(&served.group_resource(), verb.text())),
     }
 }
 

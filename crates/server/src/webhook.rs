@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `address` | a service or a URL → where to connect, and under which name |
 //! | `client` | one HTTPS POST with a deadline and a limit, over connections that are kept |
+//! | `trust` | the certificate that a webhook shows → whether it is believed |
 //! | `conversion` | objects of a custom resource from one version to another |
 
 mod address;
 mod client;
 mod conversion;
+mod trust;
 
 pub use client::{Answer, Exchange, Outbound, Sockets};
 pub(crate) use conversion::convert;
@@ -37,9 +39,9 @@ pub(crate) struct Hook<'a> {
 
 /// Sends a review, and reads the one that comes back. The text of an error is for the person who waits.
 pub(crate) async fn call(inner: &Inner, hook: Hook<'_>, review: &Value) -> Result<Value, String> {
-    let destination = Destination::find(inner, hook.address).await?;
-    let url = destination.url_with_timeout(hook.timeout);
+    let url = address::url(hook.address, hook.timeout);
     let told = |problem: String| format!("Post {}: {problem}", api::go::quote(&url));
+    let destination = Destination::find(inner, hook.address).await.map_err(told)?;
     let authorities = match hook.ca_bundle.trim() {
         "" => Bytes::new(),
         text => STANDARD

@@ -9,7 +9,7 @@ mod validate;
 
 pub use claims::{BadRange, ServiceRange};
 pub(crate) use commit::{Outcome, create, encode, remove, replace};
-pub(crate) use metadata::{check_target, take_name, wants_name};
+pub(crate) use metadata::{check_kind, check_target, take_name, wants_name};
 pub(crate) use owners::with_target;
 pub(crate) use validate::Checked;
 
@@ -20,6 +20,7 @@ use crate::{
 };
 use api::{object, status::Status, time::Time};
 use kinds::strategy::Circumstances;
+use metadata::Stage;
 use owners::Previous;
 use serde_json::Value;
 
@@ -36,6 +37,7 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> 
     served.default(&mut draft);
     metadata::wipe(&mut draft);
     served.normalize(&mut draft);
+    metadata::drop_repeated_owners(call, &mut draft, Stage::Sent);
     // Before the server adds what is its own: nobody owns that.
     if record == Record::Now {
         owners::record(call, Previous::Nothing, &mut draft).await?;
@@ -43,6 +45,7 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> 
     let mut review = Review::create(call, draft);
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
+    metadata::drop_repeated_owners(call, &mut draft, Stage::Admitted);
     served.default(&mut draft);
     Ok(draft)
 }
@@ -68,12 +71,14 @@ pub(crate) async fn prepare_next(
     served.default(&mut draft);
     metadata::carry_over(current, &mut draft);
     served.normalize(&mut draft);
+    metadata::drop_repeated_owners(call, &mut draft, Stage::Sent);
     if record == Record::Now {
         owners::record(call, Previous::Object(current), &mut draft).await?;
     }
     let mut review = Review::update(call, draft, current);
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
+    metadata::drop_repeated_owners(call, &mut draft, Stage::Admitted);
     served.default(&mut draft);
     let strategy = served.strategy();
     let with = Circumstances { now: now(call), user: &|| user(call) };

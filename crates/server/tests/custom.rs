@@ -262,3 +262,109 @@ fn a_webhook_that_is_down_is_named() {
         assert_eq!(send(&server, "GET", &format!("{}/a", disks("v1")), "").await.0, 200);
     });
 }
+
+#[test]
+fn requests_that_do_not_fit_get_the_words_of_the_handler_of_custom_resources() {
+    simulate(|world| async move {
+        let server = start(&world, Config::default()).await;
+        define(&server, &definition("disks", "Disk")).await;
+        let (list, one) = (disks("v1"), format!("{}/a", disks("v1")));
+        send(&server, "POST", &list, disk("v1", "a", json!({}))).await;
+        let told = |kind: &str| {
+            format!(r#"{{"apiVersion":"example.com/v1","kind":"{kind}","metadata":{{"name":"q"}}}}"#)
+        };
+        let unreadable = "the object provided is unrecognized (must be of type Disk): ";
+        for (what, body, code, message) in [
+            (format!("GET {one}/scale"), String::new(), 404, r#"disks.example.com "a" not found"#.to_owned()),
+            (
+                format!("DELETE {one}/status"),
+                String::new(),
+                405,
+                r#"delete is not supported on resources of kind "disks.example.com""#.to_owned(),
+            ),
+            (format!("PUT {list}"), told("Disk"), 400, "name must be provided".to_owned()),
+            (format!("POST {one}"), told("Disk"), 201, String::new()),
+            (
+                format!("POST {list}"),
+                told("Other"),
+                422,
+                r#"Other.example.com "q" is invalid: kind: Invalid value: "Other": must be Disk"#.to_owned(),
+            ),
+            (
+                format!("POST {list}"),
+                "{}".to_owned(),
+                400,
+                format!("{unreadable}Object 'Kind' is missing in '{{}}' ({{}})"),
+            ),
+            (
+                format!("POST {list}"),
+                "{".to_owned(),
+                400,
+                format!(
+                    "{unreadable}couldn't get version/kind; json parse error: unexpected end of JSON input ({{)"
+                ),
+            ),
+            (
+                "GET /apis/apps/v1beta1/deployments".to_owned(),
+                String::new(),
+                404,
+                "the server could not find the requested resource".to_owned(),
+            ),
+        ] {
+            let (method, path) = what.split_once(' ').unwrap();
+            let (status, answer) = send(&server, method, path, body).await;
+            assert_eq!((status, answer["message"].as_str().unwrap_or_default()), (code, &*message), "{what}");
+        }
+        // A list says that there is no more, and a definition goes without grace.
+        let (_, found) = send(&server, "GET", &list, "").await;
+        assert_eq!(found["metadata"]["continue"], "", "{found}");
+        let (_, gone) = send(&server, "DELETE", &format!("{DEFINITIONS}/disks.example.com"), "").await;
+        assert_eq!(gone["metadata"]["generation"], 1, "{gone}");
+        assert_eq!(gone["metadata"].get("deletionGracePeriodSeconds"), None, "{gone}");
+    });
+}
+
+#[test]
+fn what_a_version_does_not_know_makes_it_forget_its_owners() {
+    simulate(|world| async move {
+        let server = start(&world, Config::default()).await;
+        define(&server, &definition("disks", "Disk")).await;
+        send(&server, "POST", &disks("v1"), disk("v1", "a", json!({"size": 1}))).await;
+        let path = format!("{}/a", disks("v2"));
+        for (body, owners) in [(r#"{"spec":{"note":"n"}}"#, Some(2)), (r#"{"spec":{"amount":2}}"#, None)] {
+            let (_, patched) = send_with(&server, "PATCH", &path, "application/merge-patch+json", body).await;
+            let patched: Value = serde_json::from_slice(&patched).unwrap();
+            assert_eq!(patched["metadata"]["managedFields"].as_array().map(Vec::len), owners, "{patched}");
+        }
+    });
+}
+
+#[test]
+fn what_an_apply_empties_and_another_owns_is_null() {
+    simulate(|world| async move {
+        let server = start(&world, Config::default()).await;
+        let mut definition = definition("disks", "Disk");
+        let labels = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/labels";
+        let (parent, _) = schema.rsplit_once('/').unwrap();
+        definition.pointer_mut(parent).unwrap()["labels"] = labels;
+        define(&server, &definition).await;
+        let path = |manager: &str| format!("{}/a?fieldManager={manager}", disks("v1"));
+        send(&server, "POST", &disks("v1"), disk("v1", "a", json!({"labels": {}}))).await;
+        for (spec, code, message) in [
+            (json!({"labels": {"x": "y"}}), 200, ""),
+            (
+                json!({}),
+                422,
+                "Disk.example.com \"a\" is invalid: spec.labels: Invalid value: \"null\": spec.labels in body must be \
+                 of type object: \"null\"",
+            ),
+        ] {
+            let body = disk("v1", "a", spec);
+            let (status, answer) =
+                send_with(&server, "PATCH", &path("one"), "application/apply-patch+yaml", body).await;
+            let answer: Value = serde_json::from_slice(&answer).unwrap();
+            assert_eq!((status, answer["message"].as_str().unwrap_or_default()), (code, message), "{answer}");
+        }
+    });
+}

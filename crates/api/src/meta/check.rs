@@ -48,6 +48,14 @@ pub fn check_create(path: &Path<'_>, meta: &ObjectMeta<'_>, scope: Scope, rule: 
     errors
 }
 
+/// What is asked of every kind, before the kind itself is.
+pub fn check_any_update(path: &Path<'_>, new: &ObjectMeta<'_>, old: &ObjectMeta<'_>) -> ErrorList {
+    let scope = if old.namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced };
+    let mut errors = check_create(path, new, scope, NameRule::PathSegment);
+    errors.extend(check_update(path, new, old));
+    errors
+}
+
 pub fn check_update(path: &Path<'_>, new: &ObjectMeta<'_>, old: &ObjectMeta<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if old.is_deleting() {

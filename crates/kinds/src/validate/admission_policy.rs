@@ -38,7 +38,7 @@ pub(super) fn validating(policy: &At<'_, '_>, errors: &mut ErrorList) {
             value.required(errors, "valueExpression is not specified");
         } else if value.text().trim().len() > MAX_ANNOTATION_BYTES {
             value.required(errors, &format!("must not exceed {MAX_ANNOTATION_BYTES} bytes in length"));
-        } else if let Err(problem) = names.compile(value.text().trim(), Wanted::TextOrNull) {
+        } else if let Err(problem) = names.all.compile(value.text().trim(), Wanted::TextOrNull) {
             value.invalid_text(errors, problem);
         }
         if taken.contains(&key.text()) {
@@ -48,18 +48,18 @@ pub(super) fn validating(policy: &At<'_, '_>, errors: &mut ErrorList) {
     }
 }
 
-fn validation(at: &At<'_, '_>, names: &Names, errors: &mut ErrorList) {
+fn validation(at: &At<'_, '_>, names: &Named, errors: &mut ErrorList) {
     let (expression, message) = (at.field("expression"), at.field("message"));
     if expression.text().trim().is_empty() {
         expression.required(errors, "expression is not specified");
     } else {
-        webhook::compiles(names, &expression, Wanted::Bool, errors);
+        webhook::compiles(&names.all, &expression, Wanted::Bool, errors);
     }
     let computed = at.field("messageExpression");
     if !computed.text().is_empty() && computed.text().trim().is_empty() {
         computed.invalid_text(errors, "must be non-empty if specified");
     } else if !computed.text().is_empty() {
-        webhook::compiles(names, &computed, Wanted::Text, errors);
+        webhook::compiles(&names.in_messages, &computed, Wanted::Text, errors);
     }
     let trimmed = message.text().trim();
     if !message.text().is_empty() && trimmed.is_empty() {
@@ -100,7 +100,7 @@ pub(super) fn mutating(policy: &At<'_, '_>, errors: &mut ErrorList) {
         } else {
             let expression = patch.field("expression");
             let made = if wanted == "jsonPatch" { Wanted::Patches } else { Wanted::Object };
-            if let Err(problem) = names.compile(expression.text().trim(), made) {
+            if let Err(problem) = names.all.compile(expression.text().trim(), made) {
                 expression.invalid_as(errors, expression.text().trim(), problem);
             }
         }
@@ -112,8 +112,15 @@ pub(super) fn mutating(policy: &At<'_, '_>, errors: &mut ErrorList) {
     spec.field("reinvocationPolicy").required_one_of(errors, &["IfNeeded", "Never"]);
 }
 
+/// What expressions may name.
+struct Named {
+    all: Names,
+    /// In messages: all but who may do what.
+    in_messages: Names,
+}
+
 /// What both sorts have; answers with what their own expressions may name.
-fn any(spec: &At<'_, '_>, patches: bool, errors: &mut ErrorList) -> Names {
+fn any(spec: &At<'_, '_>, patches: bool, errors: &mut ErrorList) -> Named {
     spec.field("failurePolicy").required_one_of(errors, &["Fail", "Ignore"]);
     let parameters = spec.field("paramKind");
     if parameters.is_set() {
@@ -130,8 +137,13 @@ fn any(spec: &At<'_, '_>, patches: bool, errors: &mut ErrorList) -> Names {
     }
     let params = parameters.is_set();
     webhook::conditions(&spec.field("matchConditions"), params, errors);
-    let mut names = Names::new(Offer { params, authorizer: true, patches }).composed();
     let variables = spec.field("variables");
+    // Kubernetes: a policy that checks without any does not know the word.
+    let is_composed = patches || !variables.is_empty();
+    let [mut names, mut in_messages] = [true, false].map(|authorizer| {
+        let names = Names::new(Offer { params, authorizer, patches });
+        if is_composed { names.composed() } else { names }
+    });
     for variable in variables.items() {
         let (name, expression) = (variable.field("name"), variable.field("expression"));
         if name.text().trim().is_empty() {
@@ -145,11 +157,12 @@ fn any(spec: &At<'_, '_>, patches: bool, errors: &mut ErrorList) -> Names {
         }
         let compiled = names.compile(expression.text(), Wanted::Anything);
         names = names.define(name.text(), compiled.as_ref().ok());
+        in_messages = in_messages.define(name.text(), compiled.as_ref().ok());
         if let Err(problem) = compiled {
             expression.invalid_text(errors, problem);
         }
     }
-    names
+    Named { all: names, in_messages }
 }
 
 fn param_kind(at: &At<'_, '_>, errors: &mut ErrorList) {

@@ -1,6 +1,7 @@
 //! Requests about access and tokens, which are answered and forgotten.
 
-use api::field::ErrorList;
+use api::field::{Error, ErrorList};
+use api::name::Format;
 
 use super::at::At;
 use super::internal;
@@ -49,6 +50,52 @@ fn access(review: &At<'_, '_>, has_subject: bool, errors: &mut ErrorList) {
     }
     if has_subject && spec.text_of("user").is_empty() && spec.field("groups").is_empty() {
         spec.field("user").invalid_text(errors, "at least one of user or group must be specified");
+    }
+    for (name, is_label) in [("fieldSelector", false), ("labelSelector", true)] {
+        let selector = resource.field(name);
+        if selector.is_set() {
+            check_selector(&selector, is_label, errors);
+        }
+    }
+}
+
+fn check_selector(selector: &At<'_, '_>, is_label: bool, errors: &mut ErrorList) {
+    let (raw, requirements) = (selector.field("rawSelector"), selector.field("requirements"));
+    match (raw.text().is_empty(), requirements.is_empty()) {
+        (false, false) => raw.invalid_text(errors, "may not specified at the same time as requirements"),
+        (true, true) => {
+            let path = selector.path();
+            let problem = format!("when {path} is specified, requirements or rawSelector is required");
+            requirements.required(errors, &problem);
+        }
+        _ => {}
+    }
+    for requirement in requirements.items() {
+        check_requirement(&requirement, is_label, errors);
+    }
+}
+
+/// An operator that is not known may be one of tomorrow's.
+fn check_requirement(requirement: &At<'_, '_>, is_label: bool, errors: &mut ErrorList) {
+    let (key, values) = (requirement.field("key"), requirement.field("values"));
+    if !is_label && key.text().is_empty() {
+        key.required(errors, "must be specified");
+    }
+    match requirement.text_of("operator") {
+        "In" | "NotIn" if values.is_empty() => {
+            values.required(errors, "must be specified when `operator` is 'In' or 'NotIn'");
+        }
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
+            let problem = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+            errors.push(Error::forbidden(values.path(), problem));
+        }
+        _ => {}
+    }
+    if is_label {
+        key.is_format(errors, Format::QualifiedName);
+        for value in values.items() {
+            value.is_format(errors, Format::LabelValue);
+        }
     }
 }
 

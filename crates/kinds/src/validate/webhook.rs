@@ -85,6 +85,10 @@ pub(super) fn client(client: &At<'_, '_>, errors: &mut ErrorList) {
 
 fn check_url(url: &At<'_, '_>, errors: &mut ErrorList) {
     const FORM: &str = "; desired format: https://host[/path]";
+    if url.text().starts_with(':') {
+        let problem = format!("parse {}: missing protocol scheme", api::go::quote(url.text()));
+        return url.required(errors, &format!("url must be a valid URL: {problem}{FORM}"));
+    }
     let (scheme, rest) = url.text().split_once("://").unwrap_or(("", url.text()));
     if scheme != "https" {
         url.invalid_as(errors, scheme, format!("'https' is the only allowed URL scheme{FORM}"));

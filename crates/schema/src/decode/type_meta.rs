@@ -10,6 +10,20 @@ pub struct TypeMeta {
     pub kind: String,
 }
 
+impl TypeMeta {
+    /// The same of an object that must say what it is. `body` is where it was read.
+    pub fn named(self, body: &[u8]) -> Result<TypeMeta, DecodeError> {
+        let problem = if self.api_version.split('/').count() > 2 {
+            format!("unexpected GroupVersion string: {}", self.api_version)
+        } else if self.kind.is_empty() {
+            format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(body))
+        } else {
+            return Ok(self);
+        };
+        Err(DecodeError::Malformed(problem))
+    }
+}
+
 /// Kubernetes: what Go prints for the struct that the real server reads them into.
 const GO_STRUCT: &str =
     r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;

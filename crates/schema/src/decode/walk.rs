@@ -138,6 +138,11 @@ impl<'t, 'b> Walker<'t, 'b> {
                     self.trail.push(Step::Field(id, field));
                     self.value(&field.node, field.pointer, &mut slot)?;
                     self.trail.pop();
+                    // Kubernetes: no owners, said aloud, asks for them to be forgotten; so does one that says
+                    // nothing, and that is kept.
+                    if key == "managedFields" && slot.as_array().is_some_and(Vec::is_empty) {
+                        slot = serde_json::json!([{}]);
+                    }
                     if field.keeps(&slot) {
                         members.insert(key.into_owned(), slot);
                     }

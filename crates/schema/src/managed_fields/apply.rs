@@ -133,6 +133,12 @@ struct Attempt<'a, 't> {
     now: &'a str,
 }
 
+/// Why a configuration is none of its type, if it is not.
+#[must_use]
+pub fn misfit(target: &Target<'_>, config: &Value) -> Option<String> {
+    target.typed(config, Duplicates::Refused).err()
+}
+
 impl Attempt<'_, '_> {
     fn run(&self, taking: Taking) -> Result<Applied, ApplyError> {
         let target = self.target;

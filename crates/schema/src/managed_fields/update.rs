@@ -23,7 +23,8 @@ pub fn create(target: &Target<'_>, new: &mut Value, manager: &str, now: &str) {
 /// request, defaulted, and as [`encode::normalize`](crate::encode::normalize) leaves them.
 ///
 /// An object without owners stays without, unless it is new: whoever emptied its managedFields wanted that.
-/// Where owners cannot be settled, say because a version cannot be converted, they stay as they were.
+/// Where owners cannot be settled, say because an object does not fit the version that one of them wrote, they are
+/// forgotten.
 pub fn update(target: &Target<'_>, live: &Value, new: &mut Value, manager: &str, now: &str) {
     let owners = owners_of(target, live, new);
     set_entries(new, None);
@@ -33,7 +34,7 @@ pub fn update(target: &Target<'_>, live: &Value, new: &mut Value, manager: &str,
     }
     let entries = match track(target, live, new, owners, manager, now) {
         Ok(owners) => owners.encode(),
-        Err(_) => entries_of(live).cloned(),
+        Err(_) => None,
     };
     set_entries(new, entries);
 }

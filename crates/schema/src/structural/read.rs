@@ -23,7 +23,7 @@ pub(super) fn read(
     encoding: Encoding,
     validation: FieldValidation,
 ) -> Result<Decoded, DecodeError> {
-    let (mut value, mut told) = parse(body, encoding)?;
+    let (mut value, mut told) = parse(body, encoding, validation)?;
     let unknown = coerce(schema, &mut value)?;
     told.extend(unknown);
     match validation {
@@ -34,7 +34,11 @@ pub(super) fn read(
 }
 
 /// The object as it is written, and what is said about members that come twice.
-fn parse(body: &[u8], encoding: Encoding) -> Result<(Value, Vec<String>), DecodeError> {
+fn parse(
+    body: &[u8],
+    encoding: Encoding,
+    validation: FieldValidation,
+) -> Result<(Value, Vec<String>), DecodeError> {
     match encoding {
         Encoding::Json => {
             let read = decode_any(body, FieldValidation::Warn)?;
@@ -43,7 +47,11 @@ fn parse(body: &[u8], encoding: Encoding) -> Result<(Value, Vec<String>), Decode
         Encoding::Yaml => {
             let read = yaml::to_json(body)?;
             let value = decode_any(&read.json, FieldValidation::Ignore)?.value;
-            Ok((value, read.duplicates.into_iter().collect()))
+            let told = match (read.duplicates, validation) {
+                (Some(told), FieldValidation::Warn) => yaml::lines(&told),
+                (told, _) => told.into_iter().collect(),
+            };
+            Ok((value, told))
         }
     }
 }

@@ -88,9 +88,17 @@ impl Rules {
     }
 
     /// Runs every rule that applies.
-    pub(super) fn check(&self, schema: &Structural, new: &Value, old: Option<&Value>) -> ErrorList {
+    pub(super) fn check(&self, schema: &Structural, new: &Value, old: Option<&Value>) -> Verdict {
         run::run(self, schema, new, old)
     }
+}
+
+/// The rules that an object breaks.
+#[derive(Debug, Default)]
+pub(super) struct Verdict {
+    pub(super) errors: ErrorList,
+    /// Those that what has not changed has broken before.
+    pub(super) forgiven: ErrorList,
 }
 
 /// How to get from a place to one below.

@@ -118,8 +118,11 @@ fn yaml_is_read_like_json() {
     let body = b"metadata:\n  name: a\nspec:\n  size: small\n  size: large\n  odd: yes\n";
     let read = widget().decode(body, Encoding::Yaml, FieldValidation::Warn).unwrap();
     assert_eq!(read.value, json!({"metadata": {"name": "a"}, "spec": {"size": "large"}}));
-    let duplicate = "yaml: unmarshal errors:\n  line 5: key \"size\" already set in map";
+    let duplicate = r#"line 5: key "size" already set in map"#;
     assert_eq!(read.warnings, [duplicate, r#"unknown field "spec.odd""#]);
+    let strict = widget().decode(body, Encoding::Yaml, FieldValidation::Strict).unwrap_err();
+    let told = format!("strict decoding error: yaml: unmarshal errors:\n  {duplicate}, ");
+    assert!(strict.to_string().starts_with(&told), "{strict}");
 }
 
 #[test]
@@ -307,4 +310,17 @@ fn equal_parts_of_a_schema_are_one() {
 fn schemas_nested_too_deep_do_no_harm() {
     let deep = (0..400).fold(json!({"type": "string"}), |inner, _| json!({"type": "array", "items": inner}));
     assert!(Structural::compile(&deep).validate(&json!([[[]]]), None).is_empty());
+}
+
+#[test]
+fn a_broken_rule_is_forgiven_where_nothing_has_changed_and_told() {
+    let schema = Structural::compile(&json!({"type": "object", "properties": {"a": {
+        "type": "string", "maxLength": 9,
+        "x-kubernetes-validations": [{"rule": "self == 'good'", "message": "be good"}],
+    }}}));
+    let (new, old) = (json!({"a": "bad", "b": 1}), json!({"a": "bad"}));
+    let mut errors = ErrorList::new();
+    let change = Change { new: &new, old: Some(&old), through: Through::Object, scale: None };
+    let forgiven = schema.check(&change, &mut errors);
+    assert_eq!((errors.len(), forgiven.to_string()), (0, r#"a: Invalid value: "bad": be good"#.to_owned()));
 }

@@ -36,6 +36,9 @@ pub enum Through {
     Object,
     /// Its status alone.
     Status,
+    /// Nothing: it holds a default of the schema.
+    // Kubernetes: of which it is not asked what lists that are sets or maps may hold.
+    Default,
 }
 
 /// `subresources.scale` of a definition, paths as it writes them: `.spec.replicas`.
@@ -55,10 +58,10 @@ const GRAVE: [ErrorType; 5] = [
     ErrorType::TypeInvalid,
 ];
 
-pub(super) fn check(schema: &Structural, change: &Change<'_>, errors: &mut ErrorList) {
+pub(super) fn check(schema: &Structural, change: &Change<'_>, errors: &mut ErrorList) -> ErrorList {
     let Change { new, old, through, scale } = *change;
     match through {
-        Through::Object => {
+        Through::Object | Through::Default => {
             let before = old.map(|old| Before::new(schema, schema.root, old));
             errors.extend(keywords(schema, schema.root, "", new, before));
             if let Some(scale) = scale {
@@ -74,17 +77,19 @@ pub(super) fn check(schema: &Structural, change: &Change<'_>, errors: &mut Error
             }
         }
     }
-    if old.is_none_or(|old| list_types::check(schema, old).is_empty()) {
+    if through != Through::Default && old.is_none_or(|old| list_types::check(schema, old).is_empty()) {
         errors.extend(list_types::check(schema, new));
     }
-    let Some(rules) = schema.rules() else { return };
+    let Some(rules) = schema.rules() else { return ErrorList::new() };
     if errors.iter().any(|error| GRAVE.contains(&error.error_type)) {
         let says = "some validation rules were not checked because the object was invalid; correct the existing \
                     errors to complete validation";
         errors.push(Error::invalid(&Path::ROOT, &Value::Null, says));
-    } else {
-        errors.extend(rules.check(schema, new, old));
+        return ErrorList::new();
     }
+    let verdict = rules.check(schema, new, old);
+    errors.extend(verdict.errors);
+    verdict.forgiven
 }
 
 fn check_status(schema: &Structural, new: &Value, old: Option<&Value>, errors: &mut ErrorList) {

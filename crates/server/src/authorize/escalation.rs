@@ -2,7 +2,7 @@
 
 use super::{Attributes, OnResource, allows, grants::RoleRef, is_master, rule, rule::Rule};
 use crate::verbs::{Call, store_failed};
-use api::{go, kind::GroupResource, object, status::Status};
+use api::{go, object, status::Status};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -79,7 +79,8 @@ async fn check_binding(call: &Call, draft: &Value) -> Result<(), Status> {
     }
     let rules = call.inner.authorizer.rbac.rules_of(call.inner.store.as_ref(), &role, namespace).await;
     let rules = rules.map_err(|error| store_failed(&error))?;
-    let rules = rules.ok_or_else(|| Status::not_found(&GroupResource::new(GROUP, resource), &role.name))?;
+    // Kubernetes: it is the binding that it says is not there.
+    let rules = rules.ok_or_else(|| Status::not_found(&call.resource(), &role.name))?;
     confirm(call, object::name(draft), &rules).await
 }
 

@@ -26,7 +26,7 @@ use store::{Batch, Range};
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const KINDS: [&str; 2] = ["prioritylevelconfigurations", "flowschemas"];
 // Kubernetes: who the owner of these fields is recorded as, and who sees to the object.
-const MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
+pub(crate) const MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
 /// How long a change stays before it is looked at.
 // Kubernetes: as often as the real server looks.

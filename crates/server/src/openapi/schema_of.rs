@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use schema::types::{Field, ListKind, Node, PatchStrategy, Type, Types};
+use schema::types::{Field, ListKind, Node, PatchStrategy, Type, TypeId, Types};
 use serde_json::{Map, Value, json};
 
 use super::{CustomSchemas, leaves};
@@ -16,7 +16,7 @@ const SHARED: [&str; 2] =
 
 /// The schemas that a document needs.
 pub(super) struct Schemas<'a> {
-    types: &'a Types,
+    known: Known<'a>,
     custom: &'a CustomSchemas,
     wanted: BTreeSet<String>,
     /// Of those wanted, the ones whose own references are not followed yet.
@@ -25,7 +25,7 @@ pub(super) struct Schemas<'a> {
 
 impl<'a> Schemas<'a> {
     pub(super) fn new(types: &'a Types, custom: &'a CustomSchemas) -> Self {
-        Schemas { types, custom, wanted: BTreeSet::new(), open: Vec::new() }
+        Schemas { known: Known::new(types), custom, wanted: BTreeSet::new(), open: Vec::new() }
     }
 
     /// Wants whatever a piece of the document refers to.
@@ -52,9 +52,9 @@ impl<'a> Schemas<'a> {
     pub(super) fn collect(mut self, version: Option<(&str, &str)>) -> Map<String, Value> {
         let mut schemas = Map::new();
         while let Some(name) = self.open.pop() {
-            let schema = match (self.custom.get(&name), self.types.named(&name)) {
+            let schema = match (self.custom.get(&name), self.known.types.named(&name)) {
                 (Some(custom), _) => Some(custom.clone()),
-                (None, Some((_, of))) => Some(schema_of(self.types, of, version)),
+                (None, Some((id, of))) => Some(schema_of(&self.known, id, of, version)),
                 (None, None) => leaves::definition(&name),
             };
             if let Some(schema) = schema {
@@ -66,9 +66,38 @@ impl<'a> Schemas<'a> {
     }
 }
 
-fn schema_of(types: &Types, of: &Type, version: Option<(&str, &str)>) -> Value {
-    let properties: Map<_, _> =
-        of.fields().iter().map(|field| (field.name.to_string(), property(types, field))).collect();
+/// The types, and which of them can only be replaced as a whole.
+struct Known<'a> {
+    types: &'a Types,
+    whole: BTreeSet<u32>,
+}
+
+impl<'a> Known<'a> {
+    fn new(types: &'a Types) -> Self {
+        let mut whole = BTreeSet::new();
+        let mut look = |node: &Node| {
+            if let Node::AtomicObject(id) = node {
+                whole.insert(id.0);
+            }
+        };
+        for field in types.iter().flat_map(|(_, of)| of.fields()) {
+            match &field.node {
+                Node::List(list) => look(&list.items),
+                Node::Map(map) => look(&map.values),
+                node => look(node),
+            }
+        }
+        Known { types, whole }
+    }
+}
+
+fn schema_of(known: &Known<'_>, id: TypeId, of: &Type, version: Option<(&str, &str)>) -> Value {
+    let mut properties: Map<_, _> =
+        of.fields().iter().map(|field| (field.name.to_string(), property(known, field))).collect();
+    // Kubernetes: the items of a list of objects are the only ones of which nobody says how they merge.
+    if let Some(items) = properties.get_mut("items").filter(|_| of.short_name().ends_with("List")) {
+        items.as_object_mut().map(|items| items.remove("x-kubernetes-list-type"));
+    }
     let required: Vec<_> = of.fields().iter().filter(|it| it.required).map(|it| &*it.name).collect();
     let mut schema = json!({ "type": "object", "properties": properties });
     if !required.is_empty() {
@@ -77,6 +106,9 @@ fn schema_of(types: &Types, of: &Type, version: Option<(&str, &str)>) -> Value {
     let kinds = kinds_of(of, version);
     if !kinds.is_empty() {
         schema["x-kubernetes-group-version-kind"] = Value::from(kinds);
+    }
+    if known.whole.contains(&id.0) {
+        schema["x-kubernetes-map-type"] = Value::from("atomic");
     }
     schema
 }
@@ -92,8 +124,8 @@ fn kinds_of(of: &Type, version: Option<(&str, &str)>) -> Vec<Value> {
     of.kind.iter().map(|it| kind(&it.group, &it.version, &it.kind)).collect()
 }
 
-fn property(types: &Types, field: &Field) -> Value {
-    let mut schema = node(types, &field.node);
+fn property(known: &Known<'_>, field: &Field) -> Value {
+    let mut schema = node(known, &field.node);
     if let Some(default) = &field.default {
         schema["default"] = (**default).clone();
     }
@@ -113,7 +145,8 @@ fn property(types: &Types, field: &Field) -> Value {
     schema
 }
 
-fn node(types: &Types, of: &Node) -> Value {
+fn node(known: &Known<'_>, of: &Node) -> Value {
+    let types = known.types;
     match of {
         Node::String => json!({ "type": "string" }),
         Node::Bool => json!({ "type": "boolean" }),
@@ -121,14 +154,14 @@ fn node(types: &Types, of: &Node) -> Value {
         Node::Int64 => json!({ "type": "integer", "format": "int64" }),
         Node::Double => json!({ "type": "number", "format": "double" }),
         Node::Bytes => json!({ "type": "string", "format": "byte" }),
-        Node::Object(id) => reference(&types.get(*id).name),
-        Node::AtomicObject(id) => {
+        Node::Object(id) if known.whole.contains(&id.0) => {
             let mut schema = reference(&types.get(*id).name);
-            schema["x-kubernetes-map-type"] = Value::from("atomic");
+            schema["x-kubernetes-map-type"] = Value::from("granular");
             schema
         }
+        Node::Object(id) | Node::AtomicObject(id) => reference(&types.get(*id).name),
         Node::List(list) => {
-            let mut schema = json!({ "type": "array", "items": item(types, &list.items) });
+            let mut schema = json!({ "type": "array", "items": item(known, &list.items) });
             match &list.kind {
                 ListKind::Atomic => schema["x-kubernetes-list-type"] = Value::from("atomic"),
                 ListKind::Set => schema["x-kubernetes-list-type"] = Value::from("set"),
@@ -140,7 +173,7 @@ fn node(types: &Types, of: &Node) -> Value {
             schema
         }
         Node::Map(map) => {
-            let mut schema = json!({ "type": "object", "additionalProperties": item(types, &map.values) });
+            let mut schema = json!({ "type": "object", "additionalProperties": item(known, &map.values) });
             if map.atomic {
                 schema["x-kubernetes-map-type"] = Value::from("atomic");
             }
@@ -151,8 +184,8 @@ fn node(types: &Types, of: &Node) -> Value {
 }
 
 /// Kubernetes: what stands in a list or a map is never absent, so Go's zero value is its default.
-fn item(types: &Types, of: &Node) -> Value {
-    let mut schema = node(types, of);
+fn item(known: &Known<'_>, of: &Node) -> Value {
+    let mut schema = node(known, of);
     match of {
         Node::String => schema["default"] = Value::from(""),
         Node::Bool => schema["default"] = Value::from(false),

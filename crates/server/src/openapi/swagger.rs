@@ -22,7 +22,7 @@ pub(crate) fn swagger(all: &[Listed<'_>], types: &Types, custom: &CustomSchemas)
         schemas.collect(None).into_iter().map(|(name, schema)| (name, definition(schema))).collect();
     let document = json!({
         "swagger": "2.0",
-        "info": { "title": "Kubernetes", "version": discovery::GIT_VERSION },
+        "info": { "title": "Kubernetes", "version": discovery::EMULATED },
         "paths": paths,
         "definitions": definitions,
         "securityDefinitions": { "BearerToken": bearer_token() },

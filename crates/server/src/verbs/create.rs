@@ -27,10 +27,12 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
         return Box::pin(super::review::review(call, body)).await;
     }
     let encoding = input::encoding(input::media_type(&call.headers))?;
-    let decoded = input::object(&call.served, &body, encoding, call.options.validation)?;
+    let decoded = input::body(&call.served, &body, encoding, call.options.validation)?;
     let mut draft = decoded.value;
     write::check_target(call, &mut draft)?;
-    if !object::resource_version(&draft).is_empty() {
+    write::check_kind(call, &draft)?;
+    // Kubernetes: it is the storage that minds, and a dry run does not get there.
+    if !object::resource_version(&draft).is_empty() && call.options.dry_run.is_none() {
         return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));
     }
     let mut draft = write::admit_new(call, draft, Record::Now).await?;

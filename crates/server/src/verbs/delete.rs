@@ -207,7 +207,11 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
     }
     object::set_finalizers(draft, finalizers.iter().map(String::as_str));
     if write::is_held_by_spec(call, draft) {
-        return mark_namespace(call, draft);
+        draft["status"]["phase"] = "Terminating".into();
+        return mark_without_grace(call, draft);
+    }
+    if call.served.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        return mark_without_grace(call, draft);
     }
     let grace = call.served.strategy().grace_period(draft, options.grace_seconds).unwrap_or(0).max(0);
     let moment = call.inner.world.wall() + Duration::from_secs(grace.unsigned_abs());
@@ -218,17 +222,18 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
     }
 }
 
-/// A namespace waits for its contents, whoever clears them away; it knows no grace.
-fn mark_namespace(call: &Call, draft: &mut Value) {
+/// Namespaces and definitions wait for their contents, whoever clears them away; they know no grace.
+fn mark_without_grace(call: &Call, draft: &mut Value) {
     if !object::is_deleting(draft) {
         object::set_deletion_timestamp(draft, Some(write::now(call)));
     }
-    draft["status"]["phase"] = "Terminating".into();
 }
 
+/// Kubernetes: what gives an object its grace also counts as a change of it.
 fn bump_generation(live: &Value, marked: &mut Value) {
     let generation = object::generation(live);
-    if generation > 0 && !object::is_deleting(live) {
+    let has_grace = object::deletion_grace_period_seconds(marked).is_some();
+    if generation > 0 && has_grace && !object::is_deleting(live) {
         object::set_generation(marked, generation + 1);
     }
 }

@@ -33,7 +33,7 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, S
         let decoded = scale::wanted().decode(&body, encoding, validation)?;
         return scale::update(call, scale::Change::Replace(&decoded)).await;
     }
-    let mut decoded = input::object(&call.served, &body, encoding, validation)?;
+    let mut decoded = input::body(&call.served, &body, encoding, validation)?;
     write::check_target(call, &mut decoded.value)?;
     change(call, |_| Ok(decoded.clone())).await
 }
@@ -75,6 +75,7 @@ async fn change(
         let (stored, live) = current(call).await?;
         let Decoded { value: draft, warnings: doubts } = produce(&live)?;
         check_conditions(call, &live, &draft)?;
+        write::check_kind(call, &draft)?;
         let unconditional = object::resource_version(&draft).is_empty()
             || call.headers.get("content-type").is_some_and(|kind| kind.as_bytes().ends_with(b"patch+json"));
         let Some(checked) = write::prepare_next(call, &live, draft, Record::Now).await? else {

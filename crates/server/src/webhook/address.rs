@@ -7,8 +7,6 @@ use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Destination {
-    /// What the request is addressed to.
-    url: String,
     /// `host:port` of the socket.
     pub(super) connect: String,
     /// The name that the certificate must be for.
@@ -19,12 +17,9 @@ impl Destination {
     pub(super) async fn find(inner: &Inner, address: &WebhookAddress) -> Result<Destination, String> {
         match address {
             WebhookAddress::Url(url) => Destination::of_url(url),
-            WebhookAddress::Service { namespace, name, path, port } => {
+            WebhookAddress::Service { namespace, name, port, .. } => {
                 let connect = endpoint(inner, namespace, name, *port).await?;
-                // Kubernetes: the name that certificates of services are made for.
-                let server_name = format!("{name}.{namespace}.svc");
-                let path = path.trim_start_matches('/');
-                Ok(Destination { url: format!("https://{server_name}:{port}/{path}"), connect, server_name })
+                Ok(Destination { connect, server_name: name_of_service(namespace, name) })
             }
         }
     }
@@ -37,14 +32,27 @@ impl Destination {
         let host = parsed.host().ok_or_else(|| format!("{url:?} names no host"))?;
         let connect = format!("{host}:{}", parsed.port_u16().unwrap_or(443));
         let server_name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        Ok(Destination { url: url.to_owned(), connect, server_name })
+        Ok(Destination { connect, server_name })
     }
+}
 
-    /// Kubernetes: the other side learns how long it has.
-    pub(super) fn url_with_timeout(&self, timeout: Duration) -> String {
-        let separator = if self.url.contains('?') { '&' } else { '?' };
-        format!("{}{separator}timeout={}s", self.url, timeout.as_secs())
-    }
+/// What a request is addressed to.
+// Kubernetes: the other side learns how long it has.
+pub(super) fn url(address: &WebhookAddress, timeout: Duration) -> String {
+    let url = match address {
+        WebhookAddress::Url(url) => url.clone(),
+        WebhookAddress::Service { namespace, name, path, port } => {
+            let path = path.trim_start_matches('/');
+            format!("https://{}:{port}/{path}", name_of_service(namespace, name))
+        }
+    };
+    let separator = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{separator}timeout={}s", timeout.as_secs())
+}
+
+/// Kubernetes: the name that certificates of services are made for.
+fn name_of_service(namespace: &str, name: &str) -> String {
+    format!("{name}.{namespace}.svc")
 }
 
 /// One of the places where a service runs.
@@ -101,7 +109,15 @@ mod tests {
         for url in ["http://a.example.com", "a.example.com", "https://"] {
             assert!(Destination::of_url(url).is_err(), "{url}");
         }
-        let with_query = Destination::of_url("https://a/x?a=b").unwrap();
-        assert_eq!(with_query.url_with_timeout(Duration::from_secs(10)), "https://a/x?a=b&timeout=10s");
+        let (namespace, name, path) = ("n".to_owned(), "s".to_owned(), "/p".to_owned());
+        for (address, told) in [
+            (WebhookAddress::Url("https://a/x?a=b".to_owned()), "https://a/x?a=b&timeout=10s"),
+            (
+                WebhookAddress::Service { namespace, name, path, port: 443 },
+                "https://s.n.svc:443/p?timeout=10s",
+            ),
+        ] {
+            assert_eq!(url(&address, Duration::from_secs(10)), told);
+        }
     }
 }

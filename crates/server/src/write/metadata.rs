@@ -1,11 +1,24 @@
 //! The metadata that the server fills in, and what it holds a client's to.
 
-use crate::verbs::Call;
-use api::{object, status::Status};
+use crate::{input, verbs::Call};
+use api::{
+    field::{Error, ErrorList, Path},
+    kind::GroupKind,
+    object,
+    status::Status,
+};
 use serde_json::Value;
 
 /// Kubernetes: a generated name leaves room for its suffix.
 const MAX_GENERATED_PREFIX: usize = 58;
+
+/// When an object is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// As it came. Kubernetes: what a patch makes of an object is not looked at before admission.
+    Sent,
+    Admitted,
+}
 
 /// What a client sent must be about what the URL names.
 pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status> {
@@ -19,6 +32,8 @@ pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status>
                 "the namespace of the provided object does not match the namespace sent on the request",
             ));
         }
+    } else if !said.is_empty() {
+        object::set_namespace(draft, "");
     }
     let name = call.target.name.as_str();
     if name.is_empty() {
@@ -35,6 +50,26 @@ pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status>
     Ok(())
 }
 
+/// An object must be of the kind of its resource. What is read by a type cannot be of another.
+pub(crate) fn check_kind(call: &Call, draft: &Value) -> Result<(), Status> {
+    if call.served.custom().is_none() {
+        return Ok(());
+    }
+    let (kind, version) = (&*call.served.resource.kind, call.served.api_version());
+    let mut errors = ErrorList::new();
+    for (field, given, wanted) in
+        [("kind", object::kind(draft), kind), ("apiVersion", object::api_version(draft), &version)]
+    {
+        if given != wanted {
+            errors.push(Error::invalid(&Path::new(field), given, format!("must be {wanted}")));
+        }
+    }
+    // Kubernetes: it is told what it says it is.
+    let (group, _) = object::api_version(draft).split_once('/').unwrap_or_default();
+    let told = GroupKind::new(group, object::kind(draft));
+    errors.into_result().map_err(|errors| Status::invalid(&told, object::name(draft), &errors))
+}
+
 /// Whether an object asks for a generated name.
 pub(crate) fn wants_name(draft: &Value) -> bool {
     object::name(draft).is_empty() && !object::generate_name(draft).is_empty()
@@ -49,6 +84,35 @@ pub(crate) fn take_name(call: &Call, draft: &mut Value) -> bool {
     let kept: String = prefix.chars().take(MAX_GENERATED_PREFIX).collect();
     object::set_name(draft, &format!("{kept}{}", call.inner.world.name_suffix()));
     true
+}
+
+/// Takes out owners that an object names again, and tells the caller.
+pub(super) fn drop_repeated_owners(call: &Call, draft: &mut Value, stage: Stage) {
+    let is_patch = input::media_type(&call.headers).contains("-patch+");
+    if stage == Stage::Sent && is_patch {
+        return;
+    }
+    let Some(Value::Array(owners)) = object::metadata_mut(draft).get_mut("ownerReferences") else { return };
+    let (mut kept, mut repeated) = (Vec::new(), Vec::new());
+    for owner in owners.drain(..) {
+        match kept.contains(&owner) {
+            true => repeated.push(owner["uid"].as_str().unwrap_or_default().to_owned()),
+            false => kept.push(owner),
+        }
+    }
+    *owners = kept;
+    let stage = match stage {
+        Stage::Sent => "",
+        Stage::Admitted => " after mutating admission happens",
+    };
+    if !repeated.is_empty() {
+        call.warn(format!(
+            ".metadata.ownerReferences contains duplicate entries{stage}; API server dedups owner references in \
+             1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) \
+             observed: {}",
+            repeated.join(", ")
+        ));
+    }
 }
 
 /// Forgets what a client says of a new object and only the server can.

@@ -124,6 +124,7 @@ async fn prepare(call: &Call, from: Value, to: String) -> Result<Conversion, Sta
     if object::api_version(&object).is_empty() {
         object::set_api_version(&mut object, &call.served.api_version());
     }
-    let made = convert::convert_custom(&call.inner, custom, vec![object], &to).await?;
+    // Kubernetes: as it is, so that what does not fit that version comes to light.
+    let made = convert::retold(&call.inner, custom, vec![object], &to).await?;
     Ok(Conversion { from, to, made: made.into_iter().next().unwrap_or_default() })
 }

@@ -160,7 +160,11 @@ fn check(call: &Call, live: &Value, places: &Places, scale: &Value) -> Result<()
         let path = api::go::quote(&dotted(places));
         return Err(Status::bad_request(format!("the spec replicas field {path} cannot be empty")));
     }
-    let errors = kinds::validate::create("autoscaling", "v1", "Scale", scale);
+    let errors = match call.served.custom() {
+        // Kubernetes: what is wrong with it shows in the object.
+        Some(_) => api::field::ErrorList::new(),
+        None => kinds::validate::create("autoscaling", "v1", "Scale", scale),
+    };
     let kind = GroupKind::new("autoscaling", "Scale");
     errors.into_result().map_err(|errors| Status::invalid(&kind, name, &errors))?;
     let (wanted, found) = (object::uid(scale), object::uid(live));

@@ -4,7 +4,7 @@ use crate::{
     admission::{self, Review},
     verbs::Call,
 };
-use api::{object, status::Status};
+use api::{field::ErrorList, object, status::Status};
 use serde_json::Value;
 
 /// An object that passed every check, in the version of the request. Nothing else is ever stored.
@@ -34,13 +34,16 @@ pub(super) async fn new_object(call: &Call, draft: Value) -> Result<Checked, Sta
 }
 
 pub(super) async fn next_object(call: &Call, draft: Value, current: &Value) -> Result<Checked, Status> {
-    refuse(call, &draft, call.served.check_next(&call.target.subresource, &draft, current))?;
+    let mut forgiven = ErrorList::new();
+    let errors = call.served.check_next(&call.target.subresource, &draft, current, &mut forgiven);
+    forgiven.iter().for_each(|error| call.warn(error.to_string()));
+    refuse(call, &draft, errors)?;
     let review = Review::update(call, draft, current);
     admission::validate(&review).await?;
     Ok(Checked(review.object))
 }
 
-fn refuse(call: &Call, draft: &Value, errors: api::field::ErrorList) -> Result<(), Status> {
+fn refuse(call: &Call, draft: &Value, errors: ErrorList) -> Result<(), Status> {
     let name = object::name(draft);
     errors.into_result().map_err(|errors| Status::invalid(&call.served.group_kind(), name, &errors))
 }

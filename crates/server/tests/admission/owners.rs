@@ -54,3 +54,31 @@ fn owners_are_nobodys_business_unless_asked_for() {
         assert_eq!(answer.code, 201, "{}", answer.body);
     });
 }
+
+#[test]
+fn owners_that_are_named_again_are_dropped_and_told() {
+    story(Config::default(), |cluster| async move {
+        let owner = |uid: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": uid});
+        let path = "/api/v1/namespaces/n/configmaps";
+        for (what, owners, kept, told) in [
+            (format!("POST {path}"), ["u", "v", "u", "v"].as_slice(), 2, "duplicate entries; API server"),
+            (format!("PUT {path}/a"), &["u", "u"], 1, "duplicate entries; API server"),
+            (
+                format!("PATCH {path}/a"),
+                &["w", "w"],
+                1,
+                "duplicate entries after mutating admission happens; API server",
+            ),
+        ] {
+            let owners: Vec<_> = owners.iter().map(|uid| owner(uid)).collect();
+            let body = json!({"metadata": {"name": "a", "ownerReferences": owners}});
+            let answer = cluster.send(&what, body).await;
+            assert_eq!(
+                answer.body["metadata"]["ownerReferences"].as_array().map(Vec::len),
+                Some(kept),
+                "{what}"
+            );
+            assert!(answer.warnings.len() == 1 && answer.warnings[0].contains(told), "{:?}", answer.warnings);
+        }
+    });
+}

@@ -58,7 +58,7 @@ fn nobody_grants_what_they_do_not_have() {
             ("POST /clusterroles", "", json!({"metadata": {"name": "x"}, "rules": [{"verbs": ["get"], "nonResourceURLs": ["/metrics"]}]}), refused("clusterroles.rbac.authorization.k8s.io \"x\"", r#"{NonResourceURLs:["/metrics"], Verbs:["get"]}"#)),
             ("POST /clusterroles", "", json!({"metadata": {"name": "x"}, "rules": [], "aggregationRule": selectors}), "clusterroles.rbac.authorization.k8s.io \"x\" is forbidden: must have cluster-admin privileges to use the aggregationRule".to_owned()),
             ("POST /namespaces/a/rolebindings", "", bind("ClusterRole", "cluster-admin"), refused("rolebindings.rbac.authorization.k8s.io \"x\"", everything)),
-            ("POST /namespaces/a/rolebindings", "", bind("Role", "none"), r#"roles.rbac.authorization.k8s.io "none" not found"#.to_owned()),
+            ("POST /namespaces/a/rolebindings", "", bind("Role", "none"), r#"rolebindings.rbac.authorization.k8s.io "none" not found"#.to_owned()),
             ("POST /clusterrolebindings", "", bind("ClusterRole", "cluster-admin"), r#"clusterrolebindings.rbac.authorization.k8s.io is forbidden: User "bob" cannot create resource "clusterrolebindings" in API group "rbac.authorization.k8s.io" at the cluster scope"#.to_owned()),
             ("POST /namespaces/b/roles", "", json!({"metadata": {"name": "x"}}), r#"roles.rbac.authorization.k8s.io is forbidden: User "bob" cannot create resource "roles" in API group "rbac.authorization.k8s.io" in the namespace "b""#.to_owned()),
         ] {

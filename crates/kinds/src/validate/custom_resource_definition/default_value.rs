@@ -53,9 +53,8 @@ fn check_default(schema: &At<'_, '_>, default: &At<'_, '_>, in_metadata: bool, e
     let has_rules = schema.has("x-kubernetes-validations");
     if (!is_scalar || has_rules) && !in_metadata {
         let object = json!({ "metadata": {"name": "default"}, member: default.value() });
-        errors.extend(
-            around().validate(&object, None).into_iter().filter_map(|error| below(schema, member, error)),
-        );
+        let found = around().validate_default(&object).into_iter();
+        errors.extend(found.filter_map(|error| below(schema, member, error)));
     }
 }
 

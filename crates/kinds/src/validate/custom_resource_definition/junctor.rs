@@ -2,6 +2,7 @@
 
 use api::field::ErrorList;
 use expression::pattern;
+use serde_json::Value;
 
 use super::super::at::At;
 
@@ -69,11 +70,14 @@ fn check(schema: &At<'_, '_>, skip_any_of: bool, errors: &mut ErrorList) {
     }
     for (keyword, problem) in BANNED {
         let at = schema.field(keyword);
-        if at.is_set()
-            && at.value() != false
-            && at.value() != ""
-            && !at.value().as_array().is_some_and(Vec::is_empty)
-        {
+        let says_nothing = match at.value() {
+            Value::Bool(says) => !says,
+            Value::String(says) => says.is_empty(),
+            Value::Array(says) => says.is_empty(),
+            _ => false,
+        };
+        // Any value at all is a default.
+        if at.is_set() && (keyword == "default" || !says_nothing) {
             at.forbidden(errors, problem);
         }
     }

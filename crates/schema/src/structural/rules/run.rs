@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use api::field::{BadValue, Error, ErrorList, Path};
+use api::field::{BadValue, Error, Path};
 use expression::Value as Cel;
 use expression::program::Program;
 use expression::value::{view, view_resource};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::program::Compiled;
 use super::seen::{self, Seen};
-use super::{MAX_COST_PER_CALL, MAX_COST_PER_OBJECT, Part, Place, Rules, parts};
+use super::{MAX_COST_PER_CALL, MAX_COST_PER_OBJECT, Part, Place, Rules, Verdict, parts};
 use crate::structural::shape::{Kind, Rule, ShapeId, Structural};
 use crate::structural::validate::before::Before;
 
@@ -20,12 +20,12 @@ const MAX_MESSAGE_BYTES: usize = 5 * 1024;
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
-pub(super) fn run(rules: &Rules, schema: &Structural, new: &Value, old: Option<&Value>) -> ErrorList {
+pub(super) fn run(rules: &Rules, schema: &Structural, new: &Value, old: Option<&Value>) -> Verdict {
     seen::with(schema, |seen| {
-        let mut run = Run { rules, schema, seen, errors: ErrorList::new(), budget: MAX_COST_PER_OBJECT };
+        let mut run = Run { rules, schema, seen, verdict: Verdict::default(), budget: MAX_COST_PER_OBJECT };
         let before = Ratchet { current: old.map(|old| Before::new(schema, schema.root, old)), nearest: None };
         let _ = run.value(Place::root(schema), &Path::ROOT, new, old, before);
-        run.errors
+        run.verdict
     })
 }
 
@@ -33,7 +33,7 @@ struct Run<'r, 'x> {
     rules: &'r Rules,
     schema: &'r Structural,
     seen: &'x [Seen<'x>],
-    errors: ErrorList,
+    verdict: Verdict,
     budget: i64,
 }
 
@@ -162,7 +162,7 @@ impl<'r, 'x> Run<'r, 'x> {
         }
         let kind = self.schema.shape(place.of).kind;
         if self.budget <= 0 {
-            self.errors.push(Error::invalid(path, type_name(kind), OUT_OF_BUDGET));
+            self.verdict.errors.push(Error::invalid(path, type_name(kind), OUT_OF_BUDGET));
             return Go::Break(());
         }
         let sources = self.schema.shape(place.rules).rules();
@@ -177,8 +177,9 @@ impl<'r, 'x> Run<'r, 'x> {
         for (rule, source) in compiled.iter().zip(sources) {
             if let Some(error) = self.rule(rule, source, path, &subject)? {
                 let forgiven = error.may_be_forgiven && !rule.uses_old && before.forgives(value);
-                if !forgiven {
-                    self.errors.push(error.error);
+                match forgiven {
+                    true => self.verdict.forgiven.push(error.error),
+                    false => self.verdict.errors.push(error.error),
                 }
                 if error.is_last {
                     return Go::Break(());
@@ -220,7 +221,7 @@ impl<'r, 'x> Run<'r, 'x> {
         };
         let outcome = match self.spend(program, subject.this.clone(), old) {
             None => {
-                self.errors.push(Error::invalid(path, name, OUT_OF_BUDGET));
+                self.verdict.errors.push(Error::invalid(path, name, OUT_OF_BUDGET));
                 return ControlFlow::Break(());
             }
             Some(outcome) => outcome,
@@ -238,7 +239,7 @@ impl<'r, 'x> Run<'r, 'x> {
                     "'{says}': no further validation rules will be run due to call cost exceeds limit for rule: \
                      {shown}"
                 );
-                self.errors.push(Error::invalid(path, name, error));
+                self.verdict.errors.push(Error::invalid(path, name, error));
                 ControlFlow::Break(())
             }
             Err(says) => ControlFlow::Continue(told(format!("{says} evaluating rule: {shown}"))),

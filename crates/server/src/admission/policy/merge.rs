@@ -13,14 +13,6 @@ pub(super) fn merge(face: &Served, object: &Value, mut config: Value) -> Result<
     for member in ["apiVersion", "kind"] {
         config[member] = object[member].clone();
     }
-    let mut whole = Vec::new();
-    atomics(face.types(), &Node::Object(face.of()), &config, "", &mut whole);
-    if !whole.is_empty() {
-        let whole = whole.join(", ");
-        return Err(format!(
-            "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {whole}"
-        ));
-    }
     let version = face.api_version();
     let target = Target {
         types: face.types(),
@@ -30,9 +22,22 @@ pub(super) fn merge(face: &Served, object: &Value, mut config: Value) -> Result<
         filters: &[],
         convert: &|_, _| Err(Unconvertible::NoSuchVersion),
     };
+    if let Some(problem) = managed_fields::misfit(&target, &config) {
+        return Err(format!(
+            "error applying patch: failed to convert patch object to typed object: {problem}"
+        ));
+    }
+    let mut whole = Vec::new();
+    atomics(face.types(), &Node::Object(face.of()), &config, "", &mut whole);
+    if !whole.is_empty() {
+        let whole = whole.join(", ");
+        return Err(format!(
+            "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {whole}"
+        ));
+    }
     // Kubernetes: an apply names its object, a mutation need not.
     for member in ["name", "namespace"] {
-        if let Some(value) = object["metadata"].get(member) {
+        if let (Some(value), None) = (object["metadata"].get(member), config["metadata"].get(member)) {
             config["metadata"][member] = value.clone();
         }
     }
@@ -40,9 +45,7 @@ pub(super) fn merge(face: &Served, object: &Value, mut config: Value) -> Result<
     let mut made = match merged {
         Ok(Applied::Changed(value) | Applied::Unchanged(value)) => value,
         Err(ApplyError::BadRequest(text) | ApplyError::Failed(text)) => {
-            return Err(format!(
-                "error applying patch: failed to convert patch object to typed object: {text}"
-            ));
+            return Err(format!("error applying patch: {text}"));
         }
         Err(ApplyError::Conflicts(conflicts)) => return Err(format!("error applying patch: {conflicts}")),
     };

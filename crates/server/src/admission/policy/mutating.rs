@@ -104,6 +104,10 @@ async fn select(
                 continue;
             }
         };
+        if let Err(problem) = params::check_kind(facts, &policy).await {
+            failures.extend(failed(&policy, None, &format!("failed to configure policy: {problem}"), None));
+            continue;
+        }
         for binding in bindings {
             let matched = match &binding.criteria {
                 None => Ok(true),

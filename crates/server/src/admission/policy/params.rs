@@ -14,6 +14,12 @@ use serde_json::Value;
 use std::sync::Arc;
 use store::Range;
 
+/// Whether there is such a thing as the parameters of a policy. The text is of what is not in order.
+pub(super) async fn check_kind(facts: &Facts<'_>, policy: &Policy) -> Result<(), String> {
+    let Some((api_version, kind)) = &policy.param_kind else { return Ok(()) };
+    served(facts, api_version, kind).await.map(drop)
+}
+
 /// One entry for each run; none where the policy takes no parameters. The text is of what is not in order.
 pub(super) async fn collect(
     facts: &Facts<'_>,
@@ -27,10 +33,6 @@ pub(super) async fn collect(
         return Ok(vec![None]);
     }
     let served = served(facts, api_version, kind).await?;
-    let served = served.ok_or_else(|| {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")
-    })?;
     let text = |name: &str| reference[name].as_str().unwrap_or_default();
     let namespace = match (served.is_namespaced(), text("namespace"), facts.namespace(object)) {
         (false, "", _) => "",
@@ -55,7 +57,14 @@ pub(super) async fn collect(
     Ok(found.into_iter().map(Some).collect())
 }
 
-async fn served(facts: &Facts<'_>, api_version: &str, kind: &str) -> Result<Option<Arc<Served>>, String> {
+async fn served(facts: &Facts<'_>, api_version: &str, kind: &str) -> Result<Arc<Served>, String> {
+    find(facts, api_version, kind).await?.ok_or_else(|| {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")
+    })
+}
+
+async fn find(facts: &Facts<'_>, api_version: &str, kind: &str) -> Result<Option<Arc<Served>>, String> {
     let inner = &facts.call.inner;
     let is_it = |it: &&kinds::resources::Resource| {
         it.storage.is_some() && it.kind == kind && join(&it.group, &it.version) == api_version

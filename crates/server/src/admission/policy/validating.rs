@@ -72,6 +72,10 @@ async fn ask(facts: &Facts<'_>, policies: Vec<Bound>, review: &Review<'_>) -> Re
                 continue;
             }
         };
+        if let Err(problem) = params::check_kind(facts, &policy).await {
+            denials.extend(misconfigured(&policy, None, &format!("failed to configure policy: {problem}")));
+            continue;
+        }
         let mut material = None;
         let mut notes = BTreeMap::new();
         for binding in bindings {
