@@ -79,6 +79,11 @@ impl Strategy {
         }
     }
 
+    /// Whether a deleted object can stay for those who have to let go of it.
+    pub fn is_graceful(&self) -> bool {
+        self.graceful
+    }
+
     /// How long a deleted object stays for those who have to let go of it. Nothing where it goes at once.
     pub fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
         self.graceful.then(|| super::pod::grace_period(object, asked))

@@ -2,11 +2,11 @@
 
 use api::{
     field::{Error, ErrorList, Path},
-    field_selector, label_selector,
+    field_selector, go, label_selector,
     status::Status,
 };
 use schema::decode::FieldValidation;
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, num::IntErrorKind, time::Duration};
 
 use super::path::decode;
 
@@ -78,13 +78,16 @@ impl Options {
             }
             "resourceVersion" => self.resource_version = value,
             "resourceVersionMatch" => self.version_match = version_match(&value)?,
-            "limit" => self.limit = value.parse().unwrap_or(0),
+            "limit" => self.limit = u64::try_from(integer(&value)?).unwrap_or(0),
             "continue" => self.continue_token = value,
             "watch" => self.watch = flag(&value),
             "allowWatchBookmarks" => self.bookmarks = flag(&value),
             "sendInitialEvents" => self.initial_events = Some(flag(&value)),
-            "timeoutSeconds" => self.timeout = value.parse().ok().filter(|s| *s > 0).map(Duration::from_secs),
-            "dryRun" => self.dry_run = Some(value).filter(|value| !value.is_empty()),
+            "timeoutSeconds" => {
+                let seconds = u64::try_from(integer(&value)?).unwrap_or(0);
+                self.timeout = Some(seconds).filter(|seconds| *seconds > 0).map(Duration::from_secs);
+            }
+            "dryRun" => self.dry_run = Some(value),
             "fieldManager" => self.field_manager = value,
             "fieldValidation" => match validation(&value) {
                 Some(validation) => self.validation = validation,
@@ -99,8 +102,19 @@ impl Options {
 }
 
 /// Kubernetes: a flag that is named is set, unless it says otherwise.
-fn flag(value: &str) -> bool {
+pub(crate) fn flag(value: &str) -> bool {
     !matches!(value.to_ascii_lowercase().as_str(), "0" | "false")
+}
+
+/// A number as Go reads it, or its complaint.
+pub(crate) fn integer(value: &str) -> Result<i64, Status> {
+    value.parse::<i64>().map_err(|error| {
+        let problem = match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        Status::bad_request(format!("strconv.ParseInt: parsing {}: {problem}", go::quote(value)))
+    })
 }
 
 fn version_match(value: &str) -> Result<Option<Match>, Status> {

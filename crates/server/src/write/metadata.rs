@@ -26,8 +26,11 @@ pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status>
     }
     let said = object::name(draft);
     if said.is_empty() {
-        object::set_name(draft, name);
-    } else if said != name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if said != name {
         return Err(Status::bad_request(format!(
             "the name of the object ({said}) does not match the name on the URL ({name})"
         )));
