@@ -33,7 +33,11 @@ pub(crate) async fn answer(
             Some(_) => Ok(nothing_here()),
             None => {
                 let found = crate::documents::answer(inner, path, head).await?;
-                Ok(found.unwrap_or_else(nothing_here))
+                // Kubernetes: what lies beside the versions of the core group is looked for among resources.
+                match found {
+                    None if path.starts_with("/api/") => Err(crate::verbs::not_served()),
+                    found => Ok(found.unwrap_or_else(nothing_here)),
+                }
             }
         },
     }

@@ -296,7 +296,7 @@ impl Inner {
         let served = match self.registry.served(&*self.store, group, version, resource).await? {
             Some(served) if served.is_at(&target, verb) => served,
             // Kubernetes: a group that is built in tells what it has not got, others are just not there.
-            _ if self.registry.has(group, version) => return Err(verbs::not_served()),
+            _ if self.registry.has_group(group) => return Err(verbs::not_served()),
             _ => return Ok(health::nothing_here()),
         };
         let call = verbs::Call::new(self, permit, verb, served, target, options, head)?;
@@ -323,8 +323,8 @@ impl Inner {
         }
         let warnings = call.warnings();
         let warnings = deprecation.iter().chain(&warnings).map(String::as_str);
-        let response = response
-            .unwrap_or_else(|status| answer::status(&status, Form::for_errors(&call.headers)));
+        let response =
+            response.unwrap_or_else(|status| answer::status(&status, Form::for_errors(&call.headers)));
         Ok(answer::with_warnings(response, warnings))
     }
 }

@@ -50,11 +50,24 @@ fn read(call: &Call, body: &[u8]) -> Result<Decoded, Status> {
     }
     let bad = |problem: String| Status::bad_request(format!("error decoding YAML: {problem}"));
     let FromYaml { json, duplicates } = yaml::to_json(body).map_err(|error| bad(error.to_string()))?;
-    let value = serde_json::from_slice(&json).map_err(|error| bad(error.to_string()))?;
+    let value: Value = serde_json::from_slice(&json).map_err(|error| bad(error.to_string()))?;
+    let sort = match value {
+        Value::Object(_) | Value::Null => None,
+        Value::Array(_) => Some("array"),
+        Value::String(_) => Some("string"),
+        Value::Number(_) => Some("number"),
+        Value::Bool(_) => Some("bool"),
+    };
+    if let Some(sort) = sort {
+        return Err(bad(format!(
+            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {sort} into Go value of type \
+             map[string]interface {{}}"
+        )));
+    }
     match (duplicates, call.options.validation) {
-        (Some(told), FieldValidation::Strict) => {
-            Err(Status::bad_request(format!("error strict decoding YAML: {told}")))
-        }
+        (Some(told), FieldValidation::Strict) => Err(Status::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {told}"
+        ))),
         (Some(told), FieldValidation::Warn) => Ok(Decoded { value, warnings: yaml::lines(&told) }),
         _ => Ok(Decoded { value, warnings: Vec::new() }),
     }
