@@ -118,7 +118,8 @@ fn a_scale_is_refused_in_the_words_of_the_real_server() {
             (
                 json!({"uid": "x"}),
                 409,
-                "Operation cannot be fulfilled on deployments/scale.apps \"web\": Precondition failed: UID in precondition: x",
+                "Operation cannot be fulfilled on deployments.apps \"web\": StorageError: invalid object, Code: 4, Key: \
+                 /registry/deployments/default/web, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed",
             ),
             (
                 json!({"resourceVersion": "1"}),

@@ -41,8 +41,10 @@ fn read(call: &Call, body: &[u8]) -> Result<Value, Status> {
     Ok(wanted.decode(body, encoding, call.options.validation)?.value)
 }
 
-/// Kubernetes: the list of errors is the whole answer, of no class.
-fn check(binding: &Value) -> Result<(), Status> {
+fn check(call: &Call, binding: &Value) -> Result<(), Status> {
+    if object::name(binding) != call.target.name {
+        return Err(Status::bad_request("name in URL does not match name in Binding object"));
+    }
     let mut errors = ErrorList::new();
     let path = Path::new("target");
     let kind = binding["target"]["kind"].as_str().unwrap_or_default();
@@ -52,17 +54,14 @@ fn check(binding: &Value) -> Result<(), Status> {
     if binding["target"]["name"].as_str().unwrap_or_default().is_empty() {
         errors.push(Error::required(&path.child("name"), ""));
     }
+    // Kubernetes: the list of errors is the whole answer, of no class.
     errors.into_result().map_err(|errors| Status::unclassified(errors.to_string()))
 }
 
 /// `pods/binding`.
 pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let binding = read(call, &body)?;
-    if object::name(&binding) != call.target.name {
-        return Err(Status::bad_request("name in URL does not match name in Binding object"));
-    }
-    check(&binding)?;
-    let binding = admission::subresource(call, binding).await?;
+    let binding = admission::subresource(call, binding, |binding| check(call, binding)).await?;
     let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
     let name = call.target.name.as_str();
     for _ in 0..ATTEMPTS {

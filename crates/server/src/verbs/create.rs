@@ -41,7 +41,8 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
 }
 
 /// Makes an object of what a client sent.
-pub(super) async fn make(call: &Call, draft: Value) -> Result<Response<Body>, Status> {
+pub(super) async fn make(call: &Call, mut draft: Value) -> Result<Response<Body>, Status> {
+    write::name_owners_once(call, &mut draft, false);
     let mut draft = write::admit_new(call, draft, Record::Now).await?;
     let mut attempts = 0;
     loop {

@@ -40,10 +40,11 @@ pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, St
     let wanted = Wanted { types, of, group: "policy", version: "v1", kind: "Eviction" };
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let eviction = wanted.decode(&body, encoding, call.options.validation)?.value;
-    if object::name(&eviction) != call.target.name {
-        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
-    }
-    let eviction = admission::subresource(call, eviction).await?;
+    let named = |eviction: &Value| match object::name(eviction) == call.target.name {
+        true => Ok(()),
+        false => Err(Status::bad_request("name in URL does not match name in Eviction object")),
+    };
+    let eviction = admission::subresource(call, eviction, named).await?;
     let mut options = DeleteOptions::of(&eviction["deleteOptions"]);
     let mut plain = call.again();
     plain.target.subresource = String::new();
@@ -160,11 +161,7 @@ fn check(budget: &Value) -> Result<(), Status> {
     let refuse = |seconds: u32, message: String| {
         let mut status = Status::too_many_requests(REFUSAL, seconds);
         if let Some(details) = status.details.as_mut() {
-            details.causes.push(Cause {
-                reason: "DisruptionBudget".into(),
-                message,
-                field: String::new(),
-            });
+            details.causes.push(Cause { reason: "DisruptionBudget".into(), message, field: String::new() });
         }
         Err(status)
     };
@@ -196,7 +193,9 @@ fn check(budget: &Value) -> Result<(), Status> {
                 "The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
             ),
             _ if healthy <= desired => {
-                format!("The disruption budget {name} needs {desired} healthy pods and has {healthy} currently")
+                format!(
+                    "The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
+                )
             }
             Some((reason, message)) => format!(
                 "The disruption budget {name} does not allow evicting pods currently ({reason}): {message}"

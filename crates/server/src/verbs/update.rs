@@ -40,6 +40,7 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, S
             _ => {}
         }
     }
+    write::name_owners_once(call, &mut decoded.value, false);
     let precondition = Some(object::uid(&decoded.value).to_owned());
     change(call, precondition, |_| Ok(decoded.clone())).await
 }
@@ -154,12 +155,7 @@ pub(crate) fn check_uid(call: &Call, wanted: &str, found: &str) -> Result<(), St
     Err(Status::conflict(&call.resource(), name, cause))
 }
 
-pub(super) fn check_version(
-    call: &Call,
-    live: &Value,
-    draft: &Value,
-    absent: Absent,
-) -> Result<(), Status> {
+pub(super) fn check_version(call: &Call, live: &Value, draft: &Value, absent: Absent) -> Result<(), Status> {
     let (name, wanted) = (call.target.name.as_str(), object::resource_version(draft));
     if wanted.is_empty() {
         if absent == Absent::Any || call.served.strategy().unconditional_update {
