@@ -9,7 +9,7 @@ mod validate;
 
 pub use claims::{BadRange, ServiceRange};
 pub(crate) use commit::{Outcome, create, encode, remove, replace};
-pub(crate) use metadata::{check_target, take_name, wants_name};
+pub(crate) use metadata::{check_target, name_owners_once, take_name, wants_name};
 pub(crate) use owners::with_target;
 pub(crate) use validate::Checked;
 
@@ -43,6 +43,7 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> 
     let mut review = Review::create(call, draft);
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
+    metadata::name_owners_once(call, &mut draft, true);
     served.default(&mut draft);
     Ok(draft)
 }
@@ -74,6 +75,7 @@ pub(crate) async fn prepare_next(
     let mut review = Review::update(call, draft, current);
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
+    metadata::name_owners_once(call, &mut draft, true);
     served.default(&mut draft);
     let strategy = served.strategy();
     let user = user(call);

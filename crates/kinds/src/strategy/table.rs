@@ -52,7 +52,12 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     (
         "",
         "namespaces",
-        PLAIN.shown_last().named(NameRule::DnsLabel).status().on_create(namespace::create).on_update(namespace::update),
+        PLAIN
+            .shown_last()
+            .named(NameRule::DnsLabel)
+            .status()
+            .on_create(namespace::create)
+            .on_update(namespace::update),
     ),
     ("", "nodes", PLAIN.status().takes_status().lacks(disabled::OF_NODES)),
     (
@@ -68,7 +73,8 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     (
         "",
         "pods",
-        PLAIN.shown_last()
+        PLAIN
+            .shown_last()
             .counting(SPEC)
             .status()
             .status_metadata(StatusMetadata::AllBut(&["ownerReferences"]))
@@ -84,11 +90,16 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     ("", "replicationcontrollers", PLAIN.counting(SPEC).status().leaving(Dependents::Orphan).runs(TEMPLATE)),
     ("", "resourcequotas", PLAIN.shown_last().status()),
     ("", "secrets", PLAIN.on_update(secret::update)),
-    ("", "serviceaccounts", PLAIN.shown_last().on_create(service_account::create).on_update(service_account::update)),
+    (
+        "",
+        "serviceaccounts",
+        PLAIN.shown_last().on_create(service_account::create).on_update(service_account::update),
+    ),
     (
         "",
         "services",
-        PLAIN.shown_last()
+        PLAIN
+            .shown_last()
             .named(NameRule::DnsLabel)
             .put_creates()
             .status()
@@ -186,7 +197,11 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     (STORAGE, "csinodes", PLAIN.shown_last().conditional()),
     (STORAGE, "csistoragecapacities", PLAIN.conditional()),
     (STORAGE, "storageclasses", PLAIN.shown_last()),
-    (STORAGE, "volumeattachments", PLAIN.shown_last().conditional().status().status_metadata(StatusMetadata::Little)),
+    (
+        STORAGE,
+        "volumeattachments",
+        PLAIN.shown_last().conditional().status().status_metadata(StatusMetadata::Little),
+    ),
     (STORAGE, "volumeattributesclasses", PLAIN.shown_last()),
     (ADMISSION, "mutatingadmissionpolicies", PLAIN.conditional().counting(SPEC)),
     (ADMISSION, "mutatingadmissionpolicybindings", PLAIN.conditional().counting(SPEC)),
@@ -223,7 +238,8 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     (
         DEVICES,
         "resourceslices",
-        PLAIN.shown_last()
+        PLAIN
+            .shown_last()
             .counting(SPEC)
             .on_create(device::create_slice)
             .on_update(device::update_slice)

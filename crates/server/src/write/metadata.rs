@@ -38,6 +38,32 @@ pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status>
     Ok(())
 }
 
+/// Names each owner once, and tells whoever named one twice.
+pub(crate) fn name_owners_once(call: &Call, draft: &mut Value, is_admitted: bool) {
+    let Some(owners) = object::metadata_mut(draft).get_mut("ownerReferences").and_then(Value::as_array_mut)
+    else {
+        return;
+    };
+    let mut again = Vec::new();
+    let mut kept: Vec<Value> = Vec::new();
+    for owner in owners.drain(..) {
+        match kept.contains(&owner) {
+            true => again.push(owner["uid"].as_str().unwrap_or_default().to_owned()),
+            false => kept.push(owner),
+        }
+    }
+    *owners = kept;
+    if !again.is_empty() {
+        let since = if is_admitted { " after mutating admission happens" } else { "" };
+        call.warn(format!(
+            ".metadata.ownerReferences contains duplicate entries{since}; API server dedups owner references in \
+             1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) \
+             observed: {}",
+            again.join(", ")
+        ));
+    }
+}
+
 /// Whether an object asks for a generated name.
 pub(crate) fn wants_name(draft: &Value) -> bool {
     object::name(draft).is_empty() && !object::generate_name(draft).is_empty()
@@ -64,7 +90,6 @@ pub(super) fn wipe(draft: &mut Value) {
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
         "selfLink",
-        "generation",
     ] {
         metadata.remove(field);
     }
@@ -82,7 +107,7 @@ pub(super) fn begin(call: &Call, draft: &mut Value) {
 pub(super) fn carry_over(current: &Value, draft: &mut Value) {
     let Some(before) = object::metadata(current) else { return };
     let after = object::metadata_mut(draft);
-    for field in ["creationTimestamp", "generation", "selfLink", "resourceVersion"] {
+    for field in ["creationTimestamp", "generation", "resourceVersion"] {
         match before.get(field) {
             Some(value) => drop(after.insert(field.to_owned(), value.clone())),
             None => drop(after.remove(field)),
