@@ -41,10 +41,8 @@ pub(super) fn of(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> V
         ("apps", "StatefulSet") => stateful_set(&object, old, &mut warnings),
         ("batch", "Job") => named_template(&object, old, &mut warnings),
         ("batch", "CronJob") => cron_job(&object, old, &mut warnings),
-        ("", "PodTemplate") => {
-            if is_new_generation(&object, old) {
-                pod::check(&object.field("template"), &mut warnings);
-            }
+        ("", "PodTemplate") if is_new_generation(&object, old) => {
+            pod::check(&object.field("template"), &mut warnings);
         }
         ("", "PersistentVolumeClaim") => storage::claim(&object, &mut warnings),
         ("", "PersistentVolume") => storage::volume(&object, &mut warnings),

@@ -1,6 +1,7 @@
 //! A value in, YAML as Go's library writes it out.
 
 use serde_json::Value;
+use std::cmp::Ordering;
 
 /// Kubernetes: lines are broken behind this many characters, where they can be.
 const WIDTH: usize = 80;
@@ -34,7 +35,7 @@ fn write_block(value: &Value, indent: usize, out: &mut String) {
         write_item(item, indent + INDENT, out);
     }
     let mut members: Vec<_> = value.as_object().into_iter().flatten().collect();
-    members.sort_by(|(one, _), (other, _)| one.cmp(other));
+    members.sort_by(|one, other| key_order(one.0, other.0));
     for (key, member) in members {
         begin(out);
         out.push_str(&key_text(key));
@@ -72,6 +73,29 @@ fn is_block(value: &Value) -> bool {
         Value::Array(items) => !items.is_empty(),
         _ => false,
     }
+}
+
+/// Kubernetes: as go-yaml sorts keys, numbers within them by their value.
+fn key_order(one: &str, other: &str) -> Ordering {
+    let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let Some(at) = a.iter().zip(&b).position(|(a, b)| a != b) else { return a.len().cmp(&b.len()) };
+    match (a[at].is_alphabetic(), b[at].is_alphabetic()) {
+        (true, true) => return a[at].cmp(&b[at]),
+        (true, false) => return Ordering::Greater,
+        (false, true) => return Ordering::Less,
+        (false, false) => {}
+    }
+    let before = a[..at].iter().rev().take_while(|c| c.is_ascii_digit());
+    let is_inside = (a[at] == '0' || b[at] == '0') && before.clone().any(|c| *c != '0');
+    let number = |letters: &[char]| {
+        let digits = letters[at..].iter().take_while(|c| c.is_ascii_digit());
+        let start = u64::from(is_inside);
+        let value = digits.clone().fold(start, |value, c| {
+            value.wrapping_mul(10).wrapping_add(u64::from(c.to_digit(10).unwrap_or(0)))
+        });
+        (value, digits.count())
+    };
+    number(&a).cmp(&number(&b)).then(a[at].cmp(&b[at]))
 }
 
 fn key_text(key: &str) -> String {
@@ -275,6 +299,10 @@ mod tests {
             (
                 json!({"b": "x", "a": ["1", 1, null, true, {"k": "v", "j": []}], "e": ""}),
                 "a:\n- \"1\"\n- 1\n- null\n- true\n- j: []\n  k: v\nb: x\ne: \"\"\n".to_owned(),
+            ),
+            (
+                json!({"a10": 1, "a2": 2, "a": 3, "-": 4}),
+                "'-': 4\na: 3\na2: 2\na10: 1\n".to_owned(),
             ),
             (
                 json!({"f:x": {".": {}}, "yes": "no", "t": "2026-01-01T00:00:00Z", "v": "- x", "w": "a: b"}),
