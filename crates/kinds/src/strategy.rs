@@ -63,6 +63,8 @@ pub struct Strategy {
     update: Option<UpdateRule>,
     on_status: Option<UpdateRule>,
     graceful: bool,
+    /// A delete answers with the object that is gone, not with a status.
+    pub answers_deleted: bool,
     /// Where in an object there is a pod spec.
     pod_spec: Option<Path>,
     disabled: &'static [Path],

@@ -30,6 +30,7 @@ mod admission_policy;
 mod api_service;
 mod autoscaler;
 mod certificate_request;
+mod condition;
 mod config_map;
 mod cron_job;
 pub(crate) mod custom_resource_definition;
@@ -82,7 +83,7 @@ pub fn create(group: &str, version: &str, kind: &str, object: &Value) -> ErrorLi
 pub fn update(group: &str, version: &str, kind: &str, new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
-    metadata::update_of_any_kind(new, old, &mut errors);
+    rules.update_of_any_kind(new, old, &mut errors);
     rules.update(new, old, &mut errors);
     if rules.is_unruled() {
         unruled::check_change(group, version, kind, new, old, &mut errors);
@@ -101,7 +102,7 @@ pub fn subresource_update(
 ) -> ErrorList {
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
-    metadata::update_of_any_kind(new, old, &mut errors);
+    rules.update_of_any_kind(new, old, &mut errors);
     rules.subresource(subresource, new, old, &mut errors);
     errors
 }

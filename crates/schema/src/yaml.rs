@@ -29,6 +29,15 @@ pub struct FromYaml {
     pub duplicates: Option<String>,
 }
 
+/// Whether a text without quotes would be taken for something else: a number, a time, nothing.
+#[must_use]
+pub fn means_more(text: &str) -> bool {
+    !matches!(resolve::plain(text), Ok(serde_json::Value::String(_)))
+        || resolve::is_time(text)
+        || resolve::is_base_60(text)
+        || matches!(text, "<<" | "=")
+}
+
 /// Turns YAML into JSON.
 pub fn to_json(yaml: &[u8]) -> Result<FromYaml, DecodeError> {
     let text = std::str::from_utf8(yaml).map_err(|_| says("invalid UTF-8"))?;
@@ -289,7 +298,7 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Read
 }
 
 fn broken(error: &ScanError) -> DecodeError {
-    // Kubernetes: its parser counts lines from none, and does not tell of that one.
+    // Kubernetes: go-yaml does not say that it is the first line.
     match error.marker().line() {
         0 | 1 => says(&error.info()),
         line => says(&format!("line {line}: {}", error.info())),

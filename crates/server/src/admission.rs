@@ -144,10 +144,16 @@ async fn mutate_once(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Resu
     Ok(())
 }
 
-/// A request about an object that is no object itself: an eviction, a binding. What comes back is what was made of it.
-pub(crate) async fn subresource(call: &Call, request: Value) -> Result<Value, Status> {
+/// A request about an object that is no object itself: an eviction, a binding. What comes back is what was made of it,
+/// if it makes sense.
+pub(crate) async fn subresource(
+    call: &Call,
+    request: Value,
+    check: impl Fn(&Value) -> Result<(), Status>,
+) -> Result<Value, Status> {
     let mut review = Review::create(call, request);
     mutate(&mut review).await?;
+    check(&review.object)?;
     validate(&review).await?;
     Ok(review.object)
 }

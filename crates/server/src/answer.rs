@@ -23,7 +23,7 @@ use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use schema::{encode, proto, types::Types};
 use serde_json::{Value, json};
 use store::Revision;
-pub(crate) use yaml::to_yaml;
+use yaml::to_yaml;
 
 /// What a response carries.
 pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
@@ -140,6 +140,7 @@ pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: boo
                 Shape::AsIs => encode_as(served, encoding, &value),
                 Shape::Metadata(version) => partial(encoding, version, &value),
                 Shape::Table(version) => {
+                    table::check(call)?;
                     let meta = ListMeta { revision: stored.revision, ..ListMeta::default() };
                     encode_any_as(encoding, &table::table(call, version, &meta, &[value], with_columns))
                 }
@@ -178,6 +179,7 @@ pub(crate) async fn list(call: &Call, meta: &ListMeta, objects: &[Stored]) -> Re
                 Shape::AsIs => typed_list(call, encoding, meta, values),
                 Shape::Metadata(version) => partial_list(encoding, version, meta, &values),
                 Shape::Table(version) => {
+                    table::check(call)?;
                     encode_any_as(encoding, &table::table(call, version, meta, &values, true))
                 }
             }

@@ -148,15 +148,16 @@ impl<'a> Wanted<'a> {
                 let json = yaml::to_json(body).map_err(|error| self.unreadable(&error, body))?;
                 let given = decode::type_meta(&json.json).map_err(|error| self.unreadable(&error, body))?;
                 let given = (given.api_version, given.kind);
-                self.check(&given)?;
+                self.check(&given, body)?;
                 let decoded = yaml::decode_yaml(self.types, self.of, body, validation);
                 decoded.map_err(|error| self.refuse(&error, &given, body))?
             }
             Encoding::Protobuf => {
-                let envelope =
-                    Envelope::open(body).map_err(|error| Status::bad_request(error.to_string()))?;
+                let envelope = Envelope::open(body).map_err(|error| {
+                    self.unreadable(&decode::DecodeError::Malformed(error.to_string()), body)
+                })?;
                 let given = (envelope.api_version.to_string(), envelope.kind.to_string());
-                self.check(&given)?;
+                self.check(&given, body)?;
                 let value = proto::decode(self.types, self.of, &envelope.raw)
                     .map_err(|error| Status::bad_request(error.to_string()))?;
                 Decoded { value, warnings: Vec::new() }
@@ -188,7 +189,7 @@ impl<'a> Wanted<'a> {
     fn decode_json(&self, body: &[u8], validation: FieldValidation) -> Result<Decoded, Status> {
         let given = decode::type_meta(body).map_err(|error| self.unreadable(&error, body))?;
         let given = (given.api_version, given.kind);
-        self.check(&given)?;
+        self.check(&given, body)?;
         let decoded = decode::decode(self.types, self.of, body, validation);
         decoded.map_err(|error| self.refuse(&error, &given, body))
     }
@@ -209,10 +210,14 @@ impl<'a> Wanted<'a> {
     }
 
     /// Kubernetes: the version must be that of the URL; the kind is looked at afterwards.
-    fn check(&self, (api_version, kind): &(String, String)) -> Result<(), Status> {
+    fn check(&self, (api_version, kind): &(String, String), body: &[u8]) -> Result<(), Status> {
         let expected = join(self.group, self.version);
         if *api_version == expected && kind == self.kind {
             return Ok(());
+        }
+        if api_version.matches('/').count() > 1 {
+            let problem = format!("unexpected GroupVersion string: {api_version}");
+            return Err(self.unreadable(&decode::DecodeError::Malformed(problem), body));
         }
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         let named = if kind.is_empty() { self.kind } else { kind };

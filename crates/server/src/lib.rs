@@ -323,7 +323,9 @@ impl Inner {
         }
         let warnings = call.warnings();
         let warnings = deprecation.iter().chain(&warnings).map(String::as_str);
-        response.map(|response| answer::with_warnings(response, warnings))
+        let response =
+            response.unwrap_or_else(|status| answer::status(&status, Form::for_errors(&call.headers)));
+        Ok(answer::with_warnings(response, warnings))
     }
 }
 

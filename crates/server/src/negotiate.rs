@@ -34,6 +34,12 @@ impl Form {
             return Ok(Form::JSON);
         }
         accept.split(',').find_map(clause).ok_or_else(|| {
+            // Kubernetes: the encoding would do, but there is no such view of the object.
+            let is_known =
+                |text: &str| text.split(';').next().is_some_and(|it| MEDIA_TYPES.contains(&it.trim()));
+            if accept.split(',').any(is_known) {
+                return Status::not_acceptable(&MEDIA_TYPES);
+            }
             let available = MEDIA_TYPES.join(", ");
             let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
             bare(406, &message)
@@ -66,7 +72,7 @@ fn accept(headers: &HeaderMap) -> Cow<'_, str> {
 fn clause(text: &str) -> Option<Form> {
     let mut parts = text.split(';').map(str::trim);
     let encoding = match parts.next()? {
-        "*/*" | "application/*" | "application/json" => Encoding::Json,
+        "*/*" | "application/json" => Encoding::Json,
         "application/yaml" => Encoding::Yaml,
         "application/vnd.kubernetes.protobuf" => Encoding::Protobuf,
         _ => return None,

@@ -74,11 +74,10 @@ impl Served {
     // Kubernetes: a custom resource is nowhere but in its scope.
     pub(crate) fn is_at(&self, target: &Target, verb: Verb) -> bool {
         let across = target.name.is_empty() && matches!(verb, Verb::List | Verb::Watch);
-        self.custom().is_none()
-            || match self.is_namespaced() {
-                true => across || !target.namespace.is_empty(),
-                false => target.namespace.is_empty(),
-            }
+        match self.is_namespaced() {
+            true => self.custom().is_none() || across || !target.namespace.is_empty(),
+            false => target.namespace.is_empty(),
+        }
     }
 
     pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {

@@ -1,8 +1,10 @@
 //! What can be done with a resource, one file for each verb.
 
 mod apply;
+mod bind;
 pub(crate) mod create;
 pub(crate) mod delete;
+mod evict;
 pub(crate) mod read;
 mod review;
 mod token;
@@ -26,7 +28,7 @@ use api::{
     status::Status,
 };
 use bytes::Bytes;
-use http::{HeaderMap, header, request::Parts};
+use http::{HeaderMap, Method, header, request::Parts};
 use schema::{managed_fields::validate_manager, types::Types};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -62,6 +64,10 @@ impl Call {
         options: Options,
         head: Parts,
     ) -> Result<Call, Status> {
+        // Kubernetes: a HEAD is let in as a get is, and then nobody answers it.
+        if head.method == Method::HEAD {
+            return Err(method_not_allowed());
+        }
         match served.custom() {
             Some(_) => check_custom(verb, &served, &mut target)?,
             None => check_built_in(verb, &served, &target)?,
@@ -179,9 +185,12 @@ fn check_built_in(verb: Verb, served: &Served, target: &Target) -> Result<(), St
         return Err(not_served());
     }
     let needs_name = matches!(verb, Verb::Update | Verb::Patch) && target.name.is_empty();
-    let wrong_place = verb == Verb::Create
-        && target.subresource.is_empty()
-        && (!target.name.is_empty() || (served.is_namespaced() && target.namespace.is_empty()));
+    let is_everywhere = served.is_namespaced() && target.namespace.is_empty();
+    let wrong_place = match verb {
+        Verb::Create => target.subresource.is_empty() && (!target.name.is_empty() || is_everywhere),
+        Verb::DeleteCollection => is_everywhere,
+        _ => false,
+    };
     let is_known = verbs.iter().any(|known| known == verb.text());
     match is_known && !wrong_place && !needs_name {
         true => Ok(()),
@@ -217,14 +226,14 @@ fn check_options(verb: Verb, options: &Options) -> Result<(), Status> {
         Verb::Create => "CreateOptions",
         Verb::Update => "UpdateOptions",
         Verb::Patch => "PatchOptions",
-        Verb::Delete | Verb::DeleteCollection => "DeleteOptions",
-        Verb::Get | Verb::List | Verb::Watch => return Ok(()),
+        // Those of a delete are read with its body.
+        Verb::Get | Verb::List | Verb::Watch | Verb::Delete | Verb::DeleteCollection => return Ok(()),
     };
     let mut errors = validate_manager(&options.field_manager, &Path::new("fieldManager"));
     if let Some(asked) = options.dry_run.as_deref().filter(|asked| *asked != "All") {
         errors.push(Error::not_supported(&Path::new("dryRun"), &serde_json::json!([asked]), ["All"]));
     }
-    if let Some(asked) = options.bad_validation.as_deref().filter(|_| kind != "DeleteOptions") {
+    if let Some(asked) = options.bad_validation.as_deref() {
         let choices = ["", "Ignore", "Strict", "Warn"];
         errors.push(Error::not_supported(&Path::new("fieldValidation"), asked, choices));
     }

@@ -59,7 +59,10 @@ fn who_scales_owns_the_replicas() {
     with_server(|server| async move {
         let web = format!("{DEPLOYMENTS}/web");
         let scale = format!("{web}/scale");
-        let apply = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": deployment()["spec"]});
+        let apply = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+            "spec": deployment()["spec"],
+        });
         let (code, made) = patch(&server, &format!("{web}?fieldManager=one"), APPLY, &apply).await;
         assert_eq!(code, 201, "{made}");
         assert!(owners(&made)[0].contains("f:replicas"), "{made}");
@@ -115,7 +118,8 @@ fn a_scale_is_refused_in_the_words_of_the_real_server() {
             (
                 json!({"uid": "x"}),
                 409,
-                "Operation cannot be fulfilled on deployments/scale.apps \"web\": Precondition failed: UID in precondition: x",
+                "Operation cannot be fulfilled on deployments.apps \"web\": StorageError: invalid object, Code: 4, Key: \
+                 /registry/deployments/default/web, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed",
             ),
             (
                 json!({"resourceVersion": "1"}),

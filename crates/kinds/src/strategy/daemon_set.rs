@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Circumstances;
+use super::{Circumstances, prepare::same};
 use crate::defaults::member::{self, Members};
 use crate::defaults::workload::TEMPLATE_GENERATION;
 
@@ -12,7 +12,7 @@ pub(super) fn create(set: &mut Members, _: &Circumstances<'_>) {
 }
 
 pub(super) fn update(set: &mut Members, old: &Members, _: &Circumstances<'_>) {
-    let changed = i64::from(template(set) != template(old));
+    let changed = i64::from(!same(template(set), template(old)));
     set_template_generation(set, template_generation(old) + changed);
 }
 

@@ -8,7 +8,7 @@ use crate::defaults::{pod, pod_resources};
 
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-pub(super) fn create(pod: &mut Members, _: &Circumstances<'_>) {
+pub(super) fn create(pod: &mut Members, with: &Circumstances<'_>) {
     let spec = member::made(pod, "spec");
     pod::name_service_account(spec);
     let mut status = json!({"phase": "Pending", "qosClass": pod_resources::quality_of_service(spec)});
@@ -16,6 +16,8 @@ pub(super) fn create(pod: &mut Members, _: &Circumstances<'_>) {
         status["conditions"] = json!([{
             "type": "PodScheduled",
             "status": "False",
+            "lastProbeTime": null,
+            "lastTransitionTime": with.now.to_string(),
             "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates",
         }]);

@@ -79,6 +79,11 @@ impl Strategy {
         }
     }
 
+    /// Whether a deleted object can stay for those who have to let go of it.
+    pub fn is_graceful(&self) -> bool {
+        self.graceful
+    }
+
     /// How long a deleted object stays for those who have to let go of it. Nothing where it goes at once.
     pub fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
         self.graceful.then(|| super::pod::grace_period(object, asked))
@@ -118,7 +123,7 @@ fn at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
 const ALWAYS_THERE: &[&str] = &["metadata", "resources", "spec", "strategy", "template", "updateStrategy"];
 
 /// Kubernetes: a list that is empty is the same as none.
-fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
+pub(super) fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
     match (one, other) {
         (None, None) => true,
         (Some(value), None) | (None, Some(value)) => is_nothing(value),

@@ -37,6 +37,7 @@ fn drop_what_type_brought(spec: &mut Members, before: &Members) {
         }
         drop_if_same(spec, before, "ipFamilies");
         drop_if_same(spec, before, "ipFamilyPolicy");
+        drop_if_same(spec, before, "internalTrafficPolicy");
     }
     if lost(has_node_ports, spec)
         && node_ports(spec).all(|port| node_ports(before).any(|known| known == port))

@@ -34,6 +34,7 @@ pub(super) const PLAIN: Strategy = Strategy {
     update: None,
     on_status: None,
     graceful: false,
+    answers_deleted: false,
     pod_spec: None,
     disabled: &[],
 };
@@ -51,23 +52,29 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     (
         "",
         "namespaces",
-        PLAIN.named(NameRule::DnsLabel).status().on_create(namespace::create).on_update(namespace::update),
+        PLAIN
+            .shown_last()
+            .named(NameRule::DnsLabel)
+            .status()
+            .on_create(namespace::create)
+            .on_update(namespace::update),
     ),
     ("", "nodes", PLAIN.status().takes_status().lacks(disabled::OF_NODES)),
     (
         "",
         "persistentvolumeclaims",
-        PLAIN.status().on_create(volume::create_claim).on_update(volume::update_claim),
+        PLAIN.shown_last().status().on_create(volume::create_claim).on_update(volume::update_claim),
     ),
     (
         "",
         "persistentvolumes",
-        PLAIN.status().on_create(volume::create_volume).on_status(volume::volume_status),
+        PLAIN.shown_last().status().on_create(volume::create_volume).on_status(volume::volume_status),
     ),
     (
         "",
         "pods",
         PLAIN
+            .shown_last()
             .counting(SPEC)
             .status()
             .status_metadata(StatusMetadata::AllBut(&["ownerReferences"]))
@@ -79,15 +86,20 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
             .runs(&["spec"])
             .lacks(disabled::OF_PODS),
     ),
-    ("", "podtemplates", PLAIN.counting(&[&["template"]]).runs(&["template", "spec"])),
+    ("", "podtemplates", PLAIN.shown_last().counting(&[&["template"]]).runs(&["template", "spec"])),
     ("", "replicationcontrollers", PLAIN.counting(SPEC).status().leaving(Dependents::Orphan).runs(TEMPLATE)),
-    ("", "resourcequotas", PLAIN.status()),
+    ("", "resourcequotas", PLAIN.shown_last().status()),
     ("", "secrets", PLAIN.on_update(secret::update)),
-    ("", "serviceaccounts", PLAIN.on_create(service_account::create).on_update(service_account::update)),
+    (
+        "",
+        "serviceaccounts",
+        PLAIN.shown_last().on_create(service_account::create).on_update(service_account::update),
+    ),
     (
         "",
         "services",
         PLAIN
+            .shown_last()
             .named(NameRule::DnsLabel)
             .put_creates()
             .status()
@@ -180,13 +192,17 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     (
         STORAGE,
         "csidrivers",
-        PLAIN.conditional().counting(SPEC).first_generation(0).lacks(disabled::OF_CSI_DRIVERS),
+        PLAIN.shown_last().conditional().counting(SPEC).first_generation(0).lacks(disabled::OF_CSI_DRIVERS),
     ),
-    (STORAGE, "csinodes", PLAIN.conditional()),
+    (STORAGE, "csinodes", PLAIN.shown_last().conditional()),
     (STORAGE, "csistoragecapacities", PLAIN.conditional()),
-    (STORAGE, "storageclasses", PLAIN),
-    (STORAGE, "volumeattachments", PLAIN.conditional().status().status_metadata(StatusMetadata::Little)),
-    (STORAGE, "volumeattributesclasses", PLAIN),
+    (STORAGE, "storageclasses", PLAIN.shown_last()),
+    (
+        STORAGE,
+        "volumeattachments",
+        PLAIN.shown_last().conditional().status().status_metadata(StatusMetadata::Little),
+    ),
+    (STORAGE, "volumeattributesclasses", PLAIN.shown_last()),
     (ADMISSION, "mutatingadmissionpolicies", PLAIN.conditional().counting(SPEC)),
     (ADMISSION, "mutatingadmissionpolicybindings", PLAIN.conditional().counting(SPEC)),
     (ADMISSION, "mutatingwebhookconfigurations", PLAIN.conditional().counting(WEBHOOKS)),
@@ -212,17 +228,18 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     ("coordination.k8s.io", "leases", PLAIN.put_creates().conditional().lacks(disabled::OF_LEASES)),
     ("node.k8s.io", "runtimeclasses", PLAIN.put_creates().conditional()),
     ("discovery.k8s.io", "endpointslices", PLAIN.counting(ENDPOINTS).lacks(disabled::OF_ENDPOINT_SLICES)),
-    (DEVICES, "deviceclasses", PLAIN.counting(SPEC)),
+    (DEVICES, "deviceclasses", PLAIN.shown_last().counting(SPEC)),
     (
         DEVICES,
         "resourceclaims",
-        PLAIN.status().status_metadata(StatusMetadata::Little).on_status(device::claim_status),
+        PLAIN.shown_last().status().status_metadata(StatusMetadata::Little).on_status(device::claim_status),
     ),
-    (DEVICES, "resourceclaimtemplates", PLAIN),
+    (DEVICES, "resourceclaimtemplates", PLAIN.shown_last()),
     (
         DEVICES,
         "resourceslices",
         PLAIN
+            .shown_last()
             .counting(SPEC)
             .on_create(device::create_slice)
             .on_update(device::update_slice)
@@ -325,6 +342,12 @@ impl Strategy {
 
     const fn graceful(mut self) -> Self {
         self.graceful = true;
+        self
+    }
+
+    /// Whoever deletes one is shown it once more.
+    const fn shown_last(mut self) -> Self {
+        self.answers_deleted = true;
         self
     }
 }

@@ -39,8 +39,14 @@ pub(super) fn body(autoscaler: &At<'_, '_>, errors: &mut ErrorList) {
     let target = spec.field("scaleTargetRef");
     reference(&target, target.text_of("kind") == "ReplicationController", errors);
     let metrics = spec.field("metrics");
+    let counts_outside = |it: At<'_, '_>| matches!(it.text_of("type"), "Object" | "External");
     for it in metrics.items() {
         metric(&it, errors);
+    }
+    if min.is_set() && min.int() == 0 && !metrics.items().any(counts_outside) {
+        let problem =
+            "must specify at least one Object or External metric to support scaling to zero replicas";
+        metrics.forbidden(errors, problem);
     }
     let behavior = spec.field("behavior");
     for direction in ["scaleUp", "scaleDown"] {

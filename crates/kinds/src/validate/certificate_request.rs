@@ -6,6 +6,7 @@ use api::go;
 use api::name::Format;
 
 use super::at::At;
+use super::custom_resource_definition::ca_bundle;
 use super::secret::decode_base64;
 
 const USAGES: &[&str] = &[
@@ -39,10 +40,10 @@ const MAX_SIGNER_BYTES: usize = 571;
 pub(super) fn body(request: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = request.field("spec");
     let pem = spec.field("request");
-    let is_request =
-        String::from_utf8_lossy(&decode_base64(pem.text())).contains("-----BEGIN CERTIFICATE REQUEST-----");
-    if !is_request {
-        pem.invalid_text(errors, "PEM block type must be CERTIFICATE REQUEST");
+    if ca_bundle::labels(&decode_base64(pem.text())).first().map(String::as_str)
+        != Some("CERTIFICATE REQUEST")
+    {
+        pem.invalid(errors, "PEM block type must be CERTIFICATE REQUEST");
     }
     let usages = spec.field("usages");
     if usages.is_empty() {
@@ -136,6 +137,15 @@ pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
 
 pub(super) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
     body(new, errors);
+    let status = new.field("status");
+    let certificate = status.field("certificate");
+    let is_one = |label: &String| label == "CERTIFICATE";
+    if !certificate.text().is_empty()
+        && !ca_bundle::labels(&decode_base64(certificate.text())).iter().any(is_one)
+    {
+        let problem = "must contain at least one CERTIFICATE PEM block";
+        certificate.invalid_as(errors, "<certificate data>", problem);
+    }
     compare(new, old, false, true, errors);
 }
 

@@ -1,6 +1,7 @@
 //! A part of an object in, the text that Kubernetes shows for it out: its internal types have no JSON names, so
 //! that Go's own names appear, and every field does.
 
+mod difference;
 mod pod;
 
 use api::field::BadValue;
@@ -31,6 +32,34 @@ pub(super) fn shown(type_name: &str, value: &Value) -> BadValue {
     }
 }
 
+/// What a change of a part of the core group comes to, line by line.
+pub(super) fn changed_core(type_name: &str, old: &Value, new: &Value) -> String {
+    let Some((id, _)) = types().named(&format!("{CORE}{type_name}")) else { return String::new() };
+    let text = |value: &Value| {
+        let mut out = String::new();
+        write_object(&mut out, id, value);
+        out
+    };
+    difference::unified(&text(old), &text(new))
+}
+
+/// The same for some fields of a part, which are a type of their own inside.
+pub(super) fn changed_fields<'f>(
+    type_name: &str,
+    fields: impl Iterator<Item = &'f str> + Clone,
+    old: &Value,
+    new: &Value,
+) -> String {
+    let Some((_, of)) = types().named(&format!("{CORE}{type_name}")) else { return String::new() };
+    let text = |value: &Value| {
+        let mut out = "{".to_owned();
+        write_fields(&mut out, fields.clone().filter_map(|name| of.field(name)), value);
+        out.push('}');
+        out
+    };
+    difference::unified(&text(old), &text(new))
+}
+
 fn write_object(out: &mut String, id: TypeId, value: &Value) {
     let of = types().get(id);
     if of.name.starts_with(META) {
@@ -49,6 +78,12 @@ fn write_object(out: &mut String, id: TypeId, value: &Value) {
                 out.push_str(&format!("{}:{shown},", json(&Value::from(go_name(name)))));
             }
             write_fields(out, pod::CONTEXT_FIELDS.iter().filter_map(|name| of.field(name)), value);
+        }
+        pod::VOLUME => {
+            let is_moved = |field: &&Field| &*field.name == "quobyte";
+            let moved = |after: &Field| of.field("quobyte").filter(|_| &*after.name == "rbd");
+            let stay = of.fields().iter().filter(|field| !is_moved(field));
+            write_fields(out, stay.flat_map(|field| [Some(field), moved(field)]).flatten(), value);
         }
         _ => write_fields(out, of.fields().iter(), value),
     }

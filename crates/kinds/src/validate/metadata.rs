@@ -46,13 +46,6 @@ pub(super) fn update(new: &Value, old: &Value, errors: &mut ErrorList) {
     finalizers(new, errors);
 }
 
-/// The real server asks this of every kind before the kind itself is asked. Where the kind asks the same again,
-/// its answer holds the same cause twice, and so does ours.
-pub(super) fn update_of_any_kind(new: &Value, old: &Value, errors: &mut ErrorList) {
-    let (Some(new), Some(old)) = (typed(new, errors), typed(old, errors)) else { return };
-    errors.extend(meta::check_any_update(&PATH, &new, &old));
-}
-
 /// Whatever its finalizers are called.
 pub(super) fn update_any(new: &Value, old: &Value, errors: &mut ErrorList) {
     let (Some(new), Some(old)) = (typed(new, errors), typed(old, errors)) else { return };

@@ -6,7 +6,33 @@ use serde_json::Value;
 
 use super::at::At;
 use super::persistent_volume_claim::{VOLUME_MODES, access_modes};
-use super::{pod, volume_source};
+use super::{internal, pod, volume_source};
+
+/// Kubernetes: in the order of its own type.
+const SOURCES: [&str; 22] = [
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "hostPath",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "flexVolume",
+    "cinder",
+    "cephfs",
+    "fc",
+    "flocker",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "scaleIO",
+    "local",
+    "storageos",
+    "csi",
+];
 
 pub(super) fn body(volume: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = volume.field("spec");
@@ -110,8 +136,9 @@ pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
         }
     }
     if now != before {
-        // Kubernetes: a diff in Go's own form follows, which no client reads.
-        let problem = "spec.persistentvolumesource is immutable after creation\n";
+        let (old, new) = (old_spec.value(), spec.value());
+        let change = internal::changed_fields("PersistentVolumeSpec", SOURCES.into_iter(), old, new);
+        let problem = format!("spec.persistentvolumesource is immutable after creation\n{change}");
         spec.field("persistentvolumesource").forbidden(errors, problem);
     }
     let mode = spec.field("volumeMode");

@@ -1,15 +1,22 @@
 //! PersistentVolumeClaims, alone or as templates of other objects.
 
-use api::field::{Error, ErrorList, Path};
+use api::field::{BadValue, Error, ErrorList, Path};
 use api::name::Format;
 use serde_json::Value;
 
 use super::at::{At, IMMUTABLE};
-use super::{metadata, resource_names, selector};
+use super::{internal, metadata, resource_names, selector};
 
 pub(super) const ACCESS_MODES: &[&str] =
     &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 pub(super) const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
+const RESIZE_STATES: [&str; 5] = [
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+];
 const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
 pub(super) fn body(claim: &At<'_, '_>, errors: &mut ErrorList) {
@@ -56,6 +63,20 @@ pub(super) fn spec(spec: &At<'_, '_>, errors: &mut ErrorList) {
     spec.field("volumeMode").optional_one_of(errors, VOLUME_MODES);
     for source in ["dataSource", "dataSourceRef"] {
         data_source(&spec.field(source), errors);
+    }
+    let (source, reference) = (spec.field("dataSource"), spec.field("dataSourceRef"));
+    if !reference.text_of("namespace").is_empty() {
+        if source.is_set() {
+            let problem = "may not be specified when dataSourceRef.namespace is specified";
+            spec.invalid_as(errors, BadValue::verbatim("{}".to_owned()), problem);
+        }
+    } else if source.is_set() && reference.is_set() {
+        let of = |at: &At<'_, '_>, field: &str| at.text_of(field).to_owned();
+        let differs = |field: &&str| of(&source, field) != of(&reference, field);
+        if ["apiGroup", "kind", "name"].iter().any(differs) {
+            // Kubernetes: what it shows is the path, which has no fields to show.
+            spec.invalid_as(errors, BadValue::verbatim("{}".to_owned()), "must match dataSourceRef");
+        }
     }
     if !spec.text_of("volumeAttributesClassName").is_empty() {
         spec.field("volumeAttributesClassName").is_format(errors, Format::Dns1123Subdomain);
@@ -110,10 +131,10 @@ pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
     let is_bound = new.field("status").text_of("phase") == "Bound";
     let (now, before) = munged(spec.value(), old_spec.value(), is_bound);
     if now != before {
-        // Kubernetes: a diff in Go's own form follows, which no client reads.
+        let change = internal::changed_core("PersistentVolumeClaimSpec", &before, &now);
         let problem = "spec is immutable after creation except resources.requests and \
-            volumeAttributesClassName for bound claims\n";
-        spec.forbidden(errors, problem);
+            volumeAttributesClassName for bound claims";
+        spec.forbidden(errors, format!("{problem}\n{change}"));
     }
     let size = |spec: &Value| {
         let text = spec.pointer("/resources/requests/storage").and_then(Value::as_str);
@@ -173,6 +194,29 @@ pub(super) fn status(new: &At<'_, '_>, _: &At<'_, '_>, errors: &mut ErrorList) {
     for (_, amount) in capacity.entries() {
         if let Some(value) = amount.quantity().and_then(|it| it.value()).filter(|value| *value < 0) {
             amount.invalid_as(errors, value, "must be a valid resource quantity");
+        }
+    }
+    resizing(&status, errors);
+}
+
+/// How far a change of size has come, by the name of what is changed.
+fn resizing(status: &At<'_, '_>, errors: &mut ErrorList) {
+    let unknown = |name: &str| name != "storage" && !name.contains('/');
+    let states = status.field("allocatedResourceStatuses");
+    for (name, state) in states.entries() {
+        if unknown(name) {
+            errors.push(Error::not_supported(states.path(), name, ["storage"]));
+        }
+        if !RESIZE_STATES.contains(&state.text()) {
+            errors.push(Error::not_supported(states.path(), name, RESIZE_STATES));
+        }
+    }
+    let allocated = status.field("allocatedResources");
+    for (name, amount) in allocated.entries() {
+        if unknown(name) {
+            errors.push(Error::not_supported(allocated.path(), name, ["storage"]));
+        } else if let Some(size) = amount.quantity() {
+            errors.extend(resource_names::check_amount(amount.path(), "storage", &size));
         }
     }
 }

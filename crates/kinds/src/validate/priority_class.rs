@@ -3,7 +3,7 @@
 use api::field::{Error, ErrorList};
 
 use super::at::At;
-use super::{internal, rollout, selector};
+use super::{condition, internal, rollout, selector};
 
 const HIGHEST_OF_USERS: i64 = 1_000_000_000;
 const SYSTEM: [(&str, i64); 2] =
@@ -66,4 +66,5 @@ pub(super) fn disruption_status(new: &At<'_, '_>, _: &At<'_, '_>, errors: &mut E
     for field in ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] {
         status.field(field).not_negative(errors);
     }
+    condition::check(&status.field("conditions"), errors);
 }

@@ -135,6 +135,12 @@ impl Rules {
         }
     }
 
+    /// What the real server asks of every kind before the kind itself is asked.
+    pub(super) fn update_of_any_kind(self, new: &Value, old: &Value, errors: &mut ErrorList) {
+        metadata::create_any(new, self.scope, NameRule::PathSegment, errors);
+        metadata::update_any(new, old, errors);
+    }
+
     fn update_metadata(self, new: &Value, old: &Value, errors: &mut ErrorList) {
         match self.kind.metadata {
             Metadata::Named(_) => metadata::update(new, old, errors),

@@ -40,7 +40,8 @@ pub(super) fn class(class: &At<'_, '_>, errors: &mut ErrorList) {
                 key.duplicate(errors);
             }
         }
-        if terms.list()[..index].contains(term.value()) {
+        // Kubernetes: a term that says nothing is taken for one that was there before.
+        if expressions.is_empty() || terms.list()[..index].contains(term.value()) {
             errors.push(Error::duplicate(expressions.path(), ""));
         }
     }

@@ -8,7 +8,10 @@ use super::at::At;
 use super::custom_resource_definition::unrecognized_formats;
 use super::service::is_headless;
 
+mod key_pair;
 mod pod;
+mod storage;
+mod volume_paths;
 
 /// A kind that should no longer be used, whatever the object.
 pub(super) fn deprecation(group: &str, version: &str, kind: &str) -> Option<&'static str> {
@@ -38,7 +41,18 @@ pub(super) fn of(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> V
         ("apps", "StatefulSet") => stateful_set(&object, old, &mut warnings),
         ("batch", "Job") => named_template(&object, old, &mut warnings),
         ("batch", "CronJob") => cron_job(&object, old, &mut warnings),
-        ("", "PersistentVolumeClaim") => claim(&object, &mut warnings),
+        ("", "PodTemplate") if is_new_generation(&object, old) => {
+            pod::check(&object.field("template"), &mut warnings);
+        }
+        ("", "PersistentVolumeClaim") => storage::claim(&object, &mut warnings),
+        ("", "PersistentVolume") => storage::volume(&object, &mut warnings),
+        ("storage.k8s.io", "StorageClass") => storage::class(&object, &mut warnings),
+        ("", "Secret") => key_pair::check(&object, &mut warnings),
+        ("", "ServiceAccount") => service_account(new, old, &mut warnings),
+        ("", "Node") => node(&object, &mut warnings),
+        ("", "Endpoints") => endpoints(&object, &mut warnings),
+        ("discovery.k8s.io", "EndpointSlice") => slice(&object, old, &mut warnings),
+        ("networking.k8s.io", "NetworkPolicy") => network_policy(&object, &mut warnings),
         ("networking.k8s.io", "Ingress") => ingress(&object, old, &mut warnings),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(new, old, &mut warnings),
         _ => {}
@@ -105,16 +119,74 @@ fn cron_job(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>
     }
 }
 
-fn claim(object: &At<'_, '_>, warnings: &mut Vec<String>) {
-    let spec = object.field("spec");
-    let storage = spec.value().pointer("/resources/requests/storage").and_then(Value::as_str);
-    if let Some(size) = storage.and_then(|size| size.parse::<api::quantity::Quantity>().ok())
-        && !size.is_integer()
-    {
+fn service_account(new: &Value, old: Option<&Value>, warnings: &mut Vec<String>) {
+    const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
+    let has = |object: &Value| api::object::annotation(object, ENFORCE).is_some();
+    if has(new) && !old.is_some_and(has) {
         warnings.push(format!(
-            "spec.resources.requests[storage]: fractional byte value {} is invalid, must be an integer",
-            go::quote(&size.to_string())
+            "metadata.annotations[{ENFORCE}]: deprecated in v1.32+; prefer separate namespaces to isolate access to \
+             mounted secrets"
         ));
+    }
+}
+
+fn node(object: &At<'_, '_>, warnings: &mut Vec<String>) {
+    let spec = object.field("spec");
+    if spec.has("configSource") {
+        warnings.push("spec.configSource: the feature is removed".to_owned());
+    }
+    if !spec.text_of("externalID").is_empty() {
+        let warning = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
+        warnings.push(warning.to_owned());
+    }
+    let ranges = spec.field("podCIDRs");
+    warnings.extend(ranges.items().flat_map(|range| cidr_warnings(range.path(), range.text())));
+}
+
+/// Kubernetes: the server's own controllers write addresses as they should be.
+fn endpoints(object: &At<'_, '_>, warnings: &mut Vec<String>) {
+    let managed = api::object::label(object.value(), "endpoints.kubernetes.io/managed-by");
+    if managed == Some("endpoint-controller") {
+        return;
+    }
+    for subset in object.field("subsets").items() {
+        for list in ["addresses", "notReadyAddresses"] {
+            for address in subset.field(list).items() {
+                let ip = address.field("ip");
+                warnings.extend(ip_warning(ip.path(), ip.text()));
+            }
+        }
+    }
+}
+
+fn slice(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>) {
+    if old.is_none() && object.text_of("addressType") == "FQDN" {
+        warnings.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
+    }
+    let managed = api::object::label(object.value(), "endpointslice.kubernetes.io/managed-by");
+    if managed.is_some_and(|by| by.starts_with("endpointslice") && by.ends_with("controller.k8s.io")) {
+        return;
+    }
+    for endpoint in object.field("endpoints").items() {
+        let addresses = endpoint.field("addresses");
+        warnings.extend(addresses.items().filter_map(|ip| ip_warning(ip.path(), ip.text())));
+    }
+}
+
+fn network_policy(object: &At<'_, '_>, warnings: &mut Vec<String>) {
+    let spec = object.field("spec");
+    for (rules, peers) in [("ingress", "from"), ("egress", "to")] {
+        for rule in spec.field(rules).items() {
+            for peer in rule.field(peers).items() {
+                let block = peer.field("ipBlock");
+                if block.is_set() {
+                    let range = block.field("cidr");
+                    warnings.extend(cidr_warnings(range.path(), range.text()));
+                    let except = block.field("except");
+                    warnings.extend(except.items().flat_map(|one| cidr_warnings(one.path(), one.text())));
+                }
+            }
+        }
     }
 }
 

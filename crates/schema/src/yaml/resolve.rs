@@ -55,6 +55,39 @@ pub(super) fn key(value: Value) -> Option<String> {
     }
 }
 
+/// Kubernetes: go-yaml quotes a time, though it reads it as text.
+pub(super) fn is_time(text: &str) -> bool {
+    let is_number = |part: &str, long: std::ops::RangeInclusive<usize>| {
+        long.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let (date, time) = match text.find(['T', 't', ' ']) {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    };
+    let [year, month, day] = date.split('-').collect::<Vec<_>>()[..] else { return false };
+    let is_date = is_number(year, 4..=4) && is_number(month, 1..=2) && is_number(day, 1..=2);
+    is_date && time.is_none_or(|time| time.trim_start().split(':').count() >= 3)
+}
+
+/// `1:30`, which YAML 1.1 reads in sixties.
+pub(super) fn is_base_60(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let mut parts = whole.split(':');
+    let is_first = parts
+        .next()
+        .is_some_and(|first| !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit() || b == b'_'));
+    let is_sixty = |part: &str| {
+        (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit()) && part < "60"
+            || part.len() == 1 && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let rest: Vec<_> = parts.collect();
+    is_first
+        && !rest.is_empty()
+        && rest.into_iter().all(is_sixty)
+        && fraction.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
+}
+
 fn number(text: &str) -> Option<Value> {
     match text.as_bytes().first()? {
         b'.' => float(text),

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 const CLASSES: (&str, &str, &str) = ("scheduling.k8s.io", "v1", "priorityclasses");
 
+/// Classes that the cluster itself needs.
+const SYSTEM: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
+
 pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
     if !review.is_on("", "pods") {
         return Ok(());
@@ -67,6 +70,10 @@ async fn establish(review: &mut Review<'_>) -> Result<(), Status> {
 
 pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
     let is_default = review.object["globalDefault"] == true;
+    let is_deleted = review.operation == Operation::Delete && review.is_on(CLASSES.0, CLASSES.2);
+    if is_deleted && SYSTEM.contains(&review.name()) {
+        return Err(review.forbidden("this is a system priority class and cannot be deleted"));
+    }
     if review.operation == Operation::Delete || !review.is_on(CLASSES.0, CLASSES.2) || !is_default {
         return Ok(());
     }

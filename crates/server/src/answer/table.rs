@@ -5,7 +5,11 @@ use crate::{
     served::{Kind, Served},
     verbs::Call,
 };
-use api::time::Time;
+use api::{
+    field::{Error, Path},
+    status::Status,
+    time::Time,
+};
 use kinds::resources::Resource;
 use serde_json::{Value, json};
 
@@ -30,6 +34,9 @@ pub(super) fn table(
             row
         })
         .collect();
+    // Kubernetes: kinds that say nothing about their columns have no rows where there are no objects.
+    let is_usual = served.resource.columns.iter().any(|column| column.name == "Created At");
+    let rows = if rows.is_empty() && is_usual { Value::Null } else { Value::Array(rows) };
     json!({
         "kind": "Table", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": list_meta_value(meta),
         "columnDefinitions": if with_columns { Value::from(columns) } else { Value::Null },
@@ -60,6 +67,18 @@ fn column(column: &kinds::resources::Column) -> Value {
         "name": column.name, "type": column.type_name, "format": column.format,
         "description": column.name, "priority": column.priority,
     })
+}
+
+/// Whether the caller asks for a part of the object that there is.
+pub(super) fn check(call: &Call) -> Result<(), Status> {
+    match call.options.rest.get("includeObject").map(String::as_str) {
+        None | Some("" | "None" | "Metadata" | "Object") => Ok(()),
+        Some(other) => {
+            let path = Path::new("includeObject");
+            let problem = Error::invalid(&path, other, "must be 'Metadata', 'Object', 'None', or empty");
+            Err(Status::bad_request(format!("Unable to convert to Table as requested: {problem}")))
+        }
+    }
 }
 
 /// What of the object travels with its row.

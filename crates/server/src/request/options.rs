@@ -1,12 +1,8 @@
 //! A query string in, the options of a request out.
 
-use api::{
-    field::{Error, ErrorList, Path},
-    field_selector, label_selector,
-    status::Status,
-};
+use api::{field_selector, go, label_selector, status::Status};
 use schema::decode::FieldValidation;
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, num::IntErrorKind, time::Duration};
 
 use super::path::decode;
 
@@ -37,10 +33,22 @@ pub(crate) struct Options {
 }
 
 /// `resourceVersionMatch`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Match {
     Exact,
     NotOlderThan,
+    /// There is none of that name.
+    Unknown(String),
+}
+
+impl Match {
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Match::Exact => "Exact",
+            Match::NotOlderThan => "NotOlderThan",
+            Match::Unknown(text) => text,
+        }
+    }
 }
 
 impl Options {
@@ -66,25 +74,24 @@ impl Options {
     fn set(&mut self, key: &str, value: String) -> Result<(), Status> {
         match key {
             "labelSelector" => {
-                self.labels = value.parse().map_err(|error| {
-                    Status::bad_request(format!("unable to parse requirement: {error}").replace(
-                        "unable to parse requirement: unable to parse requirement: ",
-                        "unable to parse requirement: ",
-                    ))
-                })?;
+                self.labels = value.parse().map_err(|error| Status::bad_request(format!("{error}")))?;
             }
             "fieldSelector" => {
                 self.fields = value.parse().map_err(|error| Status::bad_request(format!("{error}")))?;
             }
             "resourceVersion" => self.resource_version = value,
-            "resourceVersionMatch" => self.version_match = version_match(&value)?,
-            "limit" => self.limit = value.parse().unwrap_or(0),
+            "resourceVersionMatch" => self.version_match = version_match(value),
+            "limit" => self.limit = u64::try_from(integer(&value)?).unwrap_or(0),
             "continue" => self.continue_token = value,
             "watch" => self.watch = flag(&value),
             "allowWatchBookmarks" => self.bookmarks = flag(&value),
             "sendInitialEvents" => self.initial_events = Some(flag(&value)),
-            "timeoutSeconds" => self.timeout = value.parse().ok().filter(|s| *s > 0).map(Duration::from_secs),
-            "dryRun" => self.dry_run = Some(value).filter(|value| !value.is_empty()),
+            "timeoutSeconds" => {
+                // Kubernetes: none is as good as zero, and less is over at once.
+                let seconds = Some(integer(&value)?).filter(|seconds| *seconds != 0);
+                self.timeout = seconds.map(|seconds| Duration::from_secs(seconds.max(0).unsigned_abs()));
+            }
+            "dryRun" => self.dry_run = Some(value),
             "fieldManager" => self.field_manager = value,
             "fieldValidation" => match validation(&value) {
                 Some(validation) => self.validation = validation,
@@ -99,24 +106,27 @@ impl Options {
 }
 
 /// Kubernetes: a flag that is named is set, unless it says otherwise.
-fn flag(value: &str) -> bool {
+pub(crate) fn flag(value: &str) -> bool {
     !matches!(value.to_ascii_lowercase().as_str(), "0" | "false")
 }
 
-fn version_match(value: &str) -> Result<Option<Match>, Status> {
-    match value {
-        "" => Ok(None),
-        "Exact" => Ok(Some(Match::Exact)),
-        "NotOlderThan" => Ok(Some(Match::NotOlderThan)),
-        other => {
-            let mut errors = ErrorList::new();
-            errors.push(Error::not_supported(
-                &Path::new("resourceVersionMatch"),
-                other,
-                ["Exact", "NotOlderThan", ""],
-            ));
-            crate::verbs::bad_options("ListOptions", errors).map(|()| None)
-        }
+/// A number as Go reads it, or its complaint.
+pub(crate) fn integer(value: &str) -> Result<i64, Status> {
+    value.parse::<i64>().map_err(|error| {
+        let problem = match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        Status::bad_request(format!("strconv.ParseInt: parsing {}: {problem}", go::quote(value)))
+    })
+}
+
+fn version_match(value: String) -> Option<Match> {
+    match value.as_str() {
+        "" => None,
+        "Exact" => Some(Match::Exact),
+        "NotOlderThan" => Some(Match::NotOlderThan),
+        _ => Some(Match::Unknown(value)),
     }
 }
 

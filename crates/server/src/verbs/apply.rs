@@ -24,16 +24,18 @@ const ATTEMPTS: usize = 5;
 
 pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Status> {
     let Decoded { value: config, warnings } = read(call, body)?;
+    warnings.into_iter().for_each(|warning| call.warn(warning));
     if call.target.subresource == "scale" {
-        let response = scale::update(call, scale::Change::Apply(&config)).await?;
-        return Ok(answer::with_warnings(response, warnings.iter().map(String::as_str)));
+        return scale::update(call, scale::Change::Apply(&config)).await;
     }
-    write::check_target(call, &mut config.clone())?;
+    // An object that is there lends it its name.
+    if !object::name(&config).is_empty() {
+        write::check_target(call, &mut config.clone())?;
+    }
     for _ in 0..ATTEMPTS {
-        let (code, outcome, notes) = attempt(call, &config).await?;
+        let (code, outcome) = attempt(call, &config).await?;
         if let Outcome::Done(stored) = outcome {
-            let response = answer::object(call, code, &stored).await?;
-            return Ok(answer::with_warnings(response, warnings.iter().chain(&notes).map(String::as_str)));
+            return answer::object(call, code, &stored).await;
         }
     }
     Err(Status::modified(&call.resource(), &call.target.name))
@@ -56,39 +58,44 @@ fn read(call: &Call, body: &[u8]) -> Result<Decoded, Status> {
         return Err(bad(format!("error unmarshaling JSON: while decoding JSON: {sort}")));
     }
     match (duplicates, call.options.validation) {
-        (Some(told), FieldValidation::Strict) => {
-            Err(Status::bad_request(format!("error strict decoding YAML: {told}")))
-        }
+        (Some(told), FieldValidation::Strict) => Err(Status::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {told}"
+        ))),
         (Some(told), FieldValidation::Warn) => Ok(Decoded { value, warnings: yaml::lines(&told) }),
         _ => Ok(Decoded { value, warnings: Vec::new() }),
     }
 }
 
-async fn attempt(call: &Call, config: &Value) -> Result<(StatusCode, Outcome, Vec<String>), Status> {
+async fn attempt(call: &Call, config: &Value) -> Result<(StatusCode, Outcome), Status> {
     let read = call.inner.store.get(call.key(&call.target.name), None).await;
     let entry = read.map_err(|error| store_failed(&error))?.entry;
     let Some(entry) = entry else {
+        let name = &call.target.name;
         if !call.target.subresource.is_empty() {
-            return Err(call.not_found(&call.target.name));
+            return Err(call.not_found(name));
         }
-        if !object::resource_version(config).is_empty() || !object::uid(config).is_empty() {
-            return Err(call.not_found(&call.target.name));
+        let uid = object::uid(config);
+        if !uid.is_empty() {
+            let cause = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(Status::conflict(&call.resource(), name, cause));
         }
         let draft = decode(call, &merge(call, None, config).await?)?;
         let draft = write::admit_new(call, draft, Record::AlreadyDone).await?;
         let checked = write::prepare_new(call, draft).await?;
-        let notes = super::create::warnings(call, checked.object(), None);
-        return Ok((StatusCode::CREATED, write::create(call, checked).await?, notes));
+        super::create::warn(call, checked.object(), None);
+        return Ok((StatusCode::CREATED, write::create(call, checked).await?));
     };
     let stored = Stored::new(entry.value, entry.revision);
     let live = in_version(call, &stored).await?;
-    super::update::check_conditions(call, &live, config)?;
+    super::update::check_version(call, &live, config, super::update::Absent::Any)?;
     let draft = decode(call, &merge(call, Some(&live), config).await?)?;
     match write::prepare_next(call, &live, draft, Record::AlreadyDone).await? {
-        None => Ok((StatusCode::OK, Outcome::Done(stored), Vec::new())),
+        None => Ok((StatusCode::OK, Outcome::Done(stored))),
         Some(checked) => {
-            let notes = super::create::warnings(call, checked.object(), Some(&live));
-            Ok((StatusCode::OK, write::replace(call, checked, &stored).await?, notes))
+            super::create::warn(call, checked.object(), Some(&live));
+            Ok((StatusCode::OK, write::replace(call, checked, &stored).await?))
         }
     }
 }

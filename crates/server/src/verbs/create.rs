@@ -18,16 +18,20 @@ const NAME_ATTEMPTS: usize = 8;
 pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     match call.target.subresource.as_str() {
         "" => {}
-        "binding" => return Box::pin(super::update::bind(call, body)).await,
-        "eviction" => return Box::pin(super::delete::evict(call, body)).await,
+        "binding" => return Box::pin(super::bind::bind(call, body)).await,
+        "eviction" => return Box::pin(super::evict::evict(call, body)).await,
         "token" => return Box::pin(super::token::request(call, body)).await,
         other => return Err(Status::method_not_supported(&call.resource(), other)),
+    }
+    if call.served.is("", "bindings") {
+        return Box::pin(super::bind::bind_by_name(call, body)).await;
     }
     if call.served.stored.is_none() {
         return Box::pin(super::review::review(call, body)).await;
     }
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let decoded = input::body(&call.served, &body, encoding, call.options.validation)?;
+    decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
     let mut draft = decoded.value;
     write::check_target(call, &mut draft)?;
     write::check_kind(call, &draft)?;
@@ -35,6 +39,11 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
     if !object::resource_version(&draft).is_empty() && call.options.dry_run.is_none() {
         return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));
     }
+    make(call, draft).await
+}
+
+/// Makes an object of what a client sent.
+pub(super) async fn make(call: &Call, draft: Value) -> Result<Response<Body>, Status> {
     let mut draft = write::admit_new(call, draft, Record::Now).await?;
     let mut attempts = 0;
     loop {
@@ -46,15 +55,9 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
         let generated = write::take_name(call, &mut named);
         let name = object::name(&named).to_owned();
         let checked = write::prepare_new(call, named).await?;
-        let warnings = warnings(call, checked.object(), None);
+        warn(call, checked.object(), None);
         match write::create(call, checked).await? {
-            Outcome::Done(stored) => {
-                let response = answer::object(call, StatusCode::CREATED, &stored).await?;
-                return Ok(answer::with_warnings(
-                    response,
-                    decoded.warnings.iter().chain(&warnings).map(String::as_str),
-                ));
-            }
+            Outcome::Done(stored) => return answer::object(call, StatusCode::CREATED, &stored).await,
             Outcome::Lost if generated && attempts < NAME_ATTEMPTS => attempts += 1,
             Outcome::Lost if generated => {
                 return Err(Status::generate_name_conflict(&call.resource(), &name, 1));
@@ -64,8 +67,11 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
     }
 }
 
-pub(super) fn warnings(call: &Call, new: &Value, old: Option<&Value>) -> Vec<String> {
-    call.served.warnings(new, old)
+/// Tells what is lawful and yet unwise about an object.
+pub(super) fn warn(call: &Call, new: &Value, old: Option<&Value>) {
+    if call.target.subresource.is_empty() {
+        call.served.warnings(new, old).into_iter().for_each(|warning| call.warn(warning));
+    }
 }
 
 /// The latest state of the object that the URL names, in the version of the request.

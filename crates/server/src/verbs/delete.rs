@@ -1,24 +1,25 @@
 //! Delete: marks, waits for finalizers and grace, and removes.
 
-use super::{Call, bad_options, create::current, read};
+mod options;
+
+pub(super) use options::DeleteOptions;
+
+use super::{Call, create::current, read};
 use crate::{
     admission,
     answer::{self, Body},
     definitions::CLEANUP,
-    input::{self, Wanted},
     selection::Selection,
     stored::Stored,
     write::{self, Checked, Outcome},
 };
-use api::{
-    field::{Error, ErrorList, Path},
-    object,
-    status::Status,
-    time::Time,
-};
+use api::{object, status::Status, time::Time};
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use kinds::definition::condition::{self, Condition};
+use kinds::{
+    definition::condition::{self, Condition},
+    strategy::Dependents,
+};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -27,101 +28,30 @@ const ATTEMPTS: usize = 5;
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// What a client says about how to delete.
-#[derive(Debug, Default)]
-struct DeleteOptions {
-    grace_seconds: Option<i64>,
-    propagation: Option<String>,
-    /// The older way to say it.
-    orphan: Option<bool>,
-    uid: Option<String>,
-    resource_version: Option<String>,
-}
-
-impl DeleteOptions {
-    fn read(call: &mut Call, body: &[u8]) -> Result<DeleteOptions, Status> {
-        let mut value = Value::Null;
-        if !body.is_empty() {
-            let types = call.types();
-            let (of, _) = types
-                .named("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
-                .ok_or_else(super::not_served)?;
-            let encoding = input::encoding(input::media_type(&call.headers))?;
-            value = match encoding {
-                input::Encoding::Protobuf => {
-                    let wanted = Wanted { types, of, group: "", version: "v1", kind: "DeleteOptions" };
-                    wanted.decode(body, encoding, call.options.validation)?.value
-                }
-                // Kubernetes: it may come in any group's version.
-                input::Encoding::Json => {
-                    schema::decode::decode(types, of, body, call.options.validation)
-                        .map_err(|error| Status::bad_request(error.to_string()))?
-                        .value
-                }
-                input::Encoding::Yaml => {
-                    schema::yaml::decode_yaml(types, of, body, call.options.validation)
-                        .map_err(|error| Status::bad_request(error.to_string()))?
-                        .value
-                }
-            };
-        }
-        let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        let query = |name: &str| call.options.rest.get(name).cloned();
-        let orphan = value.get("orphanDependents").and_then(Value::as_bool);
-        let orphan = orphan.or_else(|| query("orphanDependents").map(|text| text != "false"));
-        let dry_run = value.get("dryRun").and_then(Value::as_array);
-        let options = DeleteOptions {
-            grace_seconds: value
-                .get("gracePeriodSeconds")
-                .and_then(Value::as_i64)
-                .or_else(|| query("gracePeriodSeconds").and_then(|text| text.parse().ok())),
-            propagation: text("/propagationPolicy").or_else(|| query("propagationPolicy")),
-            orphan,
-            uid: text("/preconditions/uid"),
-            resource_version: text("/preconditions/resourceVersion"),
-        };
-        if dry_run.is_some_and(|stages| !stages.is_empty()) {
-            call.options.dry_run = Some("All".to_owned());
-        }
-        options.check()?;
-        Ok(options)
-    }
-
-    fn check(&self) -> Result<(), Status> {
-        let mut errors = ErrorList::new();
-        let path = Path::new("propagationPolicy");
-        if let Some(policy) = self.propagation.as_deref() {
-            if self.orphan.is_some() {
-                let detail = "orphanDependents and deletionPropagation cannot be both set";
-                errors.push(Error::invalid(&path, policy, detail));
-            } else if !["Foreground", "Background", "Orphan"].contains(&policy) {
-                let choices = ["Foreground", "Background", "Orphan", "nil"];
-                errors.push(Error::not_supported(&path, policy, choices));
-            }
-        }
-        bad_options("DeleteOptions", errors)
-    }
-
-    /// Whether dependents are left alone, or waited for; `None` where the client does not say.
-    fn policy(&self) -> Option<&str> {
-        let said = || self.orphan.map(|orphan| if orphan { "Orphan" } else { "Background" });
-        self.propagation.as_deref().or_else(said)
-    }
-}
-
 pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let mut call = call.again();
     let options = DeleteOptions::read(&mut call, &body)?;
-    let (code, outcome) = delete_one(&call, &options, Asked::ToDelete).await?;
-    Ok(match outcome {
-        Deleted::Gone(object) => {
+    warn_of_orphans(&call, &options);
+    Ok(match delete_one(&call, &options, Asked::ToDelete).await? {
+        Deleted::Gone(stored) if !call.served.strategy().answers_deleted => {
+            let object = stored.value();
             let status = Status::deleted(&call.resource(), object::name(&object), object::uid(&object));
-            let mut response = answer::status(&status, call.form);
-            *response.status_mut() = code;
-            response
+            answer::status(&status, call.form)
         }
-        Deleted::Marked(stored) => answer::object(&call, code, &stored).await?,
+        Deleted::Gone(stored) | Deleted::Marked(stored) => {
+            answer::object(&call, StatusCode::OK, &stored).await?
+        }
     })
+}
+
+/// Kubernetes: jobs leave their pods behind, which few expect.
+fn warn_of_orphans(call: &Call, options: &DeleteOptions) {
+    if call.served.is("batch", "jobs") && options.policy().is_none() {
+        call.warn(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
+             remove them or set propagationPolicy=Orphan to suppress this warning",
+        );
+    }
 }
 
 /// A delete that nobody but the server asked for.
@@ -131,23 +61,24 @@ pub(crate) async fn by_server(call: &Call) -> Result<(), Status> {
 
 /// What a delete comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+pub(super) enum Asked {
     ToDelete,
     /// Admission has spoken about the eviction already, and says nothing about what it does.
     ToEvict,
 }
 
-enum Deleted {
-    Gone(Value),
+pub(super) enum Deleted {
+    /// As it was last.
+    Gone(Stored),
     /// It stays until somebody lets it go.
     Marked(Stored),
 }
 
-async fn delete_one(
+pub(super) async fn delete_one(
     call: &Call,
     options: &DeleteOptions,
     asked: Asked,
-) -> Result<(StatusCode, Deleted), Status> {
+) -> Result<Deleted, Status> {
     let name = call.target.name.as_str();
     for _ in 0..ATTEMPTS {
         let (stored, live) = current(call).await?;
@@ -159,24 +90,29 @@ async fn delete_one(
         mark(call, options, &mut marked);
         let gone = write::is_released(call, &marked);
         if !gone && marked == live {
-            return Ok((StatusCode::OK, Deleted::Marked(stored)));
+            return Ok(Deleted::Marked(stored));
         }
-        let outcome = if gone {
-            write::remove(call, name, &stored).await?
-        } else {
+        // Kubernetes: where there can be a grace period, even one of zero seconds is told to those who watch.
+        let is_told = !gone || call.served.strategy().is_graceful();
+        let mut last = stored;
+        if is_told && marked != live {
             bump_generation(&live, &mut marked);
-            write::replace(call, Checked::by_server(marked), &stored).await?
-        };
-        match outcome {
-            Outcome::Done(_) if gone => return Ok((StatusCode::OK, Deleted::Gone(live))),
-            Outcome::Done(stored) => return Ok((StatusCode::OK, Deleted::Marked(stored))),
-            Outcome::Lost => {}
+            match write::replace(call, Checked::by_server(marked), &last).await? {
+                Outcome::Done(stored) => last = stored,
+                Outcome::Lost => continue,
+            }
+        }
+        if !gone {
+            return Ok(Deleted::Marked(last));
+        }
+        if let Outcome::Done(stored) = write::remove(call, name, &last).await? {
+            return Ok(Deleted::Gone(stored));
         }
     }
     Err(Status::modified(&call.resource(), name))
 }
 
-fn check_preconditions(call: &Call, options: &DeleteOptions, live: &Value) -> Result<(), Status> {
+pub(super) fn check_preconditions(call: &Call, options: &DeleteOptions, live: &Value) -> Result<(), Status> {
     let (kind, name) = (call.served.group_kind(), call.target.name.as_str());
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != object::uid(live)) {
         return Err(Status::uid_mismatch(&kind, name, wanted, object::uid(live)));
@@ -188,6 +124,10 @@ fn check_preconditions(call: &Call, options: &DeleteOptions, live: &Value) -> Re
     Ok(())
 }
 
+fn is_waiting(draft: &Value) -> bool {
+    object::finalizers(draft).any(|one| one == FOREGROUND)
+}
+
 /// Says in the object that it is to go: when, and what must happen before.
 fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
     let mut finalizers: Vec<String> = object::finalizers(draft).map(str::to_owned).collect();
@@ -197,9 +137,18 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
             finalizers.push(finalizer.to_owned());
         }
     };
-    if let Some(policy) = options.policy() {
-        set(ORPHAN, policy == "Orphan");
-        set(FOREGROUND, policy == "Foreground");
+    let (orphans, waits) = (object::finalizers(draft).any(|one| one == ORPHAN), is_waiting(draft));
+    match (options.policy(), call.served.strategy().dependents) {
+        (_, Dependents::None) => {
+            set(ORPHAN, false);
+            set(FOREGROUND, false);
+        }
+        (Some(policy), _) => {
+            set(ORPHAN, policy == "Orphan");
+            set(FOREGROUND, policy == "Foreground");
+        }
+        (None, Dependents::Orphan) if !orphans && !waits => set(ORPHAN, true),
+        (None, _) => {}
     }
     if call.served.is("apiextensions.k8s.io", "customresourcedefinitions") && !object::is_deleting(draft) {
         set(CLEANUP, true);
@@ -241,6 +190,7 @@ fn bump_generation(live: &Value, marked: &mut Value) {
 pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let mut call = call.again();
     let options = DeleteOptions::read(&mut call, &body)?;
+    warn_of_orphans(&call, &options);
     read::check_options(&call)?;
     let selection = Selection::new(&call)?;
     let (meta, objects) = read::collect(&call, &selection).await?;
@@ -256,28 +206,4 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
         }
     }
     answer::list(&call, &meta, &objects).await
-}
-
-/// `pods/eviction`: a delete that disruption budgets have a say in, once somebody keeps them.
-pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
-    let types = call.types();
-    let (of, _) = types.kind("policy", "v1", "Eviction").ok_or_else(super::not_served)?;
-    let wanted = Wanted { types, of, group: "policy", version: "v1", kind: "Eviction" };
-    let encoding = input::encoding(input::media_type(&call.headers))?;
-    let eviction = wanted.decode(&body, encoding, call.options.validation)?.value;
-    let eviction = admission::subresource(call, eviction).await?;
-    let text = |pointer: &str| eviction.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let options = DeleteOptions {
-        grace_seconds: eviction.pointer("/deleteOptions/gracePeriodSeconds").and_then(Value::as_i64),
-        propagation: text("/deleteOptions/propagationPolicy"),
-        orphan: None,
-        uid: text("/deleteOptions/preconditions/uid"),
-        resource_version: text("/deleteOptions/preconditions/resourceVersion"),
-    };
-    let mut plain = call.again();
-    plain.target.subresource = String::new();
-    delete_one(&plain, &options, Asked::ToEvict).await?;
-    let mut status = Status::success();
-    status.code = 201;
-    Ok(answer::status(&status, call.form))
 }

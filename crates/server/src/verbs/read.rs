@@ -11,13 +11,27 @@ use api::{
     field::{Error, ErrorList, Path},
     status::Status,
 };
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{
+    DecodeError, Engine, alphabet,
+    engine::{
+        DecodePaddingMode,
+        general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD},
+    },
+};
 use http::{Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use store::{Range, Revision};
 
 /// Objects looked at under one read of the store while a selector leaves out some.
 const CHUNK: usize = 500;
+
+/// Kubernetes: Go does not mind bits that are left over.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone),
+);
 
 pub(crate) async fn get(call: &Call) -> Result<Response<Body>, Status> {
     if let Some(future) = not_yet(call).await? {
@@ -76,7 +90,7 @@ pub(crate) fn check_options(call: &Call) -> Result<(), Status> {
     let options = &call.options;
     let mut errors = ErrorList::new();
     let match_path = Path::new("resourceVersionMatch");
-    if options.version_match.is_some() {
+    if let Some(wanted) = &options.version_match {
         if options.resource_version.is_empty() {
             errors.push(Error::forbidden(
                 &match_path,
@@ -89,7 +103,10 @@ pub(crate) fn check_options(call: &Call) -> Result<(), Status> {
                 "resourceVersionMatch is forbidden when continue is provided",
             ));
         }
-        if options.version_match == Some(Match::Exact) && options.resource_version == "0" {
+        if let Match::Unknown(text) = wanted {
+            errors.push(Error::not_supported(&match_path, text.as_str(), ["Exact", "NotOlderThan", ""]));
+        }
+        if *wanted == Match::Exact && options.resource_version == "0" {
             errors.push(Error::forbidden(
                 &match_path,
                 "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
@@ -106,7 +123,8 @@ pub(crate) fn check_options(call: &Call) -> Result<(), Status> {
 }
 
 /// Where a list goes on.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
 struct Continue {
     v: String,
     rv: i64,
@@ -121,15 +139,18 @@ impl Continue {
         let invalid = |problem: String| {
             Status::bad_request(format!("invalid continue token: continue key is not valid: {problem}"))
         };
-        let bytes = URL_SAFE_NO_PAD
-            .decode(token.trim_end_matches('='))
-            .map_err(|error| invalid(error.to_string()))?;
+        let bytes = LENIENT.decode(token).map_err(|error| match error {
+            DecodeError::InvalidByte(at, _) | DecodeError::InvalidLength(at) => {
+                invalid(format!("illegal base64 data at input byte {at}"))
+            }
+            _ => invalid(format!("illegal base64 data at input byte {}", token.len())),
+        })?;
         let token: Continue = serde_json::from_slice(&bytes).map_err(|_| {
             let first = bytes.first().map(|byte| char::from(*byte)).unwrap_or_default();
             invalid(format!("invalid character {} looking for beginning of value", quote_rune(first)))
         })?;
         if token.v != Continue::VERSION {
-            return Err(invalid(format!("server does not recognize this encoded version {:?}", token.v)));
+            return Err(invalid(format!("server does not recognize this encoded version {}", token.v)));
         }
         Ok(token)
     }
@@ -176,7 +197,9 @@ pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListM
         range = range.from(format!("{prefix}{}", from.start));
         token = Some(from);
     }
-    let limit = usize::try_from(options.limit).unwrap_or(usize::MAX);
+    // Kubernetes: what comes from a cache comes whole.
+    let is_cached = options.resource_version == "0" && options.continue_token.is_empty();
+    let limit = if is_cached { 0 } else { usize::try_from(options.limit).unwrap_or(usize::MAX) };
     let mut objects = Vec::new();
     loop {
         let page_size = if limit == 0 { 0 } else { (limit - objects.len()).max(CHUNK.min(limit)) };

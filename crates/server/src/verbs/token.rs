@@ -42,7 +42,7 @@ pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, 
     check_names(call, &mut asked)?;
     schema::encode::normalize(types, of, &mut asked);
     record_owner(call, of, &mut asked);
-    let mut asked = admission::subresource(call, asked).await?;
+    let mut asked = admission::subresource(call, asked, |_| Ok(())).await?;
     let account = find(call, call.key(&call.target.name)).await?;
     let account = account.ok_or_else(|| call.not_found(&call.target.name))?;
     fill(call, &account, &mut asked)?;

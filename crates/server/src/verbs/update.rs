@@ -1,27 +1,26 @@
 //! Update and patch: a function of the current object, tried again when somebody else was faster.
 
-use super::{
-    Call, bad_options,
-    create::{current, warnings},
-};
+use super::{Call, bad_options, create, create::current};
 use crate::{
-    admission,
     answer::{self, Body},
+    authorize,
     input::{
-        self, Encoding, Wanted,
+        self, Encoding,
         patch::{self, Patch, Patched},
     },
+    request::Verb,
     write::{self, Outcome, Record, scale},
 };
 use api::{
     field::{Error, ErrorList, Path},
+    kind::GroupKind,
     object,
     status::Status,
 };
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use schema::decode::Decoded;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// How often a write that names no version is tried again.
 const ATTEMPTS: usize = 5;
@@ -35,7 +34,26 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, S
     }
     let mut decoded = input::body(&call.served, &body, encoding, validation)?;
     write::check_target(call, &mut decoded.value)?;
-    change(call, |_| Ok(decoded.clone())).await
+    if call.served.strategy().create_on_update && call.target.subresource.is_empty() {
+        match current(call).await {
+            Err(status) if status.code == 404 => return Box::pin(create_named(call, decoded)).await,
+            _ => {}
+        }
+    }
+    let precondition = Some(object::uid(&decoded.value).to_owned());
+    change(call, precondition, |_| Ok(decoded.clone())).await
+}
+
+/// A put to a name that is free, of a kind whose objects it may create.
+async fn create_named(call: &Call, decoded: Decoded) -> Result<Response<Body>, Status> {
+    let Decoded { value: mut draft, warnings } = decoded;
+    check_uid(call, object::uid(&draft), "")?;
+    let caller = call.permit.caller();
+    let create = authorize::OnResource::of(Verb::Create, &call.target, &call.options);
+    authorize::demand(&call.inner, caller, &authorize::Attributes::Resource(create)).await?;
+    warnings.into_iter().for_each(|warning| call.warn(warning));
+    object::metadata_mut(&mut draft).remove("resourceVersion");
+    create::make(call, draft).await
 }
 
 pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
@@ -56,7 +74,7 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, St
         return scale::update(call, scale::Change::Patch(&patch)).await;
     }
     let of = call.served.custom().is_none().then(|| (call.served.types(), call.served.of()));
-    change(call, |current| {
+    change(call, None, |current| {
         let json = call.served.encode(current);
         let decode = |json: &[u8], validation| input::object(&call.served, json, Encoding::Json, validation);
         let mut decoded = patch.apply(&Patched { json: &json, of, decode })?;
@@ -69,20 +87,24 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, St
 /// Changes the object that the URL names to what `produce` makes of it.
 async fn change(
     call: &Call,
+    precondition: Option<String>,
     produce: impl Fn(&Value) -> Result<Decoded, Status>,
 ) -> Result<Response<Body>, Status> {
     for _ in 0..ATTEMPTS {
         let (stored, live) = current(call).await?;
         let Decoded { value: draft, warnings: doubts } = produce(&live)?;
-        check_conditions(call, &live, &draft)?;
+        doubts.into_iter().for_each(|doubt| call.warn(doubt));
+        if let Some(uid) = &precondition {
+            check_uid(call, uid, object::uid(&live))?;
+        }
+        check_version(call, &live, &draft, Absent::AsStrategySays)?;
         write::check_kind(call, &draft)?;
         let unconditional = object::resource_version(&draft).is_empty()
             || call.headers.get("content-type").is_some_and(|kind| kind.as_bytes().ends_with(b"patch+json"));
         let Some(checked) = write::prepare_next(call, &live, draft, Record::Now).await? else {
-            let response = answer::object(call, StatusCode::OK, &stored).await?;
-            return Ok(answer::with_warnings(response, doubts.iter().map(String::as_str)));
+            return answer::object(call, StatusCode::OK, &stored).await;
         };
-        let warnings = warnings(call, checked.object(), Some(&live));
+        create::warn(call, checked.object(), Some(&live));
         let released = write::is_released(call, checked.object());
         let outcome = if released {
             let name = object::name(checked.object()).to_owned();
@@ -97,13 +119,7 @@ async fn change(
             write::replace(call, checked, &stored).await?
         };
         match outcome {
-            Outcome::Done(stored) => {
-                let response = answer::object(call, StatusCode::OK, &stored).await?;
-                return Ok(answer::with_warnings(
-                    response,
-                    doubts.iter().chain(&warnings).map(String::as_str),
-                ));
-            }
+            Outcome::Done(stored) => return answer::object(call, StatusCode::OK, &stored).await,
             Outcome::Lost if unconditional => {}
             Outcome::Lost => break,
         }
@@ -111,71 +127,53 @@ async fn change(
     Err(Status::modified(&call.resource(), &call.target.name))
 }
 
+/// What it means that a client does not say which version it saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absent {
+    Any,
+    /// Some kinds want to be told.
+    AsStrategySays,
+}
+
 /// What a client says it saw must be what stands there.
 pub(super) fn check_conditions(call: &Call, live: &Value, draft: &Value) -> Result<(), Status> {
-    let (name, wanted, found) = (call.target.name.as_str(), object::uid(draft), object::uid(live));
-    if !wanted.is_empty() && wanted != found {
-        let key = call.served.key(&call.target.namespace, name);
-        // Kubernetes: the storage's own words.
-        let cause = format!(
-            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
-             Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
-        );
-        return Err(Status::conflict(&call.resource(), name, cause));
+    check_uid(call, object::uid(draft), object::uid(live))?;
+    check_version(call, live, draft, Absent::Any)
+}
+
+pub(crate) fn check_uid(call: &Call, wanted: &str, found: &str) -> Result<(), Status> {
+    if wanted.is_empty() || wanted == found {
+        return Ok(());
     }
-    let wanted = object::resource_version(draft);
-    if !wanted.is_empty() && wanted.parse::<u64>().is_err() {
+    let name = call.target.name.as_str();
+    let key = call.served.key(&call.target.namespace, name);
+    // Kubernetes: the storage's own words.
+    let cause = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    );
+    Err(Status::conflict(&call.resource(), name, cause))
+}
+
+pub(super) fn check_version(call: &Call, live: &Value, draft: &Value, absent: Absent) -> Result<(), Status> {
+    let (name, wanted) = (call.target.name.as_str(), object::resource_version(draft));
+    if wanted.is_empty() {
+        if absent == Absent::Any || call.served.strategy().unconditional_update {
+            return Ok(());
+        }
+        let path = Path::new("metadata.resourceVersion");
+        let mut errors = ErrorList::new();
+        errors.push(Error::invalid(&path, 0, "must be specified for an update"));
+        // Kubernetes: it names the resource where the kind should be.
+        let resource = call.resource();
+        return Err(Status::invalid(&GroupKind::new(resource.group, resource.resource), name, &errors));
+    }
+    if wanted.parse::<u64>().is_err() {
         let text = api::go::quote(wanted);
         return Err(Status::unclassified(format!("strconv.ParseUint: parsing {text}: invalid syntax")));
     }
-    if !wanted.is_empty() && wanted != object::resource_version(live) {
-        return Err(Status::modified(&call.resource(), &call.target.name));
+    if wanted != object::resource_version(live) {
+        return Err(Status::modified(&call.resource(), name));
     }
     Ok(())
-}
-
-/// `pods/binding`: names the node of a pod that has none.
-pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
-    let types = call.types();
-    let (of, _) = types.kind("", "v1", "Binding").ok_or_else(super::not_served)?;
-    let wanted = Wanted { types, of, group: "", version: "v1", kind: "Binding" };
-    let encoding = input::encoding(input::media_type(&call.headers))?;
-    let binding = wanted.decode(&body, encoding, call.options.validation)?.value;
-    let binding = admission::subresource(call, binding).await?;
-    let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
-    let name = call.target.name.as_str();
-    for _ in 0..ATTEMPTS {
-        let (stored, mut pod) = current(call).await?;
-        let conflict =
-            |cause: String| Status::conflict(&api::kind::GroupResource::new("", "pods/binding"), name, cause);
-        if object::is_deleting(&pod) {
-            return Err(conflict(format!("pod {name} is being deleted, cannot be assigned to a host")));
-        }
-        if let Some(taken) = pod["spec"]["nodeName"].as_str().filter(|taken| !taken.is_empty()) {
-            return Err(conflict(format!("pod {name} is already assigned to node {taken:?}")));
-        }
-        pod["spec"]["nodeName"] = node.clone().into();
-        // Kubernetes: what the binding says beside goes to the pod; labels only where it has none of that name.
-        for (key, value) in object::annotations(&binding).into_iter().flatten() {
-            pod["metadata"]["annotations"][key] = value.clone();
-        }
-        for (key, value) in object::labels(&binding).into_iter().flatten() {
-            if object::label(&pod, key).is_none() {
-                pod["metadata"]["labels"][key] = value.clone();
-            }
-        }
-        let scheduled = json!({
-            "type": "PodScheduled", "status": "True", "lastProbeTime": null,
-            "lastTransitionTime": write::now(call).to_string(),
-        });
-        let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        let others = conditions.into_iter().filter(|condition| condition["type"] != "PodScheduled");
-        pod["status"]["conditions"] = others.chain([scheduled]).collect();
-        if let Outcome::Done(_) = write::replace(call, write::Checked::by_server(pod), &stored).await? {
-            let mut status = Status::success();
-            status.code = 201;
-            return Ok(answer::status(&status, call.form));
-        }
-    }
-    Err(Status::modified(&call.resource(), name))
 }

@@ -39,13 +39,15 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
         let unversioned = clone_for_list(call);
         let (meta, objects) = read::collect(&unversioned, &selection).await?;
         pending.extend(objects.into_iter().map(|object| Told::Object("ADDED", object)));
-        if call.options.initial_events == Some(true) && call.options.bookmarks {
+        // Kubernetes: a watch from no version is one that asks for what is there first.
+        if call.options.bookmarks {
             pending.push_back(Told::Bookmark { revision: meta.revision, ends_initial: true });
         }
         Some(meta.revision)
     } else {
         asked.parse().ok().filter(|revision| *revision > 0).map(Revision)
     };
+    let mut after = Revision(0);
     let feed = match call.inner.store.feed(prefix.into(), since).await {
         Ok(feed) => feed,
         // Kubernetes: the watch is answered, and its first event says that it is too late.
@@ -54,8 +56,11 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
             let over = write_all(call, stream::iter(pending));
             return Ok(response(call.form, over));
         }
-        Err(store::Error::Future { asked, current }) => {
-            return Err(Status::too_large_resource_version(asked.0, current.0, 1));
+        // Kubernetes: what is still to come is waited for.
+        Err(store::Error::Future { asked, .. }) => {
+            after = asked;
+            let prefix = call.served.prefix(&call.target.namespace);
+            call.inner.store.feed(prefix.into(), None).await.map_err(|error| store_failed(&error))?
         }
         Err(error) => return Err(store_failed(&error)),
     };
@@ -71,6 +76,7 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
         inner: Arc::clone(&call.inner),
         draining: call.inner.draining.subscribe(),
         over: false,
+        after,
     };
     let events = stream::unfold(follow, |mut follow| async move { Some((follow.next().await?, follow)) });
     Ok(response(call.form, write_all(call, events)))
@@ -80,18 +86,31 @@ fn check_options(call: &Call) -> Result<(), Status> {
     let options = &call.options;
     let mut errors = ErrorList::new();
     let match_path = Path::new("resourceVersionMatch");
-    match (options.initial_events, options.version_match) {
-        (None, Some(_)) => errors.push(Error::forbidden(
-            &match_path,
-            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-        )),
-        (Some(_), None | Some(Match::Exact)) => errors.push(Error::forbidden(
-            &match_path,
-            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-        )),
-        _ => {}
+    // Kubernetes: a watch from no version is one that asks for what is there first.
+    let is_usual = options.initial_events.is_none()
+        && options.version_match.is_none()
+        && matches!(options.resource_version.as_str(), "" | "0");
+    let matching = options.version_match.as_ref();
+    if options.initial_events.is_some() && matching != Some(&Match::NotOlderThan) {
+        let problem = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        errors.push(Error::forbidden(&match_path, problem));
+    }
+    if options.initial_events.is_none() && matching.is_some() {
+        let problem = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+        errors.push(Error::forbidden(&match_path, problem));
+    }
+    if let Some(other) = matching.filter(|matching| **matching != Match::NotOlderThan) {
+        errors.push(Error::not_supported(&match_path, other.text(), ["NotOlderThan"]));
+    }
+    if !options.continue_token.is_empty() && (is_usual || matching.is_some()) {
+        let problem = "resourceVersionMatch is forbidden when continue is provided";
+        errors.push(Error::forbidden(&match_path, problem));
     }
     bad_options("ListOptions", errors)?;
+    let (name, exact) = (call.target.name.as_str(), options.fields.required_value("metadata.name"));
+    if !name.is_empty() && !options.fields.is_everything() && exact != Some(name) {
+        return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name"));
+    }
     let text = options.resource_version.as_str();
     if !text.is_empty() && text.parse::<u64>().is_err() {
         let problem = Error::invalid(
@@ -130,6 +149,8 @@ struct Follow {
     inner: Arc<crate::Inner>,
     draining: tokio::sync::watch::Receiver<bool>,
     over: bool,
+    /// Nothing is told before this has happened.
+    after: Revision,
 }
 
 impl Follow {
@@ -168,6 +189,7 @@ impl Follow {
 
     fn take(&mut self, event: Result<Event, store::Error>) {
         match event {
+            Ok(Event::Commit(commit)) if commit.revision <= self.after => {}
             Ok(Event::Commit(commit)) => {
                 let told = commit.changes.iter().filter_map(|change| self.tell(commit.revision, change));
                 self.pending.extend(told.collect::<Vec<_>>());

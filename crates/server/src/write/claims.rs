@@ -15,6 +15,7 @@ use std::{collections::BTreeSet, net::Ipv4Addr};
 
 // Kubernetes: --service-node-port-range.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
+const FAMILIES: [&str; 1] = ["IPv4"];
 const ADDRESSES: &str = "/registry/ranges/serviceips/";
 const PORTS: &str = "/registry/ranges/servicenodeports/";
 
@@ -102,7 +103,9 @@ pub(super) fn fill(
     old: Option<&Value>,
     round: u64,
 ) -> Result<Filled, Status> {
-    kinds::strategy::service_address::choose_families(&mut service, old, &["IPv4"]);
+    let asked = service["spec"]["ipFamilies"].as_array().map_or(0, Vec::len);
+    kinds::strategy::service_address::choose_families(&mut service, old, &FAMILIES);
+    check_families(call, &service, asked)?;
     let had = old.map(of).unwrap_or_default();
     check(call, &service, &had)?;
     let mut chosen = BTreeSet::new();
@@ -141,6 +144,43 @@ fn choose_port(world: &world::World, chosen: &mut BTreeSet<String>) -> i64 {
             return number;
         }
     }
+}
+
+/// Refuses families that the cluster has not got. `asked` is how many the client named.
+fn check_families(call: &Call, service: &Value, asked: usize) -> Result<(), Status> {
+    let spec = &service["spec"];
+    let list = |name: &str| spec[name].as_array().into_iter().flatten().filter_map(Value::as_str);
+    if spec["type"] == "ExternalName" {
+        return Ok(());
+    }
+    let mut errors = ErrorList::new();
+    let path = Path::new("spec");
+    let policy = spec["ipFamilyPolicy"].as_str().unwrap_or_default();
+    for (name, what) in [("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")] {
+        if policy == "SingleStack" && list(name).count() == 2 {
+            let detail =
+                format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified");
+            errors.push(Error::invalid(&path.child("ipFamilyPolicy"), policy, detail));
+        }
+    }
+    for (at, _) in list("clusterIPs").enumerate().skip(asked).filter(|(_, it)| it.contains(':')) {
+        let detail = "IPv6 is not configured on this cluster";
+        errors.push(Error::invalid(&path.child("clusterIPs").index(at), &spec["clusterIPs"], detail));
+    }
+    refuse(call, service, errors)?;
+    if spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty) {
+        return Ok(());
+    }
+    let mut errors = ErrorList::new();
+    if policy == "RequireDualStack" {
+        let detail = "this cluster is not configured for dual-stack services";
+        errors.push(Error::invalid(&path.child("ipFamilyPolicy"), policy, detail));
+    }
+    for (at, family) in list("ipFamilies").enumerate().filter(|(_, it)| !FAMILIES.contains(it)) {
+        let detail = "not configured on this cluster";
+        errors.push(Error::invalid(&path.child("ipFamilies").index(at), family, detail));
+    }
+    refuse(call, service, errors)
 }
 
 /// Refuses what no allocation can give.

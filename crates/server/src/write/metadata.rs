@@ -41,8 +41,11 @@ pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status>
     }
     let said = object::name(draft);
     if said.is_empty() {
-        object::set_name(draft, name);
-    } else if said != name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if said != name {
         return Err(Status::bad_request(format!(
             "the name of the object ({said}) does not match the name on the URL ({name})"
         )));
@@ -125,7 +128,6 @@ pub(super) fn wipe(draft: &mut Value) {
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
         "selfLink",
-        "generation",
     ] {
         metadata.remove(field);
     }
@@ -143,7 +145,7 @@ pub(super) fn begin(call: &Call, draft: &mut Value) {
 pub(super) fn carry_over(current: &Value, draft: &mut Value) {
     let Some(before) = object::metadata(current) else { return };
     let after = object::metadata_mut(draft);
-    for field in ["creationTimestamp", "generation", "selfLink", "resourceVersion"] {
+    for field in ["creationTimestamp", "generation", "resourceVersion"] {
         match before.get(field) {
             Some(value) => drop(after.insert(field.to_owned(), value.clone())),
             None => drop(after.remove(field)),

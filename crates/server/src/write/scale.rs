@@ -11,7 +11,7 @@ use crate::{
     },
     served::Served,
     stored::Stored,
-    verbs::{Call, applied, create::in_version, not_served},
+    verbs::{Call, applied, create::in_version, not_served, update::check_uid},
 };
 use api::{
     kind::{GroupKind, GroupResource},
@@ -78,12 +78,12 @@ pub(crate) async fn update(call: &Call, change: Change<'_>) -> Result<Response<B
         let stored = crate::verbs::read::find(call, name).await?;
         let live = in_version(call, &stored).await?;
         let (draft, asked, warnings) = next(call, &live, &change)?;
-        let answered = |response| answer::with_warnings(response, warnings.iter().map(String::as_str));
+        warnings.into_iter().for_each(|warning| call.warn(warning));
         let Some(checked) = prepare_next(call, &live, draft, Record::AlreadyDone).await? else {
-            return answer(call, &stored).await.map(answered);
+            return answer(call, &stored).await;
         };
         match replace(call, checked, &stored).await? {
-            Outcome::Done(stored) => return answer(call, &stored).await.map(answered),
+            Outcome::Done(stored) => return answer(call, &stored).await,
             Outcome::Lost if asked.is_empty() || !matches!(change, Change::Replace(_)) => {}
             Outcome::Lost => break,
         }
@@ -107,6 +107,9 @@ fn next(call: &Call, live: &Value, change: &Change<'_>) -> Result<(Value, String
     set_owners(&mut before, &scale::to_scale(&owners, &replicas));
     encode::normalize(wanted.types, wanted.of, &mut before);
     let Decoded { value: after, warnings } = changed(call, &before, change)?;
+    if let Change::Replace(_) = change {
+        check_uid(call, object::uid(&after), object::uid(live))?;
+    }
 
     check(call, live, &places, &after)?;
     let asked = object::resource_version(&after).to_owned();

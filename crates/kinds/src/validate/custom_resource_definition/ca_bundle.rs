@@ -26,6 +26,12 @@ pub(crate) fn problem(bundle: &str) -> Option<String> {
     Some(format!("unable to load root certificates: {problem}"))
 }
 
+/// What the blocks of a PEM file are called.
+pub(crate) fn labels(pem: &[u8]) -> Vec<String> {
+    let pem = String::from_utf8_lossy(pem);
+    pem.split(BEGIN).skip(1).filter_map(block).map(|(label, _)| label.to_owned()).collect()
+}
+
 /// The label and the bytes of a block whose beginning is cut off.
 fn block(text: &str) -> Option<(&str, Vec<u8>)> {
     let (label, rest) = text.split_once("-----")?;

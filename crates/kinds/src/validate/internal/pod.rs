@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+/// Kubernetes: the two forms list their sources in different orders.
+pub(super) const VOLUME: &str = "io.k8s.api.core.v1.Volume";
 pub(super) const SPEC: &str = "io.k8s.api.core.v1.PodSpec";
 pub(super) const CONTEXT: &str = "io.k8s.api.core.v1.PodSecurityContext";
 

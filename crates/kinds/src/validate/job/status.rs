@@ -15,6 +15,7 @@ pub(in super::super) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut 
     for field in ["active", "succeeded", "failed", "ready", "terminating"] {
         status.field(field).not_negative(errors);
     }
+    uncounted(&status.field("uncountedTerminatedPods"), errors);
     conditions(&status, &before, errors);
     finished(&status, errors);
     for field in ["completedIndexes", "failedIndexes"] {
@@ -46,6 +47,20 @@ pub(in super::super) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut 
         && !old.field("spec").flag_of("suspend")
     {
         started.invalid(errors, "field is immutable for unsuspended job once set");
+    }
+}
+
+/// Pods that are over, each once.
+fn uncounted(pods: &At<'_, '_>, errors: &mut ErrorList) {
+    let mut taken = Vec::new();
+    for list in ["succeeded", "failed"] {
+        for uid in pods.field(list).items() {
+            match uid.text() {
+                "" => uid.invalid_text(errors, "must not be empty"),
+                known if taken.contains(&known) => uid.duplicate(errors),
+                new => taken.push(new),
+            }
+        }
     }
 }
 
@@ -104,7 +119,7 @@ fn finished(status: &At<'_, '_>, errors: &mut ErrorList) {
         }
     }
     let ready = status.field("ready");
-    if ready.int() > status.int_of("active") {
+    if ready.is_set() && ready.int() > status.int_of("active") {
         ready.invalid_int(errors, "cannot set more ready pods than active");
     }
 }

@@ -4,7 +4,7 @@ use api::field::{Error, ErrorList, Path};
 use serde_json::{Map, Value};
 
 use super::super::at::At;
-use super::super::metadata;
+use super::super::{internal, metadata};
 use super::annotations::{APP_ARMOR, MIRROR};
 use super::{annotations, containers, content, placement};
 
@@ -125,8 +125,8 @@ fn rest_of_spec(spec: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
         gated_placement(fields, spec, old, errors);
     }
     if munged != *old.value() {
-        // Kubernetes: a diff in Go's own form follows, which no client reads.
-        let problem = format!("pod updates may not change fields other than {UPDATABLE}\n");
+        let change = internal::changed_core("PodSpec", old.value(), &munged);
+        let problem = format!("pod updates may not change fields other than {UPDATABLE}\n{change}");
         spec.forbidden(errors, problem);
     }
 }
@@ -192,7 +192,9 @@ pub(in super::super) fn ephemeral_containers(new: &At<'_, '_>, old: &At<'_, '_>,
                 now.forbidden(errors, format!("existing ephemeral containers {quoted} may not be removed\n"))
             }
             Some(new) if new.value() != old.value() => {
-                now.forbidden(errors, format!("existing ephemeral containers {quoted} may not be changed\n"));
+                let change = internal::changed_core("EphemeralContainer", old.value(), new.value());
+                let problem = format!("existing ephemeral containers {quoted} may not be changed\n{change}");
+                now.forbidden(errors, problem);
             }
             Some(_) => {}
         }

@@ -56,7 +56,7 @@ pub(super) fn of_pod(spec: &At<'_, '_>, errors: &mut ErrorList) {
     windows(&context.field("windowsOptions"), errors);
     app_armor(&context.field("appArmorProfile"), errors);
     context.field("supplementalGroupsPolicy").optional_one_of(errors, &["Merge", "Strict"]);
-    context.field("seLinuxChangePolicy").optional_one_of(errors, &["MountOption", "Recursive"]);
+    context.field("seLinuxChangePolicy").optional_one_of(errors, &["Recursive"]);
 }
 
 /// A pod with users of its own leaves the host's namespaces alone.

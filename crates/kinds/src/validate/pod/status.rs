@@ -1,6 +1,6 @@
 //! What a kubelet may write into a pod's status.
 
-use api::field::ErrorList;
+use api::field::{BadValue, ErrorList};
 use api::name::{self, Format};
 
 use super::super::at::{At, IMMUTABLE};
@@ -11,6 +11,7 @@ pub(in super::super) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut 
     let (status, old_status) = (new.field("status"), old.field("status"));
     conditions(&status.field("conditions"), errors);
     let (spec, old_spec) = (new.field("spec"), old.field("spec"));
+    claims(&status.field("resourceClaimStatuses"), &spec, errors);
     if spec.text_of("nodeName") != old_spec.text_of("nodeName") {
         status.field("nodeName").forbidden(errors, "may not be changed directly");
     }
@@ -101,6 +102,25 @@ fn may_restart(spec: &At<'_, '_>, list: &str, name: &str, code: i64) -> bool {
     }
 }
 
+/// What became of the claims of a pod, each of which its spec names.
+fn claims(statuses: &At<'_, '_>, spec: &At<'_, '_>, errors: &mut ErrorList) {
+    let named = spec.field("resourceClaims");
+    let mut taken = Vec::new();
+    for status in statuses.items() {
+        let (name, claim) = (status.field("name"), status.field("resourceClaimName"));
+        if !named.items().any(|it| it.text_of("name") == name.text()) {
+            name.invalid_text(errors, "must match the name of an entry in `spec.resourceClaims`");
+        }
+        if taken.contains(&name.text()) {
+            name.duplicate(errors);
+        }
+        taken.push(name.text());
+        if !claim.text().is_empty() {
+            claim.is_format(errors, Format::Dns1123Subdomain);
+        }
+    }
+}
+
 fn addresses(status: &At<'_, '_>, field: &str, errors: &mut ErrorList) {
     let list = status.field(field);
     for item in list.items() {
@@ -108,6 +128,9 @@ fn addresses(status: &At<'_, '_>, field: &str, errors: &mut ErrorList) {
     }
     let families = list.items().map(|item| item.text_of("ip").contains(':')).collect::<Vec<_>>();
     if families.len() > 2 || (families.len() == 2 && families[0] == families[1]) {
-        list.invalid(errors, "may specify no more than one IP for each IP family");
+        // Kubernetes: in the form of its own types.
+        let shown = list.items().map(|item| serde_json::json!({"IP": item.text_of("ip")}));
+        let shown = BadValue::json(&shown.collect::<Vec<_>>());
+        list.invalid_as(errors, shown, "may specify no more than one IP for each IP family");
     }
 }

@@ -1,9 +1,14 @@
 //! Warnings about a pod, or about the template of pods.
 
 use api::go;
-use api::name::ip_warning;
+use api::name::{Format, ip_warning};
 
 use super::super::at::At;
+use super::{storage, volume_paths};
+
+const SECCOMP: &str = "seccomp.security.alpha.kubernetes.io/pod";
+const SECCOMP_OF: &str = "container.seccomp.security.alpha.kubernetes.io/";
+const APP_ARMOR_OF: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 /// Volumes whose drivers are gone.
@@ -50,7 +55,11 @@ pub(super) fn check(pod: &At<'_, '_>, warnings: &mut Vec<String>) {
         for (_, shown, problem) in VOLUMES.iter().filter(|(field, _, _)| volume.has(field)) {
             warnings.push(format!("{}: {problem}", volume.field(shown).path()));
         }
+        let ephemeral = volume.field("ephemeral");
+        let claim = ephemeral.field("volumeClaimTemplate");
+        storage::claim_spec(&claim.field("spec"), warnings);
     }
+    volume_paths::check(&volumes, warnings);
     repeated(&spec.field("hostAliases"), "ip", warnings);
     let secrets = spec.field("imagePullSecrets");
     repeated(&secrets, "name", warnings);
@@ -58,9 +67,14 @@ pub(super) fn check(pod: &At<'_, '_>, warnings: &mut Vec<String>) {
         warnings.push(format!("{}: invalid empty name \"\"", secret.field("name").path()));
     }
     fractions(&spec.field("overhead"), warnings);
+    let context = spec.field("securityContext");
+    if !context.has("seccompProfile") && annotations.has(SECCOMP) {
+        warnings.push(unused_seccomp(&annotations, SECCOMP));
+    }
     for list in LISTS {
         let list = spec.field(list);
         for container in list.items() {
+            old_profiles(&container, &annotations, warnings);
             let resources = container.field("resources");
             fractions(&resources.field("limits"), warnings);
             fractions(&resources.field("requests"), warnings);
@@ -84,7 +98,27 @@ pub(super) fn check(pod: &At<'_, '_>, warnings: &mut Vec<String>) {
     }
 }
 
-fn deprecated_label(key: &str) -> Option<String> {
+fn unused_seccomp(annotations: &At<'_, '_>, key: &str) -> String {
+    let instead = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
+    format!("{}: {instead}", annotations.path().key(key))
+}
+
+/// Annotations that say what a field should.
+fn old_profiles(container: &At<'_, '_>, annotations: &At<'_, '_>, warnings: &mut Vec<String>) {
+    let (name, context) = (container.text_of("name"), container.field("securityContext"));
+    let seccomp = format!("{SECCOMP_OF}{name}");
+    if !context.has("seccompProfile") && annotations.has(&seccomp) {
+        warnings.push(unused_seccomp(annotations, &seccomp));
+    }
+    // The field of a pod has been filled in from the annotation where it makes sense.
+    let armor = format!("{APP_ARMOR_OF}{name}");
+    if !context.has("appArmorProfile") && annotations.has(&armor) {
+        let instead = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
+        warnings.push(format!("{}: {instead}", annotations.path().key(&armor)));
+    }
+}
+
+pub(super) fn deprecated_label(key: &str) -> Option<String> {
     let (_, since, instead) = LABELS.iter().find(|(label, _, _)| *label == key)?;
     Some(format!("deprecated since {since}; use {} instead", go::quote(instead)))
 }
@@ -94,6 +128,17 @@ fn placement(spec: &At<'_, '_>, warnings: &mut Vec<String>) {
     for (key, value) in wanted.entries() {
         warnings.extend(deprecated_label(key).map(|problem| format!("{}: {problem}", value.path())));
     }
+    let affinity = spec.field("affinity");
+    let affinity = affinity.field("nodeAffinity");
+    let required = affinity.field("requiredDuringSchedulingIgnoredDuringExecution");
+    for term in required.field("nodeSelectorTerms").items() {
+        storage::node_term(&term, warnings);
+    }
+    for term in affinity.field("preferredDuringSchedulingIgnoredDuringExecution").items() {
+        let term = term.field("preference");
+        storage::node_term(&term, warnings);
+        odd_values(&term, warnings);
+    }
     let constraints = spec.field("topologySpreadConstraints");
     for constraint in constraints.items() {
         let key = constraint.field("topologyKey");
@@ -101,6 +146,17 @@ fn placement(spec: &At<'_, '_>, warnings: &mut Vec<String>) {
             warnings.push(format!("{}: {} is {problem}", key.path(), key.text()));
         }
         null_selector(&constraint, warnings);
+    }
+}
+
+/// Values that no label can have.
+fn odd_values(term: &At<'_, '_>, warnings: &mut Vec<String>) {
+    for expression in term.field("matchExpressions").items() {
+        for value in expression.field("values").items() {
+            for problem in Format::LabelValue.problems(value.text()) {
+                warnings.push(format!("{}: {} is invalid, {problem}", value.path(), value.text()));
+            }
+        }
     }
 }
 
@@ -178,6 +234,16 @@ fn ports(spec: &At<'_, '_>, warnings: &mut Vec<String>) {
             let ports = container.field("ports");
             for port in ports.items() {
                 let place = port.path().to_string();
+                if !port.text_of("hostIP").is_empty() && port.int_of("hostPort") == 0 {
+                    warnings.push(format!(
+                        "{place}: hostIP set without hostPort: {{Name:{} HostPort:0 ContainerPort:{} Protocol:{} \
+                         HostIP:{}}}",
+                        port.text_of("name"),
+                        port.int_of("containerPort"),
+                        port.text_of("protocol"),
+                        port.text_of("hostIP"),
+                    ));
+                }
                 let own = (
                     place.clone(),
                     port.int_of("containerPort"),

@@ -1,0 +1,103 @@
+//! `pods/binding`, and the older `bindings`: names the node of a pod that has none.
+
+use super::{Call, create::current, update::check_conditions};
+use crate::{
+    admission,
+    answer::{self, Body},
+    input::{self, Wanted},
+    write::{self, Outcome},
+};
+use api::{
+    field::{Error, ErrorList, Path},
+    object,
+    status::Status,
+};
+use bytes::Bytes;
+use http::Response;
+use serde_json::{Value, json};
+
+/// How often it is tried again when somebody else was faster.
+const ATTEMPTS: usize = 5;
+
+/// `bindings`: the pod is the one that the binding is called after.
+pub(super) async fn bind_by_name(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+    let binding = read(call, &body)?;
+    let name = object::name(&binding);
+    if name.is_empty() {
+        return Err(Status::bad_request("Name parameter required."));
+    }
+    let pods = call.inner.registry.find("", "v1", "pods").ok_or_else(super::not_served)?;
+    let mut pod = call.again();
+    pod.served = std::sync::Arc::clone(pods);
+    pod.target.name = name.to_owned();
+    bind(&pod, body).await
+}
+
+fn read(call: &Call, body: &[u8]) -> Result<Value, Status> {
+    let types = call.types();
+    let (of, _) = types.kind("", "v1", "Binding").ok_or_else(super::not_served)?;
+    let wanted = Wanted { types, of, group: "", version: "v1", kind: "Binding" };
+    let encoding = input::encoding(input::media_type(&call.headers))?;
+    Ok(wanted.decode(body, encoding, call.options.validation)?.value)
+}
+
+fn check(call: &Call, binding: &Value) -> Result<(), Status> {
+    if object::name(binding) != call.target.name {
+        return Err(Status::bad_request("name in URL does not match name in Binding object"));
+    }
+    let mut errors = ErrorList::new();
+    let path = Path::new("target");
+    let kind = binding["target"]["kind"].as_str().unwrap_or_default();
+    if !matches!(kind, "" | "Node") {
+        errors.push(Error::not_supported(&path.child("kind"), kind, ["Node", "<empty>"]));
+    }
+    if binding["target"]["name"].as_str().unwrap_or_default().is_empty() {
+        errors.push(Error::required(&path.child("name"), ""));
+    }
+    // Kubernetes: the list of errors is the whole answer, of no class.
+    errors.into_result().map_err(|errors| Status::unclassified(errors.to_string()))
+}
+
+/// `pods/binding`.
+pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+    let binding = read(call, &body)?;
+    let binding = admission::subresource(call, binding, |binding| check(call, binding)).await?;
+    let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
+    let name = call.target.name.as_str();
+    for _ in 0..ATTEMPTS {
+        let (stored, mut pod) = current(call).await?;
+        check_conditions(call, &pod, &binding)?;
+        let conflict =
+            |cause: String| Status::conflict(&api::kind::GroupResource::new("", "pods/binding"), name, cause);
+        if object::is_deleting(&pod) {
+            return Err(conflict(format!("pod {name} is being deleted, cannot be assigned to a host")));
+        }
+        if let Some(taken) = pod["spec"]["nodeName"].as_str().filter(|taken| !taken.is_empty()) {
+            return Err(conflict(format!("pod {name} is already assigned to node {taken:?}")));
+        }
+        if pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
+            return Err(conflict(format!("pod {name} has non-empty .spec.schedulingGates")));
+        }
+        pod["spec"]["nodeName"] = node.clone().into();
+        // Kubernetes: what the binding says beside goes to the pod.
+        for (key, value) in object::annotations(&binding).into_iter().flatten() {
+            pod["metadata"]["annotations"][key] = value.clone();
+        }
+        for (key, value) in object::labels(&binding).into_iter().flatten() {
+            pod["metadata"]["labels"][key] = value.clone();
+        }
+        let scheduled = json!({
+            "type": "PodScheduled", "status": "True", "lastProbeTime": null,
+            "lastTransitionTime": write::now(call).to_string(),
+        });
+        let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let others = conditions.into_iter().filter(|condition| condition["type"] != "PodScheduled");
+        pod["status"]["conditions"] = others.chain([scheduled]).collect();
+        if let Outcome::Done(_) = write::replace(call, write::Checked::by_server(pod), &stored).await? {
+            let mut status = Status::success();
+            status.code = 201;
+            return Ok(answer::status(&status, call.form));
+        }
+    }
+    Err(Status::modified(&call.resource(), name))
+}

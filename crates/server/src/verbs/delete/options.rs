@@ -1,0 +1,129 @@
+//! What a client says about how to delete: a body, or else a query.
+
+use super::super::{Call, bad_options};
+use crate::{
+    input::{self, Encoding, Wanted},
+    request,
+};
+use api::{
+    field::{Error, ErrorList, Path},
+    go,
+    status::Status,
+};
+use schema::decode::{self, FieldValidation};
+use serde_json::Value;
+
+const KIND: &str = "DeleteOptions";
+
+#[derive(Debug, Default)]
+pub(crate) struct DeleteOptions {
+    pub(super) grace_seconds: Option<i64>,
+    propagation: Option<String>,
+    /// The older way to say it.
+    orphan: Option<bool>,
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
+    dry_run: Vec<String>,
+}
+
+impl DeleteOptions {
+    /// Kubernetes: where there is a body, nobody looks at the query. Only a dry run stays one.
+    pub(super) fn read(call: &mut Call, body: &[u8]) -> Result<DeleteOptions, Status> {
+        let options = match body {
+            [] => DeleteOptions::of_query(&call.options)?,
+            body => DeleteOptions::of(&read_body(call, body)?),
+        };
+        options.check()?;
+        if options.is_dry_run() {
+            call.options.dry_run = Some("All".to_owned());
+        }
+        Ok(options)
+    }
+
+    fn of_query(query: &request::Options) -> Result<DeleteOptions, Status> {
+        let said = |name: &str| query.rest.get(name);
+        Ok(DeleteOptions {
+            grace_seconds: said("gracePeriodSeconds").map(|text| request::integer(text)).transpose()?,
+            propagation: said("propagationPolicy").cloned(),
+            orphan: said("orphanDependents").map(|text| request::flag(text)),
+            dry_run: query.dry_run.clone().into_iter().collect(),
+            ..DeleteOptions::default()
+        })
+    }
+
+    /// What an object of the kind says.
+    pub(crate) fn of(value: &Value) -> DeleteOptions {
+        let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let dry_run = value.get("dryRun").and_then(Value::as_array).into_iter().flatten();
+        DeleteOptions {
+            grace_seconds: value.get("gracePeriodSeconds").and_then(Value::as_i64),
+            propagation: text("/propagationPolicy"),
+            orphan: value.get("orphanDependents").and_then(Value::as_bool),
+            uid: text("/preconditions/uid"),
+            resource_version: text("/preconditions/resourceVersion"),
+            dry_run: dry_run.filter_map(Value::as_str).map(str::to_owned).collect(),
+        }
+    }
+
+    pub(crate) fn is_dry_run(&self) -> bool {
+        !self.dry_run.is_empty()
+    }
+
+    fn check(&self) -> Result<(), Status> {
+        let mut errors = ErrorList::new();
+        let path = Path::new("propagationPolicy");
+        if let Some(policy) = self.propagation.as_deref() {
+            if self.orphan.is_some() {
+                let detail = "orphanDependents and deletionPropagation cannot be both set";
+                errors.push(Error::invalid(&path, policy, detail));
+            } else if !["Foreground", "Background", "Orphan"].contains(&policy) {
+                let choices = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(Error::not_supported(&path, policy, choices));
+            }
+        }
+        if self.dry_run.iter().any(|stage| stage != "All") {
+            let said = Value::from(self.dry_run.clone());
+            errors.push(Error::not_supported(&Path::new("dryRun"), &said, ["All"]));
+        }
+        bad_options(KIND, errors)
+    }
+
+    /// Whether dependents are left alone, or waited for; `None` where the client does not say.
+    pub(super) fn policy(&self) -> Option<&str> {
+        let said = || self.orphan.map(|orphan| if orphan { "Orphan" } else { "Background" });
+        self.propagation.as_deref().or_else(said)
+    }
+}
+
+fn read_body(call: &Call, body: &[u8]) -> Result<Value, Status> {
+    let types = call.types();
+    let of = types.named("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
+    let (of, _) = of.ok_or_else(super::super::not_served)?;
+    let encoding = input::encoding(input::media_type(&call.headers))?;
+    let refused = |error: decode::DecodeError| Status::bad_request(error.to_string());
+    let converted;
+    let json = match encoding {
+        Encoding::Protobuf => {
+            let wanted = Wanted { types, of, group: "", version: "v1", kind: KIND };
+            return wanted.decode(body, encoding, FieldValidation::Ignore).map(|decoded| decoded.value);
+        }
+        Encoding::Json => body,
+        Encoding::Yaml => {
+            converted = schema::yaml::to_json(body).map_err(refused)?.json;
+            &converted
+        }
+    };
+    // Kubernetes: it may come in any group's version.
+    let given = decode::type_meta(json).map_err(refused)?;
+    if !matches!(given.kind.as_str(), "" | KIND) {
+        let version = if given.api_version.is_empty() { "v1" } else { &given.api_version };
+        // Kubernetes: the place in its source is part of the text.
+        return Err(Status::bad_request(format!(
+            "no kind {} is registered for version {} in scheme \
+             \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\"",
+            go::quote(&given.kind),
+            go::quote(version),
+        )));
+    }
+    Ok(decode::decode(types, of, json, FieldValidation::Ignore).map_err(refused)?.value)
+}

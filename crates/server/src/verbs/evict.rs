@@ -1,0 +1,226 @@
+//! `pods/eviction`: a delete that disruption budgets have a say in.
+
+use super::{
+    Call,
+    create::current,
+    delete::{Asked, DeleteOptions, delete_one},
+};
+use crate::{
+    admission,
+    answer::{self, Body},
+    authorize,
+    input::{self, Wanted},
+    lookup,
+    request::{Options, Target},
+    stored::Stored,
+    write::{self, Outcome},
+};
+use api::{
+    kind::GroupResource,
+    label_selector::LabelSelector,
+    object,
+    status::{Cause, Status},
+};
+use bytes::Bytes;
+use http::Response;
+use kinds::definition::condition::{self, Condition};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const BUDGETS: (&str, &str, &str) = ("policy", "v1", "poddisruptionbudgets");
+/// How often the pod and its budget are read again when somebody else was faster.
+const ATTEMPTS: usize = 5;
+/// Kubernetes: evictions that nobody has confirmed yet.
+const MAX_DISRUPTED: usize = 2000;
+const REFUSAL: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
+
+pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+    let types = call.types();
+    let (of, _) = types.kind("policy", "v1", "Eviction").ok_or_else(super::not_served)?;
+    let wanted = Wanted { types, of, group: "policy", version: "v1", kind: "Eviction" };
+    let encoding = input::encoding(input::media_type(&call.headers))?;
+    let eviction = wanted.decode(&body, encoding, call.options.validation)?.value;
+    let named = |eviction: &Value| match object::name(eviction) == call.target.name {
+        true => Ok(()),
+        false => Err(Status::bad_request("name in URL does not match name in Eviction object")),
+    };
+    let eviction = admission::subresource(call, eviction, named).await?;
+    let mut options = DeleteOptions::of(&eviction["deleteOptions"]);
+    let mut plain = call.again();
+    plain.target.subresource = String::new();
+    if options.is_dry_run() {
+        plain.options.dry_run = Some("All".to_owned());
+    }
+    let (_, pod) = current(&plain).await?;
+    if !is_beyond_budgets(&pod) {
+        ask_budget(&plain, &pod).await?;
+    }
+    condemn(&plain, &mut options).await?;
+    delete_one(&plain, &options, Asked::ToEvict).await?;
+    let mut status = Status::success();
+    status.code = 201;
+    Ok(answer::status(&status, call.form))
+}
+
+/// Whether a pod runs no more, or not yet: nothing is disrupted then.
+fn is_beyond_budgets(pod: &Value) -> bool {
+    let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+    matches!(phase, "Succeeded" | "Failed" | "Pending") || object::is_deleting(pod)
+}
+
+/// Says in the pod why it goes.
+async fn condemn(call: &Call, options: &mut DeleteOptions) -> Result<(), Status> {
+    for _ in 0..ATTEMPTS {
+        let (stored, mut pod) = current(call).await?;
+        super::delete::check_preconditions(call, options, &pod)?;
+        if call.options.dry_run.is_some() {
+            return Ok(());
+        }
+        let condition = json!({
+            "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting", "lastProbeTime": null,
+            "lastTransitionTime": write::now(call).to_string(),
+        });
+        let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let others = conditions.into_iter().filter(|one| one["type"] != "DisruptionTarget");
+        pod["status"]["conditions"] = others.chain([condition]).collect();
+        if let Outcome::Done(stored) = write::replace(call, write::Checked::by_server(pod), &stored).await? {
+            // What was asked of the version still holds: the change was ours.
+            if options.resource_version.is_some() {
+                options.resource_version = Some(stored.revision.to_string());
+            }
+            return Ok(());
+        }
+    }
+    Err(Status::modified(&call.resource(), &call.target.name))
+}
+
+/// Takes one disruption from the budget of a pod, if it has one.
+async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Status> {
+    let mut budgets = lookup::objects(&call.inner, BUDGETS, &call.target.namespace).await?;
+    budgets.retain(|budget| covers(budget, pod));
+    let budget = match budgets.as_slice() {
+        [] => return Ok(()),
+        [budget] => budget,
+        _ => {
+            return Err(Status::unclassified(
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+            ));
+        }
+    };
+    let count = |budget: &Value, name: &str| budget["status"][name].as_i64().unwrap_or(0);
+    let is_ready = condition_of(pod, "Ready").is_some_and(|ready| ready["status"] == "True");
+    let (healthy, desired) = (count(budget, "currentHealthy"), count(budget, "desiredHealthy"));
+    let is_lenient = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
+    if !is_ready && (is_lenient || (healthy >= desired && desired > 0)) {
+        return Ok(());
+    }
+    let name = object::name(budget).to_owned();
+    for _ in 0..ATTEMPTS {
+        let found = lookup::stored(&call.inner, BUDGETS, &call.target.namespace, &name).await?;
+        let Some(stored) = found else { return Ok(()) };
+        let mut budget = stored.value();
+        check(&budget)?;
+        if call.options.dry_run.is_some() {
+            return Ok(());
+        }
+        let left = count(&budget, "disruptionsAllowed") - 1;
+        budget["status"]["disruptionsAllowed"] = left.into();
+        budget["status"]["disruptedPods"][&call.target.name] = write::now(call).to_string().into();
+        if left == 0 {
+            let observed = count(&budget, "observedGeneration");
+            let exhausted = Condition::new("DisruptionAllowed", "False", "InsufficientPods", "");
+            condition::set(&mut budget["status"], &exhausted, write::now(call));
+            let conditions = budget["status"]["conditions"].as_array_mut().into_iter().flatten();
+            for condition in conditions.filter(|one| one["type"] == "DisruptionAllowed") {
+                condition["observedGeneration"] = observed.into();
+            }
+        }
+        if keep(call, &stored, budget).await? {
+            return Ok(());
+        }
+    }
+    let problem = format!("couldn't update PodDisruptionBudget {name:?} due to conflicts");
+    Err(Status::timeout(&problem, 10))
+}
+
+fn covers(budget: &Value, pod: &Value) -> bool {
+    let selector = Option::<LabelSelector>::deserialize(&budget["spec"]["selector"]).unwrap_or_default();
+    let labels = object::labels(pod).cloned().unwrap_or_default();
+    LabelSelector::selector_of(selector.as_ref()).is_ok_and(|selector| selector.matches(&labels))
+}
+
+fn condition_of<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+}
+
+/// Whether the budget has a disruption left.
+fn check(budget: &Value) -> Result<(), Status> {
+    let name = object::name(budget);
+    let count = |name: &str| budget["status"][name].as_i64().unwrap_or(0);
+    let refuse = |seconds: u32, message: String| {
+        let mut status = Status::too_many_requests(REFUSAL, seconds);
+        if let Some(details) = status.details.as_mut() {
+            details.causes.push(Cause { reason: "DisruptionBudget".into(), message, field: String::new() });
+        }
+        Err(status)
+    };
+    let resource = GroupResource::new("policy", "poddisruptionbudget");
+    if count("observedGeneration") < object::generation(budget) {
+        return refuse(10, format!("The disruption budget {name} is still being processed by the server."));
+    }
+    let (allowed, healthy, desired) =
+        (count("disruptionsAllowed"), count("currentHealthy"), count("desiredHealthy"));
+    if allowed < 0 {
+        return Err(Status::forbidden(&resource, name, "pdb disruptions allowed is negative"));
+    }
+    if budget["status"]["disruptedPods"].as_object().is_some_and(|pods| pods.len() > MAX_DISRUPTED) {
+        let problem = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
+        return Err(Status::forbidden(&resource, name, problem));
+    }
+    if allowed > 0 {
+        return Ok(());
+    }
+    let text = |of: &Value, name: &str| of[name].as_str().unwrap_or_default().to_owned();
+    let told = condition_of(budget, "DisruptionAllowed")
+        .filter(|one| one["status"] == "False")
+        .map(|one| (text(one, "reason"), text(one, "message")))
+        .filter(|(_, message)| !message.is_empty());
+    refuse(
+        0,
+        match told {
+            Some((reason, message)) if reason == "SyncFailed" => format!(
+                "The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
+            ),
+            _ if healthy <= desired => {
+                format!(
+                    "The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
+                )
+            }
+            Some((reason, message)) => format!(
+                "The disruption budget {name} does not allow evicting pods currently ({reason}): {message}"
+            ),
+            None => format!("The disruption budget {name} does not allow evicting pods currently"),
+        },
+    )
+}
+
+/// Writes the status of a budget; answers whether nobody was faster.
+async fn keep(call: &Call, stored: &Stored, budget: Value) -> Result<bool, Status> {
+    let (group, version, resource) = BUDGETS;
+    let Some(served) = call.inner.registry.find(group, version, resource) else { return Ok(true) };
+    let target = Target {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        resource: resource.to_owned(),
+        namespace: call.target.namespace.clone(),
+        name: object::name(&budget).to_owned(),
+        subresource: "status".to_owned(),
+        old_watch: false,
+    };
+    let options = Options { field_manager: "kube-apiserver".to_owned(), ..Options::default() };
+    let call = Call::by_server(&call.inner, authorize::itself(), served, target, options);
+    let before = super::create::in_version(&call, stored).await?;
+    let Some(checked) = write::by_server(&call, &before, budget).await? else { return Ok(true) };
+    Ok(matches!(write::replace(&call, checked, stored).await?, Outcome::Done(_)))
+}
