@@ -6,6 +6,7 @@ use api::go;
 use api::name::Format;
 
 use super::at::At;
+use super::custom_resource_definition::ca_bundle;
 use super::secret::decode_base64;
 
 const USAGES: &[&str] = &[
@@ -173,6 +174,10 @@ fn compare(new: &At<'_, '_>, old: &At<'_, '_>, may_approve: bool, may_fill: bool
             certificate.forbidden(errors, "updates may not set certificate content");
         } else if !before.text_of("certificate").is_empty() {
             certificate.forbidden(errors, "updates may not modify existing certificate content");
+        }
+        // Kubernetes: what stands there already may be anything.
+        if let Some(problem) = ca_bundle::chain_problem(certificate.text()) {
+            certificate.invalid_as(errors, "<certificate data>", problem);
         }
     }
 }

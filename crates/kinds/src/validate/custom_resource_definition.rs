@@ -11,7 +11,7 @@
 //! | `leniency` | what an update may leave as bad as it was |
 //! | `shown` | how Kubernetes prints what it refuses |
 
-mod ca_bundle;
+pub(super) mod ca_bundle;
 mod complete;
 mod conversion;
 mod default_value;
