@@ -21,10 +21,10 @@ pub(crate) async fn answer(
     head: &Parts,
     options: &Options,
 ) -> Result<Response<Body>, Status> {
-    if head.method != Method::GET && head.method != Method::HEAD {
+    let path = path.trim_end_matches('/');
+    if head.method != Method::GET && is_only_read(inner, path) {
         return Err(crate::verbs::method_not_allowed());
     }
-    let path = path.trim_end_matches('/');
     match path {
         "/healthz" | "/livez" | "/readyz" => Ok(health(path, options)),
         "" => Ok(root(inner)),
@@ -36,6 +36,17 @@ pub(crate) async fn answer(
                 Ok(found.unwrap_or_else(nothing_here))
             }
         },
+    }
+}
+
+/// Kubernetes: these have a method; everything else answers the same to every one.
+fn is_only_read(inner: &Inner, path: &str) -> bool {
+    match path.split('/').collect::<Vec<_>>()[..] {
+        ["", "api" | "version"] | ["", "openid", "v1", "jwks"] => true,
+        ["", ".well-known", "openid-configuration"] => true,
+        ["", "api", version] => inner.registry.has("", version),
+        ["", "apis", group, version] => inner.registry.has(group, version),
+        _ => false,
     }
 }
 
