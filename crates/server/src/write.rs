@@ -43,6 +43,8 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> 
     let mut review = Review::create(call, draft);
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
+    // Whoever had a say may have changed what it is called.
+    check_target(call, &mut draft)?;
     served.default(&mut draft);
     Ok(draft)
 }
@@ -74,6 +76,8 @@ pub(crate) async fn prepare_next(
     let mut review = Review::update(call, draft, current);
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
+    // Whoever had a say may have left out what is the server's.
+    metadata::carry_over(current, &mut draft);
     served.default(&mut draft);
     let strategy = served.strategy();
     let with = Circumstances { now: now(call), user: &|| user(call) };
