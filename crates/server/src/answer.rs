@@ -45,13 +45,27 @@ pub(crate) fn full(code: StatusCode, content_type: &'static str, body: impl Into
     response
 }
 
+/// Kubernetes: warnings with more characters than these are all cut to the length of the second.
+const MAX_WARNED: usize = 4096;
+const MAX_WARNING: usize = 256;
+
 /// Tells the caller what it should know beside the answer, each thing once.
 pub(crate) fn with_warnings<'a>(
     mut response: Response<Body>,
     warnings: impl IntoIterator<Item = &'a str>,
 ) -> Response<Body> {
+    // Kubernetes: what holds control characters is not told.
+    let warnings: Vec<&str> = warnings.into_iter().filter(|it| !it.chars().any(char::is_control)).collect();
+    let is_much = warnings.iter().map(|warning| warning.chars().count()).sum::<usize>() > MAX_WARNED;
+    let mut told = 0;
     for warning in warnings {
-        let text = warning.replace(['\n', '\r'], " ").replace('\\', "\\\\").replace('"', "\\\"");
+        if is_much && told >= MAX_WARNED {
+            break;
+        }
+        let most = if is_much { MAX_WARNING } else { usize::MAX };
+        let text: String = warning.chars().take(most).collect();
+        told += text.chars().count();
+        let text = text.replace('\\', "\\\\").replace('"', "\\\"");
         let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) else { continue };
         let headers = response.headers_mut();
         if !headers.get_all(header::WARNING).iter().any(|said| *said == value) {

@@ -15,7 +15,7 @@ pub use static_token::{Token, TokenFile, TokenFileError};
 use crate::Inner;
 use api::status::Status;
 use http::{HeaderMap, header, request::Parts};
-use jwt::BadToken;
+pub(crate) use jwt::BadToken;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -39,6 +39,16 @@ pub struct Caller {
 /// The transport has seen a certificate that is good no longer: nobody, and nobody else either.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpiredCertificate;
+
+/// The caller means to say who they are, and does not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doubt;
+
+impl Doubt {
+    pub(crate) fn text(&self) -> &'static str {
+        "the provided Authorization header contains extra space before the bearer token, and is ignored"
+    }
+}
 
 /// Whom a token stands for, and for which of the audiences that were asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,13 +131,19 @@ impl Authenticator {
     pub(crate) async fn authenticate(&self, inner: &Inner, head: &mut Parts) -> Result<Caller, Status> {
         let unauthorized = || Status::unauthorized("Unauthorized");
         let secret = bearer(&head.headers).map_err(|Ambiguous| unauthorized())?;
+        let is_spaced = secret.is_none() && is_spaced(&head.headers);
         head.headers.remove(header::AUTHORIZATION);
         if head.extensions.get::<ExpiredCertificate>().is_some() {
             return Err(unauthorized());
         }
         match (head.extensions.remove::<Caller>(), secret) {
             (Some(caller), _) => Ok(caller),
-            (None, None) => Ok(Caller::anonymous()),
+            (None, None) => {
+                if is_spaced {
+                    head.extensions.insert(Doubt);
+                }
+                Ok(Caller::anonymous())
+            }
             (None, Some(secret)) => {
                 let found = Box::pin(self.token(inner, &secret, &self.accounts.audiences)).await;
                 found.map(|found| found.caller).map_err(|_| unauthorized())
@@ -161,6 +177,13 @@ impl Authenticator {
             found => found,
         }
     }
+}
+
+/// Whether there is one space too many before the token, so that there is none.
+fn is_spaced(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let parts: Vec<&str> = value.trim().splitn(3, ' ').collect();
+    matches!(parts[..], [scheme, "", _] if scheme.eq_ignore_ascii_case("bearer"))
 }
 
 /// Two headers that say who asks: one reader believes the first, another the last, so nobody is believed.

@@ -89,6 +89,7 @@ pub(crate) struct Decision {
 pub(crate) struct Authorizer {
     pub(crate) rbac: Rbac,
     nodes: Nodes,
+    impersonations: impersonate::Habits,
 }
 
 // Kubernetes: what the audit log is told of a decision.
@@ -152,6 +153,17 @@ impl<'a> OnResource<'a> {
     }
 }
 
+impl<'a> OnResource<'a> {
+    /// What a request by any method asks for.
+    // Kubernetes: where the method means nothing the verb is empty, and is asked about all the same.
+    pub(crate) fn by_method(verb: Option<Verb>, target: &'a Target, options: &'a Options) -> OnResource<'a> {
+        match verb {
+            Some(verb) => OnResource::of(verb, target, options),
+            None => OnResource { verb: "", ..OnResource::of(Verb::Get, target, options) },
+        }
+    }
+}
+
 impl Decision {
     fn allow(reason: impl Into<String>) -> Decision {
         Decision { is_allowed: true, reason: reason.into() }
@@ -174,11 +186,10 @@ pub(crate) async fn act_as(
     let method = head.method.as_str().to_lowercase();
     let attributes = match place {
         Place::Other(path) => Attributes::Path { verb: &method, path },
-        Place::Resource(target) => match target.verb(&head.method, options.watch) {
-            Some(verb) => Attributes::Resource(OnResource::of(verb, target, options)),
-            // Nobody may do what nobody can.
-            None => return Ok(caller),
-        },
+        Place::Resource(target) => {
+            let verb = target.verb(&head.method, options.watch);
+            Attributes::Resource(OnResource::by_method(verb, target, options))
+        }
     };
     let acting = impersonate::impersonate(inner, &caller, &wanted, &attributes).await?;
     impersonate::take_out(&mut head.headers);
@@ -186,16 +197,16 @@ pub(crate) async fn act_as(
     Ok(acting.caller)
 }
 
-/// Whether a request for a resource may go on.
+/// Whether a request for a resource may go on. Where its method means nothing, that is told only to who may.
 pub(crate) async fn resource(
     inner: &Inner,
     caller: Caller,
     trail: &Trail,
-    verb: Verb,
+    verb: Option<Verb>,
     target: &Target,
     options: &Options,
 ) -> Result<Permit, Status> {
-    let attributes = Attributes::Resource(OnResource::of(verb, target, options));
+    let attributes = Attributes::Resource(OnResource::by_method(verb, target, options));
     decide(inner, &caller, trail, &attributes).await?;
     Ok(Permit(caller))
 }

@@ -21,10 +21,10 @@ pub(crate) async fn answer(
     head: &Parts,
     options: &Options,
 ) -> Result<Response<Body>, Status> {
-    if head.method != Method::GET && head.method != Method::HEAD {
+    let path = path.trim_end_matches('/');
+    if head.method != Method::GET && is_only_read(inner, path) {
         return Err(crate::verbs::method_not_allowed());
     }
-    let path = path.trim_end_matches('/');
     match path {
         "/healthz" | "/livez" | "/readyz" => Ok(health(path, options)),
         "" => Ok(root(inner)),
@@ -51,6 +51,18 @@ fn is_of_built_in(inner: &Inner, path: &str) -> bool {
         None => return false,
     };
     inner.registry.has_group(group) && (group.is_empty() != path.starts_with("/apis/"))
+}
+
+/// Kubernetes: these have a method; everything else answers the same to every one.
+fn is_only_read(inner: &Inner, path: &str) -> bool {
+    let has = |group, version| inner.registry.group_versions().any(|it| it == (group, version));
+    match path.split('/').collect::<Vec<_>>()[..] {
+        ["", "api" | "version"] | ["", "openid", "v1", "jwks"] => true,
+        ["", ".well-known", "openid-configuration"] => true,
+        ["", "api", version] => has("", version),
+        ["", "apis", group, version] => has(group, version),
+        _ => false,
+    }
 }
 
 fn check_of(path: &str) -> Option<&str> {

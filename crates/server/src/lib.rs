@@ -45,7 +45,7 @@ pub use write::{BadRange, ServiceRange};
 use api::status::Status;
 use authenticate::Authenticator;
 use authorize::Authorizer;
-use http::{Request, Response, request::Parts};
+use http::{Method, Request, Response, request::Parts};
 use negotiate::Form;
 use registry::Registry;
 use request::{Options, Place, Verb};
@@ -236,9 +236,11 @@ impl Inner {
             }
         };
         let record = audit::begin(self, &caller, &mut head, &place, &options).await;
+        let doubt = head.extensions.remove::<authenticate::Doubt>();
         let asked = Asked { begun, deadline, caller, place, options, form };
         let answered = self.attend(asked, head, body).await;
         let (response, seat) = answered.unwrap_or_else(|status| (answer::status(&status, form), None));
+        let response = answer::with_warnings(response, doubt.iter().map(authenticate::Doubt::text));
         Ok((audit::end(record, response).await, seat))
     }
 
@@ -288,17 +290,19 @@ impl Inner {
             }
             Place::Resource(target) => target,
         };
-        let verb = target.verb(&head.method, options.watch);
-        let verb = verb.ok_or_else(verbs::method_not_allowed)?;
         let trail = audit::Trail::of(&head);
+        let verb = target.verb(&head.method, options.watch);
         let permit = authorize::resource(self, caller, trail, verb, &target, &options).await?;
         let request::Target { group, version, resource, .. } = &target;
         let served = match self.registry.served(&*self.store, group, version, resource).await? {
-            Some(served) if served.is_at(&target, verb) => served,
+            Some(served) if served.is_at(&target, verb.unwrap_or(Verb::Get)) => served,
             // Kubernetes: a group that is built in tells what it has not got, others are just not there.
             _ if self.registry.has_group(group) => return Err(verbs::not_served()),
             _ => return Ok(health::nothing_here()),
         };
+        // Kubernetes: what is built in does not answer to HEAD.
+        let is_answered = |_: &Verb| head.method != Method::HEAD || served.custom().is_some();
+        let verb = verb.filter(is_answered).ok_or_else(verbs::method_not_allowed)?;
         let call = verbs::Call::new(self, permit, verb, served, target, options, head)?;
         let deprecation = call.served.deprecation().map(|text| text.into_owned());
         // A box for each: what is asked for most shall not be as large as the largest.

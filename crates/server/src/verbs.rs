@@ -159,9 +159,10 @@ impl Call {
 
     /// Tells the caller something beside the answer. Of too many, the first are told.
     pub(crate) fn warn(&self, text: impl Into<String>) {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        if warnings.len() < MAX_WARNINGS {
-            warnings.push(text.into());
+        let (text, mut warnings) =
+            (text.into(), self.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+        if warnings.len() < MAX_WARNINGS && !text.is_empty() && !warnings.contains(&text) {
+            warnings.push(text);
         }
     }
 
@@ -182,6 +183,10 @@ fn check_built_in(verb: Verb, served: &Served, target: &Target) -> Result<(), St
         (_, None) => return Err(not_served()),
     };
     if served.is_namespaced() && target.namespace.is_empty() && !target.name.is_empty() {
+        return Err(not_served());
+    }
+    // Kubernetes: what is kept nowhere has no names.
+    if served.stored.is_none() && !target.name.is_empty() && target.subresource.is_empty() {
         return Err(not_served());
     }
     let needs_name = matches!(verb, Verb::Update | Verb::Patch) && target.name.is_empty();

@@ -17,14 +17,18 @@ pub(crate) use conversion::convert;
 
 use crate::Inner;
 use address::Destination;
+use api::object;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use kinds::definition::WebhookAddress;
+use schema::{decode, yaml};
 use serde_json::Value;
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 /// Of an answer that is no review, so much is told.
 const MAX_QUOTED_BYTES: usize = 2048;
+/// Kubernetes: where its client keeps the kinds that it knows.
+const SCHEME: &str = "k8s.io/apiserver/pkg/util/webhook/client.go:71";
 
 /// Where a review goes, and whom to believe there.
 #[derive(Clone, Copy, Debug)]
@@ -60,11 +64,42 @@ pub(crate) async fn call(inner: &Inner, hook: Hook<'_>, review: &Value) -> Resul
     let answer = inner.world.timeout(hook.timeout, inner.outbound.post(exchange)).await;
     let answer = answer.map_err(|_| told("context deadline exceeded".to_owned()))?.map_err(told)?;
     match answer.status {
-        200..300 => serde_json::from_slice(&answer.body)
-            .map_err(|error| format!("the answer of the webhook is no JSON: {error}")),
+        200..300 => reviewed(&answer, review),
         // Kubernetes: what its client makes of an answer that is no review.
         _ => Err(refusal(&answer)),
     }
+}
+
+/// The review that came back, if it is of the kind that was sent.
+// Kubernetes: what its client says of anything else; an answer that does not say what it is is looked at later.
+fn reviewed(answer: &Answer, sent: &Value) -> Result<Value, String> {
+    if answer.body.is_empty() {
+        let (code, sort) = (answer.status, &answer.content_type);
+        return Err(format!("0-length response with status code: {code} and content type: {sort}"));
+    }
+    let json = match decode::type_meta(&answer.body) {
+        Ok(_) => Cow::Borrowed(&*answer.body),
+        // Kubernetes: what is no JSON may still be YAML.
+        Err(problem) => match yaml::to_json(&answer.body) {
+            Ok(read) => Cow::Owned(read.json),
+            Err(_) => return Err(problem.to_string()),
+        },
+    };
+    let said = decode::type_meta(&json).map_err(|problem| problem.to_string())?;
+    let (version, kind) = (object::api_version(sent), object::kind(sent));
+    let is_silent = said.api_version.is_empty() || said.kind.is_empty();
+    let (group, spoken) = version.split_once('/').unwrap_or(("", version));
+    match said.api_version.strip_prefix(group).and_then(|rest| rest.strip_prefix('/')) {
+        _ if is_silent || (said.api_version == version && said.kind == kind) => {}
+        Some(other @ ("v1" | "v1beta1")) if said.kind == kind => {
+            return Err(format!("converting ({other}.{kind}) to ({spoken}.{kind}): unknown conversion"));
+        }
+        _ => {
+            let (kind, version) = (api::go::quote(&said.kind), api::go::quote(&said.api_version));
+            return Err(format!("no kind {kind} is registered for version {version} in scheme \"{SCHEME}\""));
+        }
+    }
+    serde_json::from_slice(&json).map_err(|error| error.to_string())
 }
 
 fn refusal(answer: &Answer) -> String {
@@ -74,13 +109,95 @@ fn refusal(answer: &Answer) -> String {
         return message.to_owned();
     }
     let text = String::from_utf8_lossy(&answer.body[..answer.body.len().min(MAX_QUOTED_BYTES)]);
-    let text = if answer.is_text { text.trim() } else { "unknown" };
-    match http::StatusCode::from_u16(code).ok().and_then(|code| code.canonical_reason()) {
-        _ if code == 404 => "the server could not find the requested resource".to_owned(),
-        _ if code >= 500 => {
-            let text = api::go::quote(text);
-            format!("an error on the server ({text}) has prevented the request from succeeding")
+    let is_text = answer.content_type.is_empty() || answer.content_type.starts_with("text/");
+    let text = if is_text { text.trim() } else { "unknown" };
+    let told = match code {
+        400 => "the server rejected our request for an unknown reason",
+        401 => "the server has asked for the client to provide credentials",
+        403 | 415 => text,
+        404 => "the server could not find the requested resource",
+        405 => "the server does not allow this method on the requested resource",
+        406 if matches!(text, "" | "unknown") => {
+            "the server was unable to respond with a content type that the client supports"
         }
-        reason => format!("the server answered {code} {}", reason.unwrap_or_default()),
+        406 => text,
+        409 => "the server reported a conflict",
+        422 => "the server rejected our request due to an error in our request",
+        429 => "the server has received too many requests and has asked us to try again later",
+        503 => "the server is currently unable to handle the request",
+        504 => {
+            "the server was unable to return a response in the time allotted, but may still be processing the request"
+        }
+        500.. => {
+            let text = api::go::quote(text);
+            return format!("an error on the server ({text}) has prevented the request from succeeding");
+        }
+        _ => {
+            return format!(
+                "the server responded with the status code {code} but did not return more information"
+            );
+        }
+    };
+    told.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn answers_that_are_no_review_are_told_as_kubernetes_does() {
+        let sent = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"});
+        let parse = "couldn't get version/kind; json parse error: json: cannot unmarshal";
+        for (body, problem) in [
+            (r#"{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}"#, String::new()),
+            ("apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\n", String::new()),
+            (r#"{"response": {}}"#, String::new()),
+            ("", "0-length response with status code: 200 and content type: application/json".to_owned()),
+            ("hello", format!("{parse} string into Go value of type {STRUCT}")),
+            ("[]", format!("{parse} array into Go value of type {STRUCT}")),
+            (
+                r#"{"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview"}"#,
+                "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion".to_owned(),
+            ),
+            (
+                r#"{"apiVersion": "admission.k8s.io/v1", "kind": "Foo"}"#,
+                format!(
+                    "no kind \"Foo\" is registered for version \"admission.k8s.io/v1\" in scheme \"{SCHEME}\""
+                ),
+            ),
+        ] {
+            let answer =
+                Answer { status: 200, body: body.into(), content_type: "application/json".to_owned() };
+            assert_eq!(reviewed(&answer, &sent).err().unwrap_or_default(), problem, "{body}");
+        }
+    }
+
+    const STRUCT: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+
+    #[test]
+    fn refusals_are_told_by_their_code() {
+        for (status, content_type, body, told) in [
+            (503, "application/json", "busy", "the server is currently unable to handle the request"),
+            (403, "text/plain", " no \n", "no"),
+            (403, "application/json", r#"{"message": "no way"}"#, "no way"),
+            (404, "text/html", "<html>", "the server could not find the requested resource"),
+            (
+                500,
+                "text/plain; charset=utf-8",
+                "boom",
+                "an error on the server (\"boom\") has prevented the request from succeeding",
+            ),
+            (
+                302,
+                "",
+                "",
+                "the server responded with the status code 302 but did not return more information",
+            ),
+        ] {
+            let answer = Answer { status, body: body.into(), content_type: content_type.to_owned() };
+            assert_eq!(refusal(&answer), told);
+        }
     }
 }

@@ -46,6 +46,8 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> 
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
     metadata::drop_repeated_owners(call, &mut draft, Stage::Admitted);
+    // Whoever had a say may have changed what it is called.
+    check_target(call, &mut draft)?;
     served.default(&mut draft);
     Ok(draft)
 }
@@ -79,6 +81,8 @@ pub(crate) async fn prepare_next(
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
     metadata::drop_repeated_owners(call, &mut draft, Stage::Admitted);
+    // Whoever had a say may have left out what is the server's.
+    metadata::carry_over(current, &mut draft);
     served.default(&mut draft);
     let strategy = served.strategy();
     let with = Circumstances { now: now(call), user: &|| user(call) };

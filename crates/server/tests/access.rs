@@ -172,11 +172,11 @@ fn tokens_can_be_checked_by_others() {
             (json!(["vault", "x"]), json!({"authenticated": true, "audiences": ["vault"]})),
             (
                 json!(["x"]),
-                json!({"error": r#"token audiences ["vault"] is invalid for the target audiences ["x"]"#}),
+                json!({"error": r#"[invalid bearer token, token audiences ["vault"] is invalid for the target audiences ["x"]]"#}),
             ),
             (
                 json!([]),
-                json!({"error": r#"token audiences ["vault"] is invalid for the target audiences ["https://kubernetes.default.svc"]"#}),
+                json!({"error": r#"[invalid bearer token, token audiences ["vault"] is invalid for the target audiences ["https://kubernetes.default.svc"]]"#}),
             ),
         ] {
             let answer = place.root(review, json!({"spec": {"token": token, "audiences": audiences}})).await;
@@ -222,20 +222,30 @@ fn impersonation_is_asked_about_in_every_part() {
             {"verbs": ["impersonate-on:serviceaccount:create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]},
         ]);
         place.grant_all("ann", constrained).await;
+        let who = |resource: &str, name: &str, place: &str| {
+            let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
+            let (shown, dot) = (resource.split('/').next().unwrap(), if group.is_empty() { "" } else { "." });
+            format!(
+                r#"{shown}{dot}{group} "{name}" is forbidden: User "bob" cannot impersonate resource "{resource}" in API group "{group}" {place}"#
+            )
+        };
+        let cluster = "at the cluster scope";
         let on = |verb: &str| {
             format!(
                 r#"selfsubjectreviews.authentication.k8s.io is forbidden: User "bob" cannot {verb} resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope"#
             )
         };
         for (token, headers, expected) in [
-            ("bob", &[("user", "ann")][..], Ok("ann system:authenticated")),
+            ("bob", &[("user", "carl")][..], Err(on("impersonate-on:user-info:create"))),
+            ("bob", &[("user", "ann")], Ok("ann system:authenticated")),
             ("bob", &[("user", "ann"), ("group", "devs")], Ok("ann devs,system:authenticated")),
             ("bob", &[("user", "ann"), ("extra-scopes", "view")], Ok("ann system:authenticated")),
-            ("bob", &[("user", "ann"), ("group", "ops")], Err(on("impersonate-on:user-info:create"))),
-            ("bob", &[("user", "ann"), ("uid", "1")], Err(on("impersonate-on:user-info:create"))),
-            ("bob", &[("user", "ann"), ("extra-scopes", "edit")], Err(on("impersonate-on:user-info:create"))),
-            ("bob", &[("user", "system:node:n1")], Err(on("impersonate-on:arbitrary-node:create"))),
-            ("bob", &[("user", "system:serviceaccount:a:bot")], Err(on("impersonate-on:serviceaccount:create"))),
+            // Who was once allowed it in the old way is told what that way says.
+            ("bob", &[("user", "ann"), ("group", "ops")], Err(who("groups", "ops", cluster))),
+            ("bob", &[("user", "ann"), ("uid", "1")], Err(who("uids.authentication.k8s.io", "1", cluster))),
+            ("bob", &[("user", "ann"), ("extra-scopes", "edit")], Err(who("userextras/scopes.authentication.k8s.io", "edit", cluster))),
+            ("bob", &[("user", "system:node:n1")], Err(who("users", "system:node:n1", cluster))),
+            ("bob", &[("user", "system:serviceaccount:a:bot")], Err(who("serviceaccounts", "bot", "in the namespace \"a\""))),
             ("ann", &[("user", "system:serviceaccount:a:bot")], Ok("system:serviceaccount:a:bot system:serviceaccounts,system:serviceaccounts:a,system:authenticated")),
             ("root", &[("user", "system:anonymous")], Err(r#"selfsubjectreviews.authentication.k8s.io is forbidden: User "system:anonymous" cannot create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope"#.to_owned())),
             ("root", &[("user", "x"), ("group", "system:masters")], Ok("x system:masters,system:authenticated")),
@@ -285,6 +295,33 @@ fn rules_can_be_asked_for() {
         let answer = place.root(review, json!({"spec": node})).await;
         let problem = "spec.resourceAttributes.fieldSelector partially ignored due to parse error";
         assert_eq!(answer["status"], json!({"allowed": true, "evaluationError": problem}), "{answer}");
+    });
+    run.unwrap();
+}
+
+#[test]
+fn methods_mean_what_they_mean_in_kubernetes() {
+    let run = world::simulate(1, |world| async move {
+        let place = place(world).await;
+        let refusal =
+            r#"User \"ann\" cannot  resource \"configmaps\" in API group \"\" in the namespace \"a\""#;
+        for (token, what, code, part) in [
+            ("ann", "OPTIONS /api/v1/namespaces/a/configmaps", 403, refusal),
+            ("root", "OPTIONS /api/v1/namespaces/a/configmaps", 405, "does not allow this method"),
+            ("root", "OPTIONS /api/v1/nope", 404, "could not find the requested resource"),
+            ("root", "HEAD /api/v1/namespaces/a/configmaps", 405, ""),
+            ("root", "HEAD /version", 405, ""),
+            ("root", "POST /version", 405, ""),
+            ("root", "POST /apis/apps/v1", 405, ""),
+            ("root", "POST /healthz", 200, "ok"),
+            ("root", "POST /nope", 404, "404 page not found"),
+            ("root", "GET /apis/authorization.k8s.io/v1/subjectaccessreviews/x", 404, "could not find"),
+            ("root", "GET /apis/authorization.k8s.io/v1/subjectaccessreviews", 405, ""),
+        ] {
+            let authorization = ("authorization", format!("Bearer {token}"));
+            let (found, text) = place.send(&[authorization], what, Value::Null).await;
+            assert!(found == code && text.contains(part), "{what}: {found} {text}");
+        }
     });
     run.unwrap();
 }

@@ -284,7 +284,11 @@ impl Outbound for Elsewhere {
             });
             let answer =
                 json!({"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response});
-            Ok(Answer { status: 200, body: answer.to_string().into(), is_text: false })
+            Ok(Answer {
+                status: 200,
+                body: answer.to_string().into(),
+                content_type: "application/json".to_owned(),
+            })
         })
     }
 }

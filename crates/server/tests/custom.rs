@@ -190,7 +190,11 @@ impl Outbound for Converter {
             let answer = json!({
                 "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response,
             });
-            Ok(Answer { status: 200, body: answer.to_string().into(), is_text: false })
+            Ok(Answer {
+                status: 200,
+                body: answer.to_string().into(),
+                content_type: "application/json".to_owned(),
+            })
         })
     }
 }

@@ -46,9 +46,19 @@ impl Outbound for Elsewhere {
             };
             let response = match path.as_str() {
                 "down" => return Err("connection refused".to_owned()),
-                "broken" => return Ok(Answer { status: 500, body: "boom".into(), is_text: true }),
-                "redirect" => return Ok(Answer { status: 302, body: "".into(), is_text: true }),
-                "garbage" => return Ok(Answer { status: 200, body: "%$!".into(), is_text: false }),
+                "broken" => {
+                    return Ok(Answer { status: 500, body: "boom".into(), content_type: String::new() });
+                }
+                "redirect" => {
+                    return Ok(Answer { status: 302, body: "".into(), content_type: String::new() });
+                }
+                "garbage" => {
+                    return Ok(Answer {
+                        status: 200,
+                        body: "%$!".into(),
+                        content_type: "application/json".to_owned(),
+                    });
+                }
                 "hang" => {
                     self.world.sleep(Duration::from_secs(1000)).await;
                     Value::Null
@@ -69,7 +79,11 @@ impl Outbound for Elsewhere {
             let answer = json!({
                 "apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response,
             });
-            Ok(Answer { status: 200, body: answer.to_string().into(), is_text: false })
+            Ok(Answer {
+                status: 200,
+                body: answer.to_string().into(),
+                content_type: "application/json".to_owned(),
+            })
         })
     }
 }

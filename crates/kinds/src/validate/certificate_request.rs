@@ -184,5 +184,9 @@ fn compare(new: &At<'_, '_>, old: &At<'_, '_>, may_approve: bool, may_fill: bool
         } else if !before.text_of("certificate").is_empty() {
             certificate.forbidden(errors, "updates may not modify existing certificate content");
         }
+        // Kubernetes: what stands there already may be anything.
+        if let Some(problem) = ca_bundle::chain_problem(certificate.text()) {
+            certificate.invalid_as(errors, "<certificate data>", problem);
+        }
     }
 }

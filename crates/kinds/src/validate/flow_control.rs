@@ -2,6 +2,7 @@
 
 use api::field::{Error, ErrorList};
 use api::name::Format;
+use serde_json::Value;
 
 use super::at::At;
 use super::internal;
@@ -10,6 +11,9 @@ const VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 const MAX_PRECEDENCE: i64 = 10_000;
 const MAX_QUEUES: i64 = 10_000_000;
+/// Kubernetes: more would make some queues likelier than others.
+const MAX_HASH_BITS: f64 = 60.0;
+const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 
 pub(super) fn schema(schema: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = schema.field("spec");
@@ -40,7 +44,27 @@ pub(super) fn schema(schema: &At<'_, '_>, errors: &mut ErrorList) {
     for it in rules.items() {
         rule(&it, errors);
     }
+    let name = api::object::name(schema.value());
+    if fixed("FlowSchema", name).is_some_and(|fixed| fixed != *spec.value()) {
+        let shown = internal::shown("io.k8s.api.flowcontrol.v1.FlowSchemaSpec", spec.value());
+        errors.push(Error::invalid(
+            spec.path(),
+            shown,
+            format!("spec of '{name}' must equal the fixed value"),
+        ));
+    }
     conditions(schema, errors);
+}
+
+/// What an object that every cluster has must say, of which nothing may be changed.
+fn fixed(kind: &str, name: &str) -> Option<Value> {
+    const FIXED: [&str; 2] = ["catch-all", "exempt"];
+    FIXED.contains(&name).then_some(())?;
+    let objects = crate::bootstrap().filter(|(path, _)| path.contains(GROUP));
+    let mut objects = objects.filter_map(|(_, object)| serde_json::from_str::<Value>(object).ok());
+    let mut found = objects.find(|object| object["kind"] == kind && api::object::name(object) == name)?;
+    crate::defaults::default(GROUP, "v1", kind, &mut found);
+    found.get_mut("spec").map(Value::take)
 }
 
 fn rule(rule: &At<'_, '_>, errors: &mut ErrorList) {
@@ -184,7 +208,25 @@ pub(super) fn level(level: &At<'_, '_>, errors: &mut ErrorList) {
         }
         _ => sort.required_one_of(errors, &["Exempt", "Limited"]),
     }
+    fixed_level(level, errors);
     conditions(level, errors);
+}
+
+fn fixed_level(level: &At<'_, '_>, errors: &mut ErrorList) {
+    let (name, spec) = (api::object::name(level.value()), level.field("spec"));
+    let Some(mut fixed) = fixed("PriorityLevelConfiguration", name) else { return };
+    let mut given = spec.value().clone();
+    let except = if name == "exempt" { " except the 'spec.exempt' field" } else { "" };
+    if name == "exempt" {
+        for spec in [&mut fixed, &mut given] {
+            spec.as_object_mut().map(|spec| spec.remove("exempt"));
+        }
+    }
+    if given != fixed {
+        let shown = internal::shown("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec", spec.value());
+        let problem = format!("spec of '{name}'{except} must equal the fixed value");
+        errors.push(Error::invalid(spec.path(), shown, problem));
+    }
 }
 
 fn shares(at: &At<'_, '_>, errors: &mut ErrorList) {
@@ -228,7 +270,23 @@ fn queues(queuing: &At<'_, '_>, errors: &mut ErrorList) {
     }
     if hand.int() > 0 && hand.int() > queues.int() {
         hand.invalid_int(errors, format!("should not be greater than queues ({})", queues.int()));
+    } else if hand.int() > 0 && entropy(queues.int(), hand.int()) > MAX_HASH_BITS {
+        let (deck, hand_size) = (queues.int(), hand.int());
+        let problem = format!(
+            "required entropy bits of deckSize {deck} and handSize {hand_size} should not be greater than {MAX_HASH_BITS}"
+        );
+        hand.invalid_int(errors, problem);
     }
+}
+
+/// How many bits of a hash it takes to deal a hand.
+#[expect(clippy::cast_precision_loss, reason = "numbers of queues and hands are far below 2^52")]
+fn entropy(queues: i64, hand: i64) -> f64 {
+    ((queues as f64).log2() * hand as f64).ceil()
+}
+
+pub(super) fn status(new: &At<'_, '_>, _: &At<'_, '_>, errors: &mut ErrorList) {
+    conditions(new, errors);
 }
 
 fn conditions(object: &At<'_, '_>, errors: &mut ErrorList) {

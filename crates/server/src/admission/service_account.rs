@@ -16,8 +16,11 @@ const MIRROR: &str = "kubernetes.io/config.mirror";
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
 
 pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
-    if review.operation != Operation::Create || !review.is_on("", "pods") || is_mirror(&review.object) {
+    if review.operation != Operation::Create || !review.is_on("", "pods") {
         return Ok(());
+    }
+    if is_mirror(&review.object) {
+        return check_mirror(review);
     }
     if text(&review.object["spec"]["serviceAccountName"]).is_empty() {
         review.object["spec"]["serviceAccountName"] = DEFAULT.into();

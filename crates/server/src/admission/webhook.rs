@@ -15,7 +15,10 @@ use crate::{audit::Trail, live::Live, served::Served, verbs::store_failed};
 use api::status::Status;
 use configured::Webhook;
 use exchange::{Failure, Reply};
-use schema::patch::json::{JsonPatch, Reading};
+use schema::{
+    decode::FieldValidation,
+    patch::json::{JsonPatch, Reading},
+};
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
@@ -218,7 +221,8 @@ async fn apply(
     let Some(patch) = patch else { return Ok(()) };
     let undecodable =
         |problem: String| Failure::Call(format!("received undecodable patch in webhook response: {problem}"));
-    let patch: Value = serde_json::from_slice(&patch).map_err(|error| undecodable(error.to_string()))?;
+    let patch = schema::decode::decode_json(&patch, FieldValidation::Ignore);
+    let patch = patch.map_err(|error| undecodable(error.to_string()))?.value;
     let operations =
         JsonPatch::decode(&patch, Reading::Lenient).map_err(|error| undecodable(error.to_string()))?;
     if patch.as_array().is_some_and(Vec::is_empty) {

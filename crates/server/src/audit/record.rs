@@ -172,8 +172,8 @@ impl Record {
         let (wanted, version) = match place {
             Place::Other(path) => (Attributes::Path { verb: &method, path }, ""),
             Place::Resource(target) => {
-                let verb = target.verb(&head.method, options.watch)?;
-                (Attributes::Resource(OnResource::of(verb, target, options)), target.version.as_str())
+                let verb = target.verb(&head.method, options.watch);
+                (Attributes::Resource(OnResource::by_method(verb, target, options)), target.version.as_str())
             }
         };
         let auditor = inner.audit.as_ref()?;

@@ -1,8 +1,8 @@
 //! Acting as somebody else: headers in, the one that the request is then from out, if the caller may be them.
 //!
 //! There are several ways to be allowed it. The constrained ones ask two things, whether the caller may do this while
-//! being somebody else, and whether they may be that one; the old one asks only the latter. The first way that allows
-//! it counts; if none does, the first refusal is told.
+//! being somebody else, and whether they may be that one; the old one asks only the latter. The way that last allowed
+//! it is tried first. The first way that allows it counts; if none does, the first refusal is told.
 
 use super::{Attributes, MASTERS, OnResource, demand, node};
 use crate::{
@@ -11,7 +11,10 @@ use crate::{
 };
 use api::{field::Path, go, name, name::Format, status::Status};
 use http::HeaderMap;
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
 
 const PREFIX: &str = "impersonate-";
 const USER: &str = "impersonate-user";
@@ -22,6 +25,8 @@ const EXTRA_PREFIX: &str = "impersonate-extra-";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 /// From so many values on, one question about all of them is asked first.
 const MANY: usize = 4;
+/// Kubernetes: of so many callers it is remembered how they act as others.
+const MAX_HABITS: usize = 10_000;
 
 /// The ways, in the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +75,27 @@ impl Mode {
     }
 }
 
+/// The way in which each caller was last allowed it: tried first, and its refusal is the one that is told.
+#[derive(Debug, Default)]
+pub(super) struct Habits(Mutex<BTreeMap<String, Mode>>);
+
+impl Habits {
+    fn of(&self, caller: &str) -> Option<Mode> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(caller).copied()
+    }
+
+    fn learn(&self, caller: &str, mode: Mode) {
+        let mut habits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if habits.get(caller) == Some(&mode) {
+            return;
+        }
+        if habits.len() >= MAX_HABITS {
+            habits.clear();
+        }
+        habits.insert(caller.to_owned(), mode);
+    }
+}
+
 fn node_of(user: &str) -> Option<&str> {
     user.strip_prefix(node::NODE_PREFIX).filter(|name| Format::Dns1123Subdomain.fits(name))
 }
@@ -99,11 +125,15 @@ pub(super) async fn impersonate(
     attributes: &Attributes<'_>,
 ) -> Result<Acting, Status> {
     let mut refusal = None;
-    for mode in MODES.into_iter().filter(|mode| mode.fits(caller, wanted)) {
+    let habits = &inner.authorizer.impersonations;
+    let usual = habits.of(&caller.name);
+    let others = MODES.into_iter().filter(|mode| Some(*mode) != usual);
+    for mode in usual.into_iter().chain(others).filter(|mode| mode.fits(caller, wanted)) {
         match Box::pin(try_mode(inner, mode, caller, wanted, attributes)).await {
-            Ok(caller) => {
+            Ok(acting) => {
+                habits.learn(&caller.name, mode);
                 let constraint = if mode == Mode::Legacy { String::new() } else { mode.verb() };
-                return Ok(Acting { caller, constraint });
+                return Ok(Acting { caller: acting, constraint });
             }
             Err(status) => drop(refusal.get_or_insert(status)),
         }

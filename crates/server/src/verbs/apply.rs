@@ -84,7 +84,6 @@ async fn attempt(call: &Call, config: &Value) -> Result<(StatusCode, Outcome), S
         let draft = decode(call, &merge(call, None, config).await?)?;
         let draft = write::admit_new(call, draft, Record::AlreadyDone).await?;
         let checked = write::prepare_new(call, draft).await?;
-        super::create::warn(call, checked.object(), None);
         return Ok((StatusCode::CREATED, write::create(call, checked).await?));
     };
     let stored = Stored::new(entry.value, entry.revision);
@@ -93,10 +92,7 @@ async fn attempt(call: &Call, config: &Value) -> Result<(StatusCode, Outcome), S
     let draft = decode(call, &merge(call, Some(&live), config).await?)?;
     match write::prepare_next(call, &live, draft, Record::AlreadyDone).await? {
         None => Ok((StatusCode::OK, Outcome::Done(stored))),
-        Some(checked) => {
-            super::create::warn(call, checked.object(), Some(&live));
-            Ok((StatusCode::OK, write::replace(call, checked, &stored).await?))
-        }
+        Some(checked) => Ok((StatusCode::OK, write::replace(call, checked, &stored).await?)),
     }
 }
 

@@ -55,7 +55,6 @@ pub(super) async fn make(call: &Call, draft: Value) -> Result<Response<Body>, St
         let generated = write::take_name(call, &mut named);
         let name = object::name(&named).to_owned();
         let checked = write::prepare_new(call, named).await?;
-        warn(call, checked.object(), None);
         match write::create(call, checked).await? {
             Outcome::Done(stored) => return answer::object(call, StatusCode::CREATED, &stored).await,
             Outcome::Lost if generated && attempts < NAME_ATTEMPTS => attempts += 1,
@@ -64,13 +63,6 @@ pub(super) async fn make(call: &Call, draft: Value) -> Result<Response<Body>, St
             }
             Outcome::Lost => return Err(Status::already_exists(&call.resource(), &name)),
         }
-    }
-}
-
-/// Tells what is lawful and yet unwise about an object.
-pub(super) fn warn(call: &Call, new: &Value, old: Option<&Value>) {
-    if call.target.subresource.is_empty() {
-        call.served.warnings(new, old).into_iter().for_each(|warning| call.warn(warning));
     }
 }
 

@@ -104,7 +104,6 @@ async fn change(
         let Some(checked) = write::prepare_next(call, &live, draft, Record::Now).await? else {
             return answer::object(call, StatusCode::OK, &stored).await;
         };
-        create::warn(call, checked.object(), Some(&live));
         let released = write::is_released(call, checked.object());
         let outcome = if released {
             let name = object::name(checked.object()).to_owned();

@@ -58,8 +58,8 @@ pub struct Exchange {
 pub struct Answer {
     pub status: u16,
     pub body: Bytes,
-    /// Whether it claims to be text for people.
-    pub is_text: bool,
+    /// What it claims to be; empty where it does not say.
+    pub content_type: String,
 }
 
 /// The way out of the process.
@@ -90,11 +90,11 @@ impl Outbound for Sockets {
             // A redirect is an answer like any other: nobody is sent elsewhere.
             let answer = client.request(request).await.map_err(|error| root(&exchange.connect, &error))?;
             let status = answer.status().as_u16();
-            let sort = answer.headers().get(header::CONTENT_TYPE).map(|sort| sort.as_bytes());
-            let is_text = sort.is_none_or(|sort| sort.starts_with(b"text/"));
+            let sort = answer.headers().get(header::CONTENT_TYPE).and_then(|sort| sort.to_str().ok());
+            let content_type = sort.unwrap_or_default().to_owned();
             let body = Limited::new(answer.into_body(), exchange.max_answer).collect().await;
             let body = body.map_err(|error| format!("cannot read the answer: {error}"))?;
-            Ok(Answer { status, body: body.to_bytes(), is_text })
+            Ok(Answer { status, body: body.to_bytes(), content_type })
         })
     }
 }

@@ -32,13 +32,14 @@ pub(crate) enum Outcome {
 pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Status> {
     let name = object::name(checked.object()).to_owned();
     let key = call.key(&name);
+    let outcome = put(call, checked, None, |batch, json| batch.create(key.clone(), json)).await?;
     if call.options.dry_run.is_some() {
-        let read = call.inner.store.get(key.clone(), None).await.map_err(|error| store_failed(&error))?;
+        // After quotas had their say, as in the commit that there is not.
+        let read = call.inner.store.get(key, None).await.map_err(|error| store_failed(&error))?;
         if read.entry.is_some() {
             return Ok(Outcome::Lost);
         }
     }
-    let outcome = put(call, checked, None, |batch, json| batch.create(key.clone(), json)).await?;
     if matches!(outcome, Outcome::Done(_)) {
         drop(call.made.set(name));
     }

@@ -28,6 +28,7 @@ impl Checked {
 
 pub(super) async fn new_object(call: &Call, draft: Value) -> Result<Checked, Status> {
     refuse(call, &draft, call.served.check_new(&draft))?;
+    warn(call, &draft, None);
     let review = Review::create(call, draft);
     admission::validate(&review).await?;
     Ok(Checked(review.object))
@@ -38,9 +39,17 @@ pub(super) async fn next_object(call: &Call, draft: Value, current: &Value) -> R
     let errors = call.served.check_next(&call.target.subresource, &draft, current, &mut forgiven);
     forgiven.iter().for_each(|error| call.warn(error.to_string()));
     refuse(call, &draft, errors)?;
+    warn(call, &draft, Some(current));
     let review = Review::update(call, draft, current);
     admission::validate(&review).await?;
     Ok(Checked(review.object))
+}
+
+/// Tells what is lawful and yet unwise, also to those who are refused by others.
+fn warn(call: &Call, draft: &Value, current: Option<&Value>) {
+    if call.target.subresource.is_empty() {
+        call.served.warnings(draft, current).into_iter().for_each(|warning| call.warn(warning));
+    }
 }
 
 fn refuse(call: &Call, draft: &Value, errors: ErrorList) -> Result<(), Status> {

@@ -21,7 +21,7 @@ fn what_every_cluster_has_comes_back() {
         {
             assert_eq!(send(&server, "DELETE", &path, "").await.0, 200);
         }
-        patch(format!("{schemas}/exempt"), json!({"spec": {"matchingPrecedence": 7}})).await;
+        patch(format!("{schemas}/system-nodes"), json!({"spec": {"matchingPrecedence": 7}})).await;
         patch(format!("{schemas}/service-accounts"), json!({"spec": {"matchingPrecedence": 8999}})).await;
         let own = json!({"metadata": {"annotations": {"apf.kubernetes.io/autoupdate-spec": "false"}},
             "spec": {"matchingPrecedence": 9001}});
@@ -32,7 +32,7 @@ fn what_every_cluster_has_comes_back() {
         for (path, precedence) in [
             ("flowschemas/catch-all", json!(10000)),
             ("flowschemas/probes", json!(2)),
-            ("flowschemas/exempt", json!(1)),
+            ("flowschemas/system-nodes", json!(500)),
             ("flowschemas/service-accounts", json!(9000)),
             ("flowschemas/global-default", json!(9001)),
             ("prioritylevelconfigurations/workload-low", Value::Null),
@@ -40,11 +40,11 @@ fn what_every_cluster_has_comes_back() {
             let (code, found) = send(&server, "GET", &format!("{FLOW}/{path}"), "").await;
             assert_eq!((code, &found["spec"]["matchingPrecedence"]), (200, &precedence), "{path}: {found}");
         }
-        let exempt = send(&server, "GET", &format!("{schemas}/exempt"), "").await.1;
-        let owners = exempt["metadata"]["managedFields"].as_array().unwrap().iter();
+        let nodes = send(&server, "GET", &format!("{schemas}/system-nodes"), "").await.1;
+        let owners = nodes["metadata"]["managedFields"].as_array().unwrap().iter();
         let owners: Vec<_> = owners.map(|owner| owner["manager"].as_str().unwrap()).collect();
-        assert!(owners.contains(&"api-priority-and-fairness-config-producer-v1"), "{exempt}");
-        assert_eq!(exempt["metadata"]["generation"], 3, "{exempt}");
+        assert!(owners.contains(&"api-priority-and-fairness-config-producer-v1"), "{nodes}");
+        assert_eq!(nodes["metadata"]["generation"], 3, "{nodes}");
     })
     .unwrap();
 }

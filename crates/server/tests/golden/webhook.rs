@@ -23,13 +23,21 @@ impl Outbound for Webhook {
                 self.0.sleep(Duration::from_secs(3)).await;
             }
             if behaviour == "broken" {
-                return Ok(Answer { status: 500, body: "boom".into(), is_text: false });
+                return Ok(Answer {
+                    status: 500,
+                    body: "boom".into(),
+                    content_type: "application/json".to_owned(),
+                });
             }
             let review: Value = serde_json::from_slice(&exchange.body).unwrap();
             let response = respond(behaviour, &review["request"]);
             let answer =
                 json!({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response});
-            Ok(Answer { status: 200, body: answer.to_string().into(), is_text: false })
+            Ok(Answer {
+                status: 200,
+                body: answer.to_string().into(),
+                content_type: "application/json".to_owned(),
+            })
         })
     }
 }

@@ -32,6 +32,25 @@ pub(crate) fn labels(pem: &[u8]) -> Vec<String> {
     pem.split(BEGIN).skip(1).filter_map(block).map(|(label, _)| label.to_owned()).collect()
 }
 
+/// What is wrong with certificates that somebody was given.
+pub(crate) fn chain_problem(chain: &str) -> Option<String> {
+    if chain.is_empty() {
+        return None;
+    }
+    let pem = decode_base64(chain);
+    let pem = String::from_utf8_lossy(&pem);
+    let blocks: Vec<_> = pem.split(BEGIN).skip(1).filter_map(block).collect();
+    let of_block = |(label, der): &(&str, Vec<u8>)| match *label {
+        "CERTIFICATE" if is_certificate(der) => None,
+        "CERTIFICATE" => Some("x509: malformed certificate".to_owned()),
+        other => Some(format!("only CERTIFICATE PEM blocks are allowed, found {}", api::go::quote(other))),
+    };
+    match blocks.is_empty() {
+        true => Some("must contain at least one CERTIFICATE PEM block".to_owned()),
+        false => blocks.iter().find_map(of_block),
+    }
+}
+
 /// The label and the bytes of a block whose beginning is cut off.
 fn block(text: &str) -> Option<(&str, Vec<u8>)> {
     let (label, rest) = text.split_once("-----")?;

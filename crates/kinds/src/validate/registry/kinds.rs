@@ -140,8 +140,10 @@ pub(super) const KINDS: &[Kind] = &[
     )
     .named(NameRule::PathSegment)
     .with(&[("status", certificate_request::status), ("approval", certificate_request::approval)]),
-    kind(FLOW_CONTROL, "FlowSchema", flow_control::schema, JustAsNew(nothing)),
-    kind(FLOW_CONTROL, "PriorityLevelConfiguration", flow_control::level, JustAsNew(nothing)),
+    kind(FLOW_CONTROL, "FlowSchema", flow_control::schema, JustAsNew(nothing))
+        .with(&[("status", flow_control::status)]),
+    kind(FLOW_CONTROL, "PriorityLevelConfiguration", flow_control::level, JustAsNew(nothing))
+        .with(&[("status", flow_control::status)]),
     kind(
         "apiextensions.k8s.io",
         "CustomResourceDefinition",

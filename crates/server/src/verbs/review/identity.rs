@@ -1,6 +1,6 @@
 //! Who am I, and whom does this token stand for?
 
-use crate::{verbs::Call, write};
+use crate::{authenticate::BadToken, verbs::Call, write};
 use api::status::Status;
 use serde_json::{Value, json};
 
@@ -25,7 +25,15 @@ pub(super) async fn of_token(call: &Call, mut review: Value) -> Result<Value, St
         Ok(found) => {
             json!({"authenticated": true, "user": found.caller.info(), "audiences": found.audiences})
         }
-        Err(problem) => json!({"user": {}, "error": problem.to_string()}),
+        Err(problem) => json!({"user": {}, "error": told(&problem)}),
     };
     Ok(review)
+}
+
+/// Kubernetes: the token of the server's own client is tried first, and what is said of it is told as well.
+fn told(problem: &BadToken) -> String {
+    match problem {
+        BadToken::NotOurs => problem.to_string(),
+        other => format!("[{}, {other}]", BadToken::NotOurs),
+    }
 }
