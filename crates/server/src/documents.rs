@@ -3,6 +3,7 @@
 //! They are made when they are first asked for and kept until what is served changes; of OpenAPI's version 3 only the
 //! documents of those versions that change are made again.
 
+mod form;
 mod kept;
 mod offer;
 mod serve;
@@ -31,7 +32,18 @@ pub(crate) async fn answer(
     head: &Parts,
 ) -> Result<Option<Response<Body>>, Status> {
     let customs = inner.registry.customs(&*inner.store).await?;
-    Ok(Library { inner, customs: &customs }.find(path, head))
+    match (Library { inner, customs: &customs }).find(path, head) {
+        None if is_of_built_in(inner, path) => Err(crate::verbs::not_served()),
+        found => Ok(found),
+    }
+}
+
+/// Whether a path lies in a group that is built in, which tells what it has not got.
+fn is_of_built_in(inner: &Inner, path: &str) -> bool {
+    match path.strip_prefix("/apis/").and_then(|rest| rest.split_once('/')) {
+        Some((group, _)) => inner.registry.has_group(group),
+        None => path.starts_with("/api/"),
+    }
 }
 
 /// How much of what is served a document tells of.
@@ -66,7 +78,7 @@ impl<'a> Library<'a> {
             ["api" | "apis"] if discovery::is_aggregated_wanted(&text(head, header::ACCEPT)) => {
                 self.aggregated(parts[0] == "api", head)
             }
-            ["api"] => Some(json(discovery::core_versions(&host(head)))),
+            ["api"] => Some(form::shown(&Document::plain(discovery::core_versions(&host(head))), head)),
             ["apis"] => self.discovery(head, path, Extent::Everything, |all| Some(discovery::groups(all))),
             ["apis", group] => {
                 self.discovery(head, path, Extent::Group(group), |all| discovery::group(all, group))
@@ -136,7 +148,7 @@ impl<'a> Library<'a> {
         make: impl FnOnce(&[Listed<'_>]) -> Option<String>,
     ) -> Option<Response<Body>> {
         let document = self.kept(path, extent, || make(&self.listed(extent)).map(Document::plain))?;
-        Some(serve::whole(&document, head))
+        Some(form::shown(&document, head))
     }
 
     fn resources(&self, head: &Parts, path: &str, group: &str, version: &str) -> Option<Response<Body>> {

@@ -97,7 +97,7 @@ impl Registry {
         Registry { built_in, types, custom: Live::new(DEFINITIONS, Definitions::default()) }
     }
 
-    /// Whether a group is built in.
+    /// Whether any version of a group is built in.
     pub(crate) fn has_group(&self, group: &str) -> bool {
         self.group_versions().any(|(built_in, _)| built_in == group)
     }

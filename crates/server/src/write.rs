@@ -9,7 +9,7 @@ mod validate;
 
 pub use claims::{BadRange, ServiceRange};
 pub(crate) use commit::{Outcome, create, encode, remove, replace};
-pub(crate) use metadata::{check_kind, check_target, take_name, wants_name};
+pub(crate) use metadata::{check_target, take_name, wants_name};
 pub(crate) use owners::with_target;
 pub(crate) use validate::Checked;
 
@@ -33,6 +33,7 @@ pub(crate) enum Record {
 
 /// Makes of what a client sent what everybody who has a say lets through: defaulted, owned, changed.
 pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> Result<Value, Status> {
+    metadata::check_kind(call, &draft)?;
     let served = &call.served;
     served.default(&mut draft);
     metadata::wipe(&mut draft);
@@ -69,6 +70,7 @@ pub(crate) async fn prepare_next(
     mut draft: Value,
     record: Record,
 ) -> Result<Option<Checked>, Status> {
+    metadata::check_kind(call, &draft)?;
     let served = &call.served;
     served.default(&mut draft);
     metadata::carry_over(current, &mut draft);

@@ -34,7 +34,6 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
     decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
     let mut draft = decoded.value;
     write::check_target(call, &mut draft)?;
-    write::check_kind(call, &draft)?;
     // Kubernetes: it is the storage that minds, and a dry run does not get there.
     if !object::resource_version(&draft).is_empty() && call.options.dry_run.is_none() {
         return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));

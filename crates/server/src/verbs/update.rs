@@ -98,7 +98,6 @@ async fn change(
             check_uid(call, uid, object::uid(&live))?;
         }
         check_version(call, &live, &draft, Absent::AsStrategySays)?;
-        write::check_kind(call, &draft)?;
         let unconditional = object::resource_version(&draft).is_empty()
             || call.headers.get("content-type").is_some_and(|kind| kind.as_bytes().ends_with(b"patch+json"));
         let Some(checked) = write::prepare_next(call, &live, draft, Record::Now).await? else {

@@ -139,6 +139,11 @@ fn in_go(connect: &str, error: &io::Error) -> Option<String> {
             return Some(format!("dial tcp {connect}: connect: connection refused"));
         }
         io::ErrorKind::UnexpectedEof => return Some("EOF".to_owned()),
+        // What the resolver of the machine says of a name it does not know.
+        _ if error.to_string().starts_with("failed to lookup address information") => {
+            let host = connect.rsplit_once(':').map_or(connect, |(host, _)| host);
+            return Some(format!("dial tcp: lookup {host}: no such host"));
+        }
         _ => {}
     }
     match error.get_ref()?.downcast_ref::<rustls::Error>()? {

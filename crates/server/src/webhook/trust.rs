@@ -55,15 +55,15 @@ impl ServerCertVerifier for Trust {
         stapled: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        // Kubernetes: Go believes a certificate that is itself an authority it was told of, as `openssl req -x509`
-        // makes them. rustls wants a server's certificate to be no authority at all.
-        let verified = match self.authorities.iter().any(|known| known == shown) {
-            true => ParsedCertificate::try_from(shown)
-                .and_then(|parsed| verify_server_name(&parsed, name))
-                .and_then(|()| in_time(shown, now))
-                .map(|()| ServerCertVerified::assertion()),
+        // Kubernetes: Go looks at time and name first. It believes a certificate that is itself an authority it was
+        // told of, as `openssl req -x509` makes them; rustls wants a server's certificate to be no authority at all.
+        let own = in_time(shown, now)
+            .and_then(|()| ParsedCertificate::try_from(shown))
+            .and_then(|parsed| verify_server_name(&parsed, name));
+        let verified = own.and_then(|()| match self.authorities.iter().any(|known| known == shown) {
+            true => Ok(ServerCertVerified::assertion()),
             false => self.signed.verify_server_cert(shown, between, name, stapled, now),
-        };
+        });
         verified.map_err(|error| match error {
             rustls::Error::InvalidCertificate(bad) => {
                 let doubt = Doubt(problem(&bad, shown, name, now));
@@ -232,6 +232,7 @@ mod tests {
                 "certificate has expired or is not yet valid: current time 2027-01-15T08:00:00Z is after 2021-01-01T00:00:00Z",
             ),
             (&unknown, "127.0.0.1", "certificate signed by unknown authority"),
+            (&unknown, "other", "certificate is valid for hooks.example.com, not other"),
         ] {
             let name = ServerName::try_from(name).unwrap();
             let found = trust.verify_server_cert(shown, &[], &name, &[], UnixTime::since_unix_epoch(NOON));

@@ -54,7 +54,7 @@ pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status>
 }
 
 /// An object must be of the kind of its resource. What is read by a type cannot be of another.
-pub(crate) fn check_kind(call: &Call, draft: &Value) -> Result<(), Status> {
+pub(super) fn check_kind(call: &Call, draft: &Value) -> Result<(), Status> {
     if call.served.custom().is_none() {
         return Ok(());
     }
