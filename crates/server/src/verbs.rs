@@ -2,6 +2,7 @@
 
 mod apply;
 mod bind;
+pub(crate) mod connect;
 pub(crate) mod create;
 pub(crate) mod delete;
 mod evict;
@@ -24,7 +25,9 @@ use crate::{
 };
 use api::{
     field::{Error, ErrorList, Path},
+    go,
     kind::{GroupKind, GroupResource},
+    name::NameRule,
     status::Status,
 };
 use bytes::Bytes;
@@ -74,6 +77,7 @@ impl Call {
         if needs_name {
             return Err(method_not_allowed());
         }
+        check_name(&target.name)?;
         let verbs = match served.subresource(&target.subresource) {
             Some(subresource) => &subresource.verbs,
             None => &served.resource.verbs,
@@ -191,6 +195,16 @@ impl Call {
     pub(crate) fn not_found(&self, name: &str) -> Status {
         Status::not_found(&self.resource(), name)
     }
+}
+
+/// Kubernetes: what the key of an object can hold.
+fn check_name(name: &str) -> Result<(), Status> {
+    let problems = NameRule::PathSegment.problems(name);
+    if name.is_empty() || problems.is_empty() {
+        return Ok(());
+    }
+    let (name, problems) = (go::quote(name), problems.join(";"));
+    Err(Status::bad_request(format!("Name parameter invalid: {name}: {problems}")))
 }
 
 /// Whether the options of a write are some.

@@ -22,6 +22,7 @@ pub(crate) async fn review(call: &Call, body: Bytes) -> Result<Response<Body>, S
     }
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let decoded = input::object(&call.served, &body, encoding, call.options.validation)?;
+    decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
     let mut asked = decoded.value;
     write::check_target(call, &mut asked)?;
     wipe(&mut asked);
@@ -35,8 +36,7 @@ pub(crate) async fn review(call: &Call, body: Bytes) -> Result<Response<Body>, S
         _ => access::decide(call, asked).await,
     };
     let bytes = answer::value_bytes(call, &answered?);
-    let response = answer::full(StatusCode::CREATED, call.form.content_type(), bytes);
-    Ok(answer::with_warnings(response, decoded.warnings.iter().map(String::as_str)))
+    Ok(answer::full(StatusCode::CREATED, call.form.content_type(), bytes))
 }
 
 fn is_review(group: &str) -> bool {
