@@ -33,6 +33,7 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, S
         return scale::update(call, scale::Change::Replace(&decoded)).await;
     }
     let mut decoded = input::object(&call.served, &body, encoding, validation)?;
+    std::mem::take(&mut decoded.warnings).into_iter().for_each(|warning| call.warn(warning));
     write::check_target(call, &mut decoded.value)?;
     if call.served.strategy().create_on_update && call.target.subresource.is_empty() {
         match current(call).await {
@@ -47,12 +48,11 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, S
 
 /// A put to a name that is free, of a kind whose objects it may create.
 async fn create_named(call: &Call, decoded: Decoded) -> Result<Response<Body>, Status> {
-    let Decoded { value: mut draft, warnings } = decoded;
+    let Decoded { value: mut draft, .. } = decoded;
     check_uid(call, object::uid(&draft), "")?;
     let caller = call.permit.caller();
     let create = authorize::OnResource::of(Verb::Create, &call.target, &call.options);
     authorize::demand(&call.inner, caller, &authorize::Attributes::Resource(create)).await?;
-    warnings.into_iter().for_each(|warning| call.warn(warning));
     object::metadata_mut(&mut draft).remove("resourceVersion");
     create::make(call, draft).await
 }
@@ -102,6 +102,7 @@ async fn change(
         let unconditional = object::resource_version(&draft).is_empty()
             || call.headers.get("content-type").is_some_and(|kind| kind.as_bytes().ends_with(b"patch+json"));
         let Some(checked) = write::prepare_next(call, &live, draft, Record::Now).await? else {
+            create::warn(call, &live, Some(&live));
             return answer::object(call, StatusCode::OK, &stored).await;
         };
         create::warn(call, checked.object(), Some(&live));
