@@ -28,8 +28,9 @@ impl Checked {
 
 pub(super) async fn new_object(call: &Call, draft: Value) -> Result<Checked, Status> {
     refuse(call, &draft, call.served.check_new(&draft))?;
-    let review = Review::create(call, draft);
+    let mut review = Review::create(call, draft);
     admission::validate(&review).await?;
+    call.served.strategy().settle_create(&mut review.object);
     Ok(Checked(review.object))
 }
 
