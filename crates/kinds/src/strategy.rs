@@ -62,6 +62,8 @@ pub struct Strategy {
     create: Option<CreateRule>,
     update: Option<UpdateRule>,
     on_status: Option<UpdateRule>,
+    /// What happens to a new object once it has been checked.
+    settle: Option<fn(&mut Members)>,
     graceful: bool,
     /// A delete answers with the object that is gone, not with a status.
     pub answers_deleted: bool,

@@ -35,7 +35,6 @@ pub fn means_more(text: &str) -> bool {
     !matches!(resolve::plain(text), Ok(serde_json::Value::String(_)))
         || resolve::is_time(text)
         || resolve::is_base_60(text)
-        || matches!(text, "<<" | "=")
 }
 
 /// Turns YAML into JSON.

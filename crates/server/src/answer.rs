@@ -75,6 +75,19 @@ pub(crate) fn with_warnings<'a>(
     response
 }
 
+/// A scale, in the shape that the caller wants.
+pub(crate) fn scale(call: &Call, scale: &Value) -> Response<Body> {
+    let Form { encoding, shape } = call.form;
+    let body = match shape {
+        Shape::Table(version) if call.served.custom().is_none() => {
+            encode_any_as(encoding, &table::of_scale(call, version, scale))
+        }
+        Shape::Metadata(version) => partial(encoding, version, scale),
+        _ => return document(StatusCode::OK, call.form, "autoscaling", "v1", "Scale", scale),
+    };
+    full(StatusCode::OK, call.form.content_type(), body)
+}
+
 /// A status, as the whole answer.
 pub(crate) fn status(status: &Status, form: Form) -> Response<Body> {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::OK);

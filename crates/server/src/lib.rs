@@ -307,6 +307,7 @@ impl Inner {
         let deprecation = call.served.deprecation().map(|text| text.into_owned());
         // A box for each: what is asked for most shall not be as large as the largest.
         let response = match verb {
+            _ if verbs::connect::is_meant(&call) => Box::pin(verbs::connect::connect(&call)).await,
             Verb::Get => verbs::read::get(&call).await,
             Verb::List => Box::pin(verbs::read::list(&call)).await,
             Verb::Watch => Box::pin(verbs::watch::watch(&call)).await,

@@ -2,6 +2,7 @@
 
 mod apply;
 mod bind;
+pub(crate) mod connect;
 pub(crate) mod create;
 pub(crate) mod delete;
 mod evict;
@@ -24,7 +25,9 @@ use crate::{
 };
 use api::{
     field::{Error, ErrorList, Path},
+    go,
     kind::{GroupKind, GroupResource},
+    name::NameRule,
     status::Status,
 };
 use bytes::Bytes;
@@ -64,6 +67,7 @@ impl Call {
         options: Options,
         head: Parts,
     ) -> Result<Call, Status> {
+        check_name(&target.name)?;
         // Kubernetes: a HEAD is let in as a get is, and then nobody answers it.
         if head.method == Method::HEAD {
             return Err(method_not_allowed());
@@ -223,6 +227,16 @@ fn check_custom(verb: Verb, served: &Served, target: &mut Target) -> Result<(), 
         true => Ok(()),
         false => Err(Status::method_not_supported(&served.group_resource(), verb.text())),
     }
+}
+
+/// Kubernetes: what the key of an object can hold.
+fn check_name(name: &str) -> Result<(), Status> {
+    let problems = NameRule::PathSegment.problems(name);
+    if name.is_empty() || problems.is_empty() {
+        return Ok(());
+    }
+    let (name, problems) = (go::quote(name), problems.join(";"));
+    Err(Status::bad_request(format!("Name parameter invalid: {name}: {problems}")))
 }
 
 /// Whether the options of a write are some.

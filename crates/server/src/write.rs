@@ -96,6 +96,7 @@ pub(crate) async fn prepare_next(
     served.normalize(&mut draft);
     owners::keep_times(current, &mut draft);
     if draft == *current {
+        validate::warn(call, &draft, Some(current));
         return Ok(None);
     }
     escalation::check(call, &draft, Some(current)).await?;

@@ -277,6 +277,49 @@ fn bindings_say_whom_and_where() {
 }
 
 #[test]
+fn what_only_a_node_can_answer_is_no_object() {
+    let two = json!({"metadata": {"name": "two"}, "spec": {"nodeName": "none", "containers": [
+        {"name": "c", "image": "i"}, {"name": "d", "image": "i"},
+    ]}});
+    run(vec![
+        step("POST", PODS, pod("p", ""), 201, &[]),
+        step("POST", PODS, two, 201, &[]),
+        step("GET", format!("{PODS}/p/log"), Value::Null, 204, &[]),
+        step(
+            "GET",
+            format!("{PODS}/p/log?tailLines=-1"),
+            Value::Null,
+            422,
+            &[("/details/kind", "PodLogOptions")],
+        ),
+        step(
+            "GET",
+            format!("{PODS}/p/exec?command=ls"),
+            Value::Null,
+            400,
+            &[("/message", "pod p does not have a host assigned")],
+        ),
+        step("POST", format!("{PODS}/p/attach"), Value::Null, 400, &[]),
+        step("GET", format!("{PODS}/p/proxy/x/y"), Value::Null, 400, &[("/message", "address not allowed")]),
+        step(
+            "GET",
+            format!("{PODS}/two/log"),
+            Value::Null,
+            400,
+            &[("/message", "a container name must be specified for pod two, choose one of: [c d]")],
+        ),
+        step("GET", format!("{PODS}/two/log?container=c"), Value::Null, 404, &[("/details/name", "none")]),
+        step(
+            "GET",
+            format!("{MAPS}/a%25b"),
+            Value::Null,
+            400,
+            &[("/message", "Name parameter invalid: \"a%b\": may not contain '%'")],
+        ),
+    ]);
+}
+
+#[test]
 fn options_that_cannot_be_read_are_refused() {
     for (query, code, message) in [
         ("limit=x", 400, "strconv.ParseInt: parsing \"x\": invalid syntax"),

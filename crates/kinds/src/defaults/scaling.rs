@@ -7,7 +7,7 @@ use super::member::{self, Members};
 pub(super) fn behavior(behavior: &mut Members) {
     let up = member::made(behavior, "scaleUp");
     member::default_to(up, "stabilizationWindowSeconds", 0);
-    member::default_to(up, "selectPolicy", "Max");
+    up.entry("selectPolicy").or_insert_with(|| "Max".into());
     if !up.contains_key("policies") {
         let policies = json!([
             {"type": "Pods", "value": 4, "periodSeconds": 15},
@@ -17,7 +17,7 @@ pub(super) fn behavior(behavior: &mut Members) {
     }
     // The window for scaling down is a flag of the controller, so it is not filled in.
     let down = member::made(behavior, "scaleDown");
-    member::default_to(down, "selectPolicy", "Max");
+    down.entry("selectPolicy").or_insert_with(|| "Max".into());
     if !down.contains_key("policies") {
         let policies = json!([{"type": "Percent", "value": 100, "periodSeconds": 15}]);
         down.insert("policies".to_owned(), policies);

@@ -27,6 +27,9 @@ pub(super) fn create(job: &mut Members, _: &Circumstances<'_>) {
     }
     let selector = member::made(member::made(spec, "selector"), "matchLabels");
     selector.entry(UID_LABEL).or_insert_with(|| uid.into());
-    // Kubernetes: the labels default again when the object is read back, now from the template above.
+}
+
+/// Kubernetes: the labels default again when the object is read back, now from the template above.
+pub(super) fn settle(job: &mut Members) {
     workload::label_like_template(job);
 }

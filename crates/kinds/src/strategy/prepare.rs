@@ -23,6 +23,13 @@ impl Strategy {
         self.drop_disabled(new);
     }
 
+    /// A new object that has passed every check.
+    pub fn settle_create(&self, new: &mut Value) {
+        if let Some(rule) = self.settle {
+            rule(members(new));
+        }
+    }
+
     /// A new version of an object that is stored as `old`.
     pub fn prepare_update(&self, new: &mut Value, old: &Value, with: &Circumstances<'_>) {
         object::set_generation(new, object::generation(old));

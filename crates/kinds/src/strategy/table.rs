@@ -1,5 +1,6 @@
 //! Every resource and its strategy, in the order of discovery. What is not said is as in [`PLAIN`].
 
+use crate::defaults::member::Members;
 use api::name::NameRule;
 
 use super::{
@@ -33,6 +34,7 @@ pub(super) const PLAIN: Strategy = Strategy {
     create: None,
     update: None,
     on_status: None,
+    settle: None,
     graceful: false,
     answers_deleted: false,
     pod_spec: None,
@@ -160,7 +162,13 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     (
         "batch",
         "jobs",
-        PLAIN.counting(SPEC).status().leaving(Dependents::Orphan).on_create(job::create).runs(TEMPLATE),
+        PLAIN
+            .counting(SPEC)
+            .status()
+            .leaving(Dependents::Orphan)
+            .on_create(job::create)
+            .settled(job::settle)
+            .runs(TEMPLATE),
     ),
     (
         "certificates.k8s.io",
@@ -322,6 +330,11 @@ impl Strategy {
 
     const fn on_update(mut self, rule: UpdateRule) -> Self {
         self.update = Some(rule);
+        self
+    }
+
+    const fn settled(mut self, rule: fn(&mut Members)) -> Self {
+        self.settle = Some(rule);
         self
     }
 

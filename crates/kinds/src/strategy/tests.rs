@@ -186,9 +186,10 @@ fn a_job_selects_its_pods_by_uid() {
         "batch.kubernetes.io/controller-uid": "u",
     });
     let given = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {"metadata": {"labels": {"a": "b"}}}}});
-    let job = created("batch", "jobs", given);
+    let mut job = created("batch", "jobs", given);
     assert_eq!(job["spec"]["template"]["metadata"]["labels"], labels);
     assert_eq!(job["spec"]["selector"], json!({"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}));
+    strategy("batch", "jobs").settle_create(&mut job);
     assert_eq!(job["metadata"]["labels"], labels, "where it has none of its own");
     let manual = json!({"spec": {"manualSelector": true, "selector": {}}});
     assert_eq!(created("batch", "jobs", manual)["spec"], json!({"manualSelector": true, "selector": {}}));

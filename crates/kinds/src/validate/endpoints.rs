@@ -46,6 +46,10 @@ pub(super) fn body(endpoints: &At<'_, '_>, errors: &mut ErrorList) {
 
 fn protocol(port: &At<'_, '_>, errors: &mut ErrorList) {
     port.field("protocol").required_one_of(errors, pod::PROTOCOLS);
+    app_protocol(port, errors);
+}
+
+fn app_protocol(port: &At<'_, '_>, errors: &mut ErrorList) {
     if port.has("appProtocol") {
         port.field("appProtocol").is_format(errors, Format::QualifiedName);
     }
@@ -89,7 +93,8 @@ fn slice_ports(ports: &At<'_, '_>, errors: &mut ErrorList) {
             errors.push(Error::duplicate(name.path(), name.text()));
         }
         taken.push(name.text());
-        protocol(&port, errors);
+        port.field("protocol").one_of(errors, pod::PROTOCOLS);
+        app_protocol(&port, errors);
     }
 }
 

@@ -261,6 +261,13 @@ fn old_ways_to_say_it_are_warned_of() {
             "spec.externalID: this field is deprecated, and is unused by Kubernetes",
         ),
         (
+            "storage.k8s.io",
+            "CSIDriver",
+            json!({"spec": {"tokenRequests": [{"audience": "a"}]}}),
+            "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent \
+             possible logging of tokens in volume attributes",
+        ),
+        (
             "discovery.k8s.io",
             "EndpointSlice",
             json!({"addressType": "FQDN"}),

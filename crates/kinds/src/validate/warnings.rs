@@ -47,6 +47,7 @@ pub(super) fn of(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> V
         ("", "PersistentVolumeClaim") => storage::claim(&object, &mut warnings),
         ("", "PersistentVolume") => storage::volume(&object, &mut warnings),
         ("storage.k8s.io", "StorageClass") => storage::class(&object, &mut warnings),
+        ("storage.k8s.io", "CSIDriver") => storage::driver(&object, old, &mut warnings),
         ("", "Secret") => key_pair::check(&object, &mut warnings),
         ("", "ServiceAccount") => service_account(new, old, &mut warnings),
         ("", "Node") => node(&object, &mut warnings),

@@ -44,6 +44,28 @@ pub(super) fn table(
     })
 }
 
+/// A scale has columns of its own, whatever it scales.
+pub(super) fn of_scale(call: &Call, version: &str, scale: &Value) -> Value {
+    let column = |name: &str, sort: &str| json!({"name": name, "type": sort, "format": "", "description": name, "priority": 0});
+    let since = api::object::creation_timestamp(scale).map(|since| since.timestamp());
+    let age = since.map(|since| kinds::cells::age(since, call.inner.world.wall()));
+    json!({
+        "kind": "Table", "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": {"resourceVersion": api::object::resource_version(scale)},
+        "columnDefinitions": [
+            column("Name", "string"), column("Desired", "integer"), column("Available", "integer"),
+            column("Age", "string"),
+        ],
+        "rows": [{
+            "cells": [
+                api::object::name(scale), scale["spec"]["replicas"], scale["status"]["replicas"],
+                age.unwrap_or_else(|| "<unknown>".to_owned()),
+            ],
+            "object": super::partial_value(version, scale),
+        }],
+    })
+}
+
 fn row(served: &Served, object: &Value, now: world::Timestamp) -> Value {
     let Resource { group, name, .. } = &served.resource;
     match &served.kind {

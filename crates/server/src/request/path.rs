@@ -61,7 +61,11 @@ fn target(group: &str, version: &str, namespace: &str, rest: &[&str], old_watch:
         resource: part(0),
         namespace: namespace.to_owned(),
         name: part(1),
-        subresource: rest.get(2..).unwrap_or_default().join("/"),
+        subresource: match rest.get(2) {
+            // What is behind it is for somebody else.
+            Some(&"proxy") => "proxy".to_owned(),
+            _ => rest.get(2..).unwrap_or_default().join("/"),
+        },
         old_watch,
     })
 }
@@ -123,6 +127,7 @@ mod tests {
             ("/apis/apps/v1/deployments", Some("/apps/v1/deployments////")),
             ("/apis/apps/v1/namespaces/a/deployments/b%2Fscale", Some("/apps/v1/deployments/a/b/scale/")),
             ("/api/v1/%70ods/", Some("//v1/pods////")),
+            ("/api/v1/namespaces/a/pods/b/proxy/c/d", Some("//v1/pods/a/b/proxy/")),
             ("/api//v1/pods", None),
             ("/api/v1/watch/pods", Some("//v1/pods////watch")),
             ("/api/v1", None),

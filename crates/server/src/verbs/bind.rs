@@ -14,6 +14,7 @@ use api::{
 };
 use bytes::Bytes;
 use http::Response;
+use schema::decode::Decoded;
 use serde_json::{Value, json};
 
 /// How often it is tried again when somebody else was faster.
@@ -21,7 +22,7 @@ const ATTEMPTS: usize = 5;
 
 /// `bindings`: the pod is the one that the binding is called after.
 pub(super) async fn bind_by_name(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
-    let binding = read(call, &body)?;
+    let binding = read(call, &body)?.value;
     let name = object::name(&binding);
     if name.is_empty() {
         return Err(Status::bad_request("Name parameter required."));
@@ -33,12 +34,12 @@ pub(super) async fn bind_by_name(call: &Call, body: Bytes) -> Result<Response<Bo
     bind(&pod, body).await
 }
 
-fn read(call: &Call, body: &[u8]) -> Result<Value, Status> {
+fn read(call: &Call, body: &[u8]) -> Result<Decoded, Status> {
     let types = call.types();
     let (of, _) = types.kind("", "v1", "Binding").ok_or_else(super::not_served)?;
     let wanted = Wanted { types, of, group: "", version: "v1", kind: "Binding" };
     let encoding = input::encoding(input::media_type(&call.headers))?;
-    Ok(wanted.decode(body, encoding, call.options.validation)?.value)
+    wanted.decode(body, encoding, call.options.validation)
 }
 
 fn check(call: &Call, binding: &Value) -> Result<(), Status> {
@@ -60,7 +61,9 @@ fn check(call: &Call, binding: &Value) -> Result<(), Status> {
 
 /// `pods/binding`.
 pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
-    let binding = read(call, &body)?;
+    let decoded = read(call, &body)?;
+    decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
+    let binding = decoded.value;
     let binding = admission::subresource(call, binding, |binding| check(call, binding)).await?;
     let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
     let name = call.target.name.as_str();

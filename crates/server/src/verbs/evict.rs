@@ -37,9 +37,14 @@ const REFUSAL: &str = "Cannot evict pod as it would violate the pod's disruption
 pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let types = call.types();
     let (of, _) = types.kind("policy", "v1", "Eviction").ok_or_else(super::not_served)?;
-    let wanted = Wanted { types, of, group: "policy", version: "v1", kind: "Eviction" };
+    // Kubernetes: the older version says the same, and is still taken.
+    let is_old = schema::decode::type_meta(&body).is_ok_and(|given| given.api_version == "policy/v1beta1");
+    let version = if is_old { "v1beta1" } else { "v1" };
+    let wanted = Wanted { types, of, group: "policy", version, kind: "Eviction" };
     let encoding = input::encoding(input::media_type(&call.headers))?;
-    let eviction = wanted.decode(&body, encoding, call.options.validation)?.value;
+    let decoded = wanted.decode(&body, encoding, call.options.validation)?;
+    decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
+    let eviction = decoded.value;
     let named = |eviction: &Value| match object::name(eviction) == call.target.name {
         true => Ok(()),
         false => Err(Status::bad_request("name in URL does not match name in Eviction object")),

@@ -40,7 +40,7 @@ pub(crate) async fn get(call: &Call) -> Result<Response<Body>, Status> {
     let stored = find(call, &call.target.name).await?;
     if call.target.subresource == "scale" {
         let scale = crate::write::scale::of(call, &stored).await?;
-        return Ok(answer::document(StatusCode::OK, call.form, "autoscaling", "v1", "Scale", &scale));
+        return Ok(answer::scale(call, &scale));
     }
     answer::object(call, StatusCode::OK, &stored).await
 }

@@ -37,6 +37,7 @@ pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, 
     let wanted = Wanted { types, of, group: GROUP, version: VERSION, kind: KIND };
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let decoded = wanted.decode(&body, encoding, call.options.validation)?;
+    decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
     let mut asked = decoded.value;
     kinds::defaults::default(GROUP, VERSION, KIND, &mut asked);
     check_names(call, &mut asked)?;
@@ -50,8 +51,7 @@ pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, 
     errors.into_result().map_err(|errors| Status::invalid(&GroupKind::new(GROUP, KIND), "", &errors))?;
     let bound = bind(call, &asked).await?;
     issue(call, &account, bound, &mut asked)?;
-    let response = answer::document(StatusCode::CREATED, call.form, GROUP, VERSION, KIND, &asked);
-    Ok(answer::with_warnings(response, decoded.warnings.iter().map(String::as_str)))
+    Ok(answer::document(StatusCode::CREATED, call.form, GROUP, VERSION, KIND, &asked))
 }
 
 /// What the body says of the account must be what the URL says.

@@ -33,6 +33,7 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, S
         return scale::update(call, scale::Change::Replace(&decoded)).await;
     }
     let mut decoded = input::body(&call.served, &body, encoding, validation)?;
+    std::mem::take(&mut decoded.warnings).into_iter().for_each(|warning| call.warn(warning));
     write::check_target(call, &mut decoded.value)?;
     if call.served.strategy().create_on_update && call.target.subresource.is_empty() {
         match current(call).await {
@@ -46,12 +47,11 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, S
 
 /// A put to a name that is free, of a kind whose objects it may create.
 async fn create_named(call: &Call, decoded: Decoded) -> Result<Response<Body>, Status> {
-    let Decoded { value: mut draft, warnings } = decoded;
+    let Decoded { value: mut draft, .. } = decoded;
     check_uid(call, object::uid(&draft), "")?;
     let caller = call.permit.caller();
     let create = authorize::OnResource::of(Verb::Create, &call.target, &call.options);
     authorize::demand(&call.inner, caller, &authorize::Attributes::Resource(create)).await?;
-    warnings.into_iter().for_each(|warning| call.warn(warning));
     object::metadata_mut(&mut draft).remove("resourceVersion");
     create::make(call, draft).await
 }

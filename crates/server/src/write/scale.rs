@@ -18,7 +18,7 @@ use api::{
     object,
     status::Status,
 };
-use http::{Response, StatusCode};
+use http::Response;
 use schema::{
     decode::{Decoded, FieldValidation},
     encode,
@@ -196,5 +196,5 @@ fn set_owners(object: &mut Value, owners: &Owners) {
 
 async fn answer(call: &Call, stored: &Stored) -> Result<Response<Body>, Status> {
     let scale = of(call, stored).await?;
-    Ok(answer::document(StatusCode::OK, call.form, "autoscaling", "v1", "Scale", &scale))
+    Ok(answer::scale(call, &scale))
 }

@@ -29,8 +29,9 @@ impl Checked {
 pub(super) async fn new_object(call: &Call, draft: Value) -> Result<Checked, Status> {
     refuse(call, &draft, call.served.check_new(&draft))?;
     warn(call, &draft, None);
-    let review = Review::create(call, draft);
+    let mut review = Review::create(call, draft);
     admission::validate(&review).await?;
+    call.served.strategy().settle_create(&mut review.object);
     Ok(Checked(review.object))
 }
 
@@ -46,7 +47,7 @@ pub(super) async fn next_object(call: &Call, draft: Value, current: &Value) -> R
 }
 
 /// Tells what is lawful and yet unwise, also to those who are refused by others.
-fn warn(call: &Call, draft: &Value, current: Option<&Value>) {
+pub(super) fn warn(call: &Call, draft: &Value, current: Option<&Value>) {
     if call.target.subresource.is_empty() {
         call.served.warnings(draft, current).into_iter().for_each(|warning| call.warn(warning));
     }

@@ -87,6 +87,19 @@ pub(super) fn claim_spec(spec: &At<'_, '_>, warnings: &mut Vec<String>) {
     }
 }
 
+pub(super) fn driver(object: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>) {
+    let spec = object.field("spec");
+    let requests = spec.field("tokenRequests");
+    let is_new = old.is_none_or(|old| old["spec"].get("tokenRequests") != Some(requests.value()));
+    if is_new && !requests.is_empty() && !spec.has("serviceAccountTokenInSecrets") {
+        warnings.push(
+            "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent \
+             possible logging of tokens in volume attributes"
+                .to_owned(),
+        );
+    }
+}
+
 pub(super) fn class(object: &At<'_, '_>, warnings: &mut Vec<String>) {
     for term in object.field("allowedTopologies").items() {
         for expression in term.field("matchLabelExpressions").items() {

@@ -1,0 +1,127 @@
+//! `log`, `exec`, `attach`, `portforward` and `proxy`: as far as a server gets that no node answers.
+
+use super::Call;
+use crate::{
+    answer::{self, Body},
+    lookup,
+    request::integer,
+};
+use api::{
+    field::{Error, ErrorList, Path},
+    go,
+    kind::GroupKind,
+    status::Status,
+};
+use http::{Response, StatusCode};
+use serde_json::Value;
+
+const NODES: (&str, &str, &str) = ("", "v1", "nodes");
+
+/// Whether a request is for whoever runs the object, not for the object.
+pub(crate) fn is_meant(call: &Call) -> bool {
+    let resource = &*call.served.resource.name;
+    matches!(
+        (&*call.served.resource.group, resource, call.target.subresource.as_str()),
+        ("", "pods", "log" | "exec" | "attach" | "portforward" | "proxy")
+            | ("", "services" | "nodes", "proxy")
+    )
+}
+
+pub(crate) async fn connect(call: &Call) -> Result<Response<Body>, Status> {
+    let (_, object) = super::create::current(call).await?;
+    match (&*call.served.resource.name, call.target.subresource.as_str()) {
+        ("services", _) => {
+            let name = go::quote(&call.target.name);
+            Err(Status::service_unavailable(format!("no endpoints available for service {name}")))
+        }
+        ("nodes", _) => Err(unreachable_node(&object)),
+        (_, "proxy") => Err(Status::bad_request("address not allowed")),
+        (_, "log") => log(call, &object).await,
+        (_, "portforward") => Err(host(call, &object).await?),
+        _ => {
+            check_container(call, &object)?;
+            Err(host(call, &object).await?)
+        }
+    }
+}
+
+async fn log(call: &Call, pod: &Value) -> Result<Response<Body>, Status> {
+    check_log_options(call)?;
+    check_container(call, pod)?;
+    if node_of(pod).is_empty() {
+        // Kubernetes: nobody has written anything yet.
+        return Ok(answer::full(StatusCode::NO_CONTENT, "", ""));
+    }
+    Err(host(call, pod).await?)
+}
+
+fn check_log_options(call: &Call) -> Result<(), Status> {
+    let mut errors = ErrorList::new();
+    for (name, least, problem) in [
+        ("tailLines", 0, "must be greater than or equal to 0"),
+        ("limitBytes", 1, "must be greater than 0"),
+        ("sinceSeconds", 1, "must be greater than 0"),
+    ] {
+        if let Some(text) = call.options.rest.get(name) {
+            let said = integer(text)?;
+            if said < least {
+                errors.push(Error::invalid(&Path::new(name), said, problem));
+            }
+        }
+    }
+    let kind = GroupKind::new("", "PodLogOptions");
+    errors.into_result().map_err(|errors| Status::invalid(&kind, &call.target.name, &errors))
+}
+
+fn node_of(pod: &Value) -> &str {
+    pod["spec"]["nodeName"].as_str().unwrap_or_default()
+}
+
+/// A pod of several containers must be told which is meant.
+fn check_container(call: &Call, pod: &Value) -> Result<(), Status> {
+    let names = |list: &str| -> Vec<&str> {
+        let containers = pod["spec"][list].as_array().into_iter().flatten();
+        containers.filter_map(|container| container["name"].as_str()).collect()
+    };
+    let (own, first) = (names("containers"), names("initContainers"));
+    let name = &call.target.name;
+    let asked = call.options.rest.get("container").map(String::as_str).unwrap_or_default();
+    if asked.is_empty() {
+        if own.len() == 1 {
+            return Ok(());
+        }
+        let mut problem =
+            format!("a container name must be specified for pod {name}, choose one of: [{}]", own.join(" "));
+        if !first.is_empty() {
+            problem.push_str(&format!(" or one of the init containers: [{}]", first.join(" ")));
+        }
+        return Err(Status::bad_request(problem));
+    }
+    let all = [own, first, names("ephemeralContainers")].concat();
+    match all.contains(&asked) {
+        true => Ok(()),
+        false => Err(Status::bad_request(format!("container {asked} is not valid for pod {name}"))),
+    }
+}
+
+/// Why the node of a pod cannot be asked.
+async fn host(call: &Call, pod: &Value) -> Result<Status, Status> {
+    let node = node_of(pod);
+    if node.is_empty() {
+        let problem = format!("pod {} does not have a host assigned", call.target.name);
+        return Ok(Status::bad_request(problem));
+    }
+    Ok(match lookup::object(&call.inner, NODES, "", node).await? {
+        // Kubernetes: it says that it is a pod that is missing.
+        None => Status::not_found(&call.resource(), node),
+        Some(node) => unreachable_node(&node),
+    })
+}
+
+fn unreachable_node(node: &Value) -> Status {
+    let addresses = node["status"]["addresses"].as_array().cloned().unwrap_or_default();
+    if addresses.is_empty() {
+        return Status::unclassified("no preferred addresses found; known addresses: []");
+    }
+    Status::unclassified("error dialing backend: no node answers here")
+}
