@@ -158,6 +158,14 @@ pub(crate) async fn subresource(
     Ok(review.object)
 }
 
+/// A question that is kept nowhere: only programs elsewhere have a say. What comes back is what they made of it.
+pub(crate) async fn question(call: &Call, asked: Value) -> Result<Value, Status> {
+    let mut review = Review::create(call, asked);
+    webhook::mutate(&mut review, &mut Reinvocation::default()).await?;
+    webhook::validate(&review).await?;
+    Ok(review.object)
+}
+
 /// A delete, of which both say what they have to say.
 pub(crate) async fn delete(call: &Call, old: &Value) -> Result<(), Status> {
     let mut review = Review::delete(call, old);

@@ -70,6 +70,13 @@ impl Outbound for Elsewhere {
                 "label" => {
                     patch(json!([{"op": "add", "path": "/metadata/labels", "value": {"made": "yes"}}]))
                 }
+                "elsewhere" => {
+                    patch(json!([{"op": "replace", "path": "/metadata/namespace", "value": "elsewhere"}]))
+                }
+                "whole" => patch(json!([{"op": "replace", "path": "", "value": {
+                    "apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "whole"},
+                    "metadata": {"name": review["request"]["name"], "namespace": review["request"]["namespace"]},
+                }}])),
                 "data" => patch(json!([{"op": "add", "path": "/data", "value": {"a": "b"}}])),
                 "ports" => {
                     patch(json!([{"op": "add", "path": "/spec/ports/-", "value": {"name": "b", "port": 81}}]))
@@ -357,5 +364,62 @@ fn a_scale_is_shown_as_a_scale() {
             (&json!(4), &json!(1))
         );
         assert_eq!(request["subResource"], "scale");
+    });
+}
+
+#[test]
+fn what_webhooks_leave_out_of_metadata_stays() {
+    simulate(|world| async move {
+        let (server, _) = start(&world).await;
+        let (_, before) = make(&server, "a", json!({"l": "v"})).await;
+        let updates = json!([rule(json!({"operations": ["UPDATE"]}))]);
+        let asked = hook("whole", json!({"rules": updates}));
+        configure(&server, "mutating", "m", vec![asked, hook("elsewhere", json!({}))]).await;
+        let body = json!({"metadata": {"name": "a"}}).to_string();
+        let (status, after) = send(&server, "PUT", &format!("{MAPS}/a"), body).await;
+        assert_eq!((status, &after["data"]["a"]), (200, &json!("whole")), "{after}");
+        for field in ["uid", "creationTimestamp"] {
+            assert_eq!(after["metadata"][field], before["metadata"][field], "{field}");
+        }
+        let (status, refusal) = make(&server, "b", json!({})).await;
+        let told = "the namespace of the provided object does not match the namespace sent on the request";
+        assert_eq!((status, &refusal["message"]), (400, &json!(told)));
+    });
+}
+
+#[test]
+fn questions_about_access_are_asked_about_too() {
+    simulate(|world| async move {
+        let (server, elsewhere) = start(&world).await;
+        let reviews = rule(json!({"apiGroups": ["authorization.k8s.io"], "resources": ["*"]}));
+        configure(&server, "validating", "v", vec![hook("deny", json!({"rules": [reviews]}))]).await;
+        let spec = json!({"user": "ann", "nonResourceAttributes": {"path": "/x", "verb": "get"}});
+        let (status, answer) = send(
+            &server,
+            "POST",
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            json!({"spec": spec}).to_string(),
+        )
+        .await;
+        assert_eq!(status, 400, "{answer}");
+        assert_eq!(elsewhere.last()["request"]["object"]["spec"], spec);
+    });
+}
+
+#[test]
+fn who_is_refused_hears_the_warnings_too() {
+    simulate(|world| async move {
+        let (server, _) = start(&world).await;
+        let rules = json!([rule(json!({"resources": ["endpoints"]}))]);
+        configure(&server, "validating", "v", vec![hook("deny", json!({"rules": rules}))]).await;
+        let request = http::Request::post("/api/v1/namespaces/default/endpoints")
+            .extension(server::Caller::known("admin", "", vec!["system:masters".to_owned()]));
+        let body =
+            http_body_util::Full::new(bytes::Bytes::from(r#"{"metadata": {"name": "e"}, "bogus": 1}"#));
+        let answer = server.handle(request.body(body).unwrap()).await;
+        let told: Vec<_> =
+            answer.headers().get_all("warning").iter().map(|it| it.to_str().unwrap()).collect();
+        assert_eq!(answer.status(), 400);
+        assert!(told.iter().any(|it| it.contains("v1 Endpoints is deprecated")), "{told:?}");
     });
 }

@@ -137,15 +137,6 @@ pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
 
 pub(super) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
     body(new, errors);
-    let status = new.field("status");
-    let certificate = status.field("certificate");
-    let is_one = |label: &String| label == "CERTIFICATE";
-    if !certificate.text().is_empty()
-        && !ca_bundle::labels(&decode_base64(certificate.text())).iter().any(is_one)
-    {
-        let problem = "must contain at least one CERTIFICATE PEM block";
-        certificate.invalid_as(errors, "<certificate data>", problem);
-    }
     compare(new, old, false, true, errors);
 }
 

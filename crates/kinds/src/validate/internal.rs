@@ -20,6 +20,17 @@ pub(super) fn shown_core(type_name: &str, at: &At<'_, '_>) -> BadValue {
     shown(&format!("{CORE}{type_name}"), at.value())
 }
 
+/// Of metadata, which keeps its JSON names, in the order in which Go writes them.
+pub(super) fn shown_metadata(at: &At<'_, '_>) -> BadValue {
+    match types().named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta") {
+        Some((id, _)) => {
+            let text = schema::encode::encode(types(), id, at.value());
+            BadValue::verbatim(String::from_utf8(text).unwrap_or_default())
+        }
+        None => BadValue::json(at.value()),
+    }
+}
+
 /// `null` for what is missing, as for a pointer.
 pub(super) fn shown(type_name: &str, value: &Value) -> BadValue {
     match types().named(type_name) {

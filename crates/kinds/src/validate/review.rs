@@ -104,7 +104,7 @@ fn empty_metadata(review: &At<'_, '_>, allowed: &[&str], errors: &mut ErrorList)
     let is_surplus = |field: &str| field != "managedFields" && !allowed.contains(&field);
     if metadata.entries().any(|(field, _)| is_surplus(field)) {
         let except = if allowed.is_empty() { "" } else { " except for namespace" };
-        metadata.invalid(errors, format!("must be empty{except}"));
+        metadata.invalid_as(errors, internal::shown_metadata(&metadata), format!("must be empty{except}"));
     }
 }
 

@@ -6,6 +6,7 @@ mod rules;
 
 use super::Call;
 use crate::{
+    admission,
     answer::{self, Body},
     input, write,
 };
@@ -27,7 +28,7 @@ pub(crate) async fn review(call: &Call, body: Bytes) -> Result<Response<Body>, S
     write::check_target(call, &mut asked)?;
     wipe(&mut asked);
     call.served.normalize(&mut asked);
-    let asked = with_owner(call, asked).await?;
+    let asked = admission::question(call, with_owner(call, asked).await?).await?;
     refuse_invalid(call, &asked)?;
     let answered = match kind {
         "SelfSubjectReview" => identity::own(call),
