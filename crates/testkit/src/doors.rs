@@ -30,7 +30,8 @@ impl Outbound for Doors {
             let name = exchange.server_name.clone();
             let door = door.ok_or_else(|| format!("dial tcp: lookup {name}: no such host"))?;
             let (status, body) = door(exchange).await;
-            Ok(Answer { status, body, is_text: status != 200 })
+            let content_type = if status == 200 { "application/json" } else { "text/plain" };
+            Ok(Answer { status, body, content_type: content_type.to_owned() })
         })
     }
 }

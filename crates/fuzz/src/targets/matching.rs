@@ -72,7 +72,11 @@ impl Outbound for Elsewhere {
         let response = json!({"uid": review["request"]["uid"], "allowed": false});
         let answer =
             json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
-        let answer = Answer { status: 200, body: answer.to_string().into(), is_text: false };
+        let answer = Answer {
+            status: 200,
+            body: answer.to_string().into(),
+            content_type: "application/json".to_owned(),
+        };
         Box::pin(async move { Ok(answer) })
     }
 }
