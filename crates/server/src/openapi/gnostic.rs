@@ -3,7 +3,7 @@
 //! client-go asks for this form. Numbers are those of that file; what Kubernetes never says (forms, OAuth, examples)
 //! is left out.
 
-use crate::answer::to_yaml;
+use super::quoted_yaml::to_yaml;
 use serde_json::{Map, Value};
 
 /// A message under construction.
