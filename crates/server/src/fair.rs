@@ -326,8 +326,8 @@ fn begins_with_list(options: &Options) -> bool {
 /// Whether a list can be of the latest state, and not of an earlier one that must be looked up.
 fn is_latest(options: &Options) -> bool {
     let is_any = matches!(options.resource_version.as_str(), "" | "0");
-    match options.version_match {
-        Some(version_match) => version_match != Match::Exact,
+    match &options.version_match {
+        Some(version_match) => *version_match != Match::Exact,
         None => options.continue_token.is_empty() && (is_any || options.limit == 0),
     }
 }

@@ -225,8 +225,8 @@ impl Inner {
     {
         let begun = self.world.now();
         let (mut head, body) = request.into_parts();
-        let place = place.ok_or_else(|| Status::bad_request("the URL is not well-formed"))?;
-        let options = Options::parse(head.uri.query().unwrap_or_default())?;
+        let Some(place) = place else { return Ok((health::unreadable(), None)) };
+        let options = Options::parse(head.uri.query().unwrap_or_default());
         let deadline = fair::Deadline::new(&head.method, &place, &options)?;
         let caller = match self.authenticator.authenticate(self, &mut head).await {
             Ok(caller) => caller,
@@ -284,7 +284,7 @@ impl Inner {
                 if path == fair::DUMP {
                     return Ok(fair::dump(self));
                 }
-                return Box::pin(health::answer(self, &path, &head, &options)).await;
+                return Box::pin(health::answer(self, &path, &head)).await;
             }
             Place::Resource(target) => target,
         };
@@ -296,7 +296,7 @@ impl Inner {
         let served = match self.registry.served(&*self.store, group, version, resource).await? {
             Some(served) if served.is_at(&target, verb) => served,
             // Kubernetes: a group that is built in tells what it has not got, others are just not there.
-            _ if self.registry.has(group, version) => return Err(verbs::not_served()),
+            _ if self.registry.has(group) => return Err(verbs::not_served()),
             _ => return Ok(health::nothing_here()),
         };
         let call = verbs::Call::new(self, permit, verb, served, target, options, head)?;

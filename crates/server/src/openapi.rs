@@ -16,6 +16,7 @@ mod leaves;
 mod operation;
 mod parameters;
 mod paths;
+mod quoted_yaml;
 mod schema_of;
 mod swagger;
 #[cfg(test)]

@@ -97,9 +97,9 @@ impl Registry {
         Registry { built_in, types, custom: Live::new(DEFINITIONS, Definitions::default()) }
     }
 
-    /// Whether a version of a group is built in.
-    pub(crate) fn has(&self, group: &str, version: &str) -> bool {
-        self.group_versions().any(|built_in| built_in == (group, version))
+    /// Whether a group is built in.
+    pub(crate) fn has(&self, group: &str) -> bool {
+        self.group_versions().any(|(built_in, _)| built_in == group)
     }
 
     /// A built-in resource.

@@ -3,7 +3,7 @@
 mod options;
 mod path;
 
-pub(crate) use options::{Match, Options};
+pub(crate) use options::{Match, Options, is_set, pairs};
 pub(crate) use path::{Place, Target, decode, parse};
 
 /// What a request wants to do with what it names.

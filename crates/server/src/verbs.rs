@@ -26,7 +26,7 @@ use api::{
     status::Status,
 };
 use bytes::Bytes;
-use http::{HeaderMap, header, request::Parts};
+use http::{HeaderMap, Method, header, request::Parts};
 use schema::{managed_fields::validate_manager, types::Types};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -65,28 +65,43 @@ impl Call {
         if !target.subresource.is_empty() && served.subresource(&target.subresource).is_none() {
             return Err(not_served());
         }
-        if served.is_namespaced() && target.namespace.is_empty() && !target.name.is_empty() {
+        if !is_routed(&served, &target) {
             return Err(not_served());
+        }
+        // Kubernetes: the router of the built-in resources knows no HEAD.
+        if head.method == Method::HEAD && served.custom().is_none() {
+            return Err(method_not_allowed());
         }
         let needs_name = matches!(verb, Verb::Update | Verb::Patch) && target.name.is_empty();
         if needs_name {
-            return Err(method_not_allowed());
+            // Kubernetes: custom resources have no router in front of them.
+            return Err(match served.custom() {
+                Some(_) => Status::bad_request("name must be provided"),
+                None => method_not_allowed(),
+            });
         }
         let verbs = match served.subresource(&target.subresource) {
             Some(subresource) => &subresource.verbs,
             None => &served.resource.verbs,
         };
-        let wrong_place = verb == Verb::Create
-            && target.subresource.is_empty()
-            && (!target.name.is_empty() || (served.is_namespaced() && target.namespace.is_empty()));
+        let is_across = served.is_namespaced() && target.namespace.is_empty();
+        let wrong_place = target.subresource.is_empty()
+            && match verb {
+                Verb::Create => is_across || !target.name.is_empty(),
+                Verb::DeleteCollection => is_across,
+                _ => false,
+            };
         // Kubernetes: discovery leaves out what a definition that is going refuses later, in other words.
         let is_known = served.custom().is_some() && target.subresource.is_empty()
             || verbs.iter().any(|known| known == verb.text());
         if !is_known || wrong_place {
             return Err(method_not_allowed());
         }
+        let form = match served.custom() {
+            Some(_) => Form::of_custom(&head.headers)?,
+            None => Form::route(&head.headers, verb)?,
+        };
         check_options(verb, &options)?;
-        let form = Form::choose(&head.headers)?;
         let trail = Trail::of(&head).clone();
         Ok(Call {
             inner: Arc::clone(inner),
@@ -185,6 +200,24 @@ impl Call {
     pub(crate) fn not_found(&self, name: &str) -> Status {
         Status::not_found(&self.resource(), name)
     }
+}
+
+/// Whether anything can be done at a path that names a resource.
+fn is_routed(served: &Served, target: &Target) -> bool {
+    let is_across = served.is_namespaced() && target.namespace.is_empty();
+    if is_across && !target.name.is_empty() {
+        return false;
+    }
+    if served.custom().is_some() || !target.subresource.is_empty() {
+        return true;
+    }
+    let wanted: &[&str] = match (target.old_watch, target.name.is_empty()) {
+        (true, _) => &["watch"],
+        (false, true) if is_across => &["list"],
+        (false, true) => &["list", "create", "deletecollection"],
+        (false, false) => &["get", "update", "patch", "delete"],
+    };
+    served.resource.verbs.iter().any(|verb| wanted.contains(&&**verb))
 }
 
 /// Whether the options of a write are some.

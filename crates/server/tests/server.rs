@@ -19,6 +19,7 @@ mod metrics;
 mod noise;
 mod normalise;
 mod policies;
+mod reading;
 mod service_claims;
 mod socket;
 mod status_of_every_kind;

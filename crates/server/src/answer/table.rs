@@ -5,7 +5,7 @@ use crate::{
     served::{Kind, Served},
     verbs::Call,
 };
-use api::time::Time;
+use api::{object, time::Time};
 use kinds::resources::Resource;
 use serde_json::{Value, json};
 
@@ -64,8 +64,10 @@ fn column(column: &kinds::resources::Column) -> Value {
 
 /// What of the object travels with its row.
 fn shown(call: &Call, version: &str, object: &Value) -> Value {
+    let ends_initial = object::annotation(object, super::INITIAL_EVENTS_END).is_some();
     match call.options.rest.get("includeObject").map(String::as_str) {
-        Some("None") => Value::Null,
+        // Kubernetes: who waits for that mark gets to see it.
+        Some("None") if !ends_initial => Value::Null,
         Some("Object") => {
             let json = call.served.encode(object);
             serde_json::from_slice(&json).unwrap_or_default()

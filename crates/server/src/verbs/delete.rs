@@ -6,13 +6,14 @@ use crate::{
     answer::{self, Body},
     definitions::CLEANUP,
     input::{self, Wanted},
+    request::is_set,
     selection::Selection,
     stored::Stored,
     write::{self, Checked, Outcome},
 };
 use api::{
     field::{Error, ErrorList, Path},
-    object,
+    go, object,
     status::Status,
     time::Time,
 };
@@ -68,13 +69,14 @@ impl DeleteOptions {
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let query = |name: &str| call.options.rest.get(name).cloned();
         let orphan = value.get("orphanDependents").and_then(Value::as_bool);
-        let orphan = orphan.or_else(|| query("orphanDependents").map(|text| text != "false"));
+        let orphan = orphan.or_else(|| query("orphanDependents").map(|text| is_set(&text)));
         let dry_run = value.get("dryRun").and_then(Value::as_array);
+        let grace = match value.get("gracePeriodSeconds").and_then(Value::as_i64) {
+            None => query("gracePeriodSeconds").map(|text| go::parse_int(&text)).transpose(),
+            given => Ok(given),
+        };
         let options = DeleteOptions {
-            grace_seconds: value
-                .get("gracePeriodSeconds")
-                .and_then(Value::as_i64)
-                .or_else(|| query("gracePeriodSeconds").and_then(|text| text.parse().ok())),
+            grace_seconds: grace.map_err(Status::bad_request)?,
             propagation: text("/propagationPolicy").or_else(|| query("propagationPolicy")),
             orphan,
             uid: text("/preconditions/uid"),
@@ -235,9 +237,9 @@ fn bump_generation(live: &Value, marked: &mut Value) {
 
 pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let mut call = call.again();
-    let options = DeleteOptions::read(&mut call, &body)?;
     read::check_options(&call)?;
     let selection = Selection::new(&call)?;
+    let options = DeleteOptions::read(&mut call, &body)?;
     let (meta, objects) = read::collect(&call, &selection).await?;
     for stored in &objects {
         let object = stored.value();

@@ -34,7 +34,7 @@ pub(crate) async fn review(call: &Call, body: Bytes) -> Result<Response<Body>, S
         "SelfSubjectRulesReview" => rules::of_caller(call, &asked).await,
         _ => access::decide(call, asked).await,
     };
-    let bytes = answer::value_bytes(call, &answered?);
+    let bytes = answer::value_bytes(call, &answered?, true);
     let response = answer::full(StatusCode::CREATED, call.form.content_type(), bytes);
     Ok(answer::with_warnings(response, decoded.warnings.iter().map(String::as_str)))
 }
