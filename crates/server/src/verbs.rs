@@ -22,7 +22,9 @@ use crate::{
 };
 use api::{
     field::{Error, ErrorList, Path},
+    go,
     kind::{GroupKind, GroupResource},
+    name::Format,
     status::Status,
 };
 use bytes::Bytes;
@@ -102,6 +104,7 @@ impl Call {
             None => Form::route(&head.headers, verb)?,
         };
         check_options(verb, &options)?;
+        check_name(&target.name)?;
         let trail = Trail::of(&head).clone();
         Ok(Call {
             inner: Arc::clone(inner),
@@ -218,6 +221,15 @@ fn is_routed(served: &Served, target: &Target) -> bool {
         (false, false) => &["get", "update", "patch", "delete"],
     };
     served.resource.verbs.iter().any(|verb| wanted.contains(&&**verb))
+}
+
+/// Whether a name can be part of a key.
+fn check_name(name: &str) -> Result<(), Status> {
+    let problems = Format::PathSegment.problems(name).join(";");
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Status::bad_request(format!("Name parameter invalid: {}: {problems}", go::quote(name))))
 }
 
 /// Whether the options of a write are some.

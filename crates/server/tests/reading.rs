@@ -60,6 +60,7 @@ fn wrong_requests_are_refused_in_the_words_of_the_real_server() {
              strconv.ParseUint: parsing \"99999999999999999999\": value out of range",
         ),
         ("GET", "MAPS/%zz", "", 400, "400 Bad Request"),
+        ("GET", "MAPS/a%25b", "", 400, "Name parameter invalid: \"a%b\": may not contain '%'"),
         ("GET", "/api/v1/namespaces/default/nodes", "", 404, NOWHERE),
         ("GET", "/api/v2/pods", "", 404, NOWHERE),
         ("GET", "/api/v2", "", 404, NOWHERE),
