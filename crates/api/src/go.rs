@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 use std::io;
+use std::num::{IntErrorKind, ParseIntError};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
@@ -44,6 +45,26 @@ pub fn is_print(c: char) -> bool {
     // escapes a mark that nothing precedes: hence the `a`.
     let text = String::from_iter(['a', c]);
     text.escape_debug().eq(text.chars())
+}
+
+/// `strconv.ParseUint` of a decimal number, or its error.
+pub fn parse_uint(text: &str) -> Result<u64, String> {
+    // Go knows no sign here; Rust would take a plus.
+    let digits = if text.starts_with('+') { "" } else { text };
+    digits.parse().map_err(|error| number_error("ParseUint", text, &error))
+}
+
+/// `strconv.ParseInt` of a decimal number, or its error.
+pub fn parse_int(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|error| number_error("ParseInt", text, &error))
+}
+
+fn number_error(function: &str, text: &str, error: &ParseIntError) -> String {
+    let problem = match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+        _ => "invalid syntax",
+    };
+    format!("strconv.{function}: parsing {}: {problem}", quote(text))
 }
 
 /// `%v` of a `float64`: the shortest digits, with an exponent below 1e-4 and from 1e6 on.

@@ -16,7 +16,10 @@ use crate::{
     stored::Stored,
     verbs::Call,
 };
-use api::status::Status;
+use api::{
+    field::{Error, Path},
+    status::Status,
+};
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
@@ -27,6 +30,9 @@ use yaml::to_yaml;
 
 /// What a response carries.
 pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
+
+/// Kubernetes: marks the bookmark behind the events that tell what there is.
+pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// What a list says of itself.
 #[derive(Debug, Default)]
@@ -76,16 +82,17 @@ pub(crate) fn with_warnings<'a>(
 }
 
 /// A scale, in the shape that the caller wants.
-pub(crate) fn scale(call: &Call, scale: &Value) -> Response<Body> {
+pub(crate) fn scale(call: &Call, scale: &Value) -> Result<Response<Body>, Status> {
+    check_single(call, "autoscaling.Scale")?;
     let Form { encoding, shape } = call.form;
     let body = match shape {
         Shape::Table(version) if call.served.custom().is_none() => {
             encode_any_as(encoding, &table::of_scale(call, version, scale))
         }
         Shape::Metadata(version) => partial(encoding, version, scale),
-        _ => return document(StatusCode::OK, call.form, "autoscaling", "v1", "Scale", scale),
+        _ => return Ok(document(StatusCode::OK, call.form, "autoscaling", "v1", "Scale", scale)),
     };
-    full(StatusCode::OK, call.form.content_type(), body)
+    Ok(full(StatusCode::OK, call.form.content_type(), body))
 }
 
 /// A status, as the whole answer.
@@ -128,14 +135,17 @@ pub(crate) fn document_bytes(form: Form, group: &str, version: &str, kind: &str,
 }
 
 /// An object of the resource that is not kept anywhere.
-pub(crate) fn value_bytes(call: &Call, value: &Value) -> Bytes {
+pub(crate) fn value_bytes(call: &Call, value: &Value, with_columns: bool) -> Bytes {
     match call.form.shape {
         Shape::AsIs => encode_as(&call.served, call.form.encoding, value),
-        Shape::Metadata(version) => partial(call.form.encoding, version, value),
+        Shape::Metadata(version) | Shape::MetadataList(version) => {
+            partial(call.form.encoding, version, value)
+        }
         Shape::Table(version) => {
             let revision = api::object::resource_version(value).parse().map(Revision).unwrap_or_default();
             let meta = ListMeta { revision, ..ListMeta::default() };
-            encode_any_as(call.form.encoding, &table::table(call, version, &meta, &[], false))
+            let values = std::slice::from_ref(value);
+            encode_any_as(call.form.encoding, &table::table(call, version, &meta, values, with_columns))
         }
     }
 }
@@ -147,6 +157,8 @@ fn line(mut json: Vec<u8>) -> Vec<u8> {
 
 /// One object.
 pub(crate) async fn object(call: &Call, code: StatusCode, stored: &Stored) -> Result<Response<Body>, Status> {
+    check_table_options(call)?;
+    check_single(call, &call.served.go_type(""))?;
     Ok(full(code, call.form.content_type(), object_bytes(call, stored, true).await?))
 }
 
@@ -161,13 +173,11 @@ pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: boo
             out.freeze()
         }
         Form { encoding, shape } => {
-            check_encodable(served, call.form, "")?;
             let value = Box::pin(convert::one_in_version(&call.inner, served, stored.value())).await?;
             match shape {
                 Shape::AsIs => encode_as(served, encoding, &value),
-                Shape::Metadata(version) => partial(encoding, version, &value),
+                Shape::Metadata(version) | Shape::MetadataList(version) => partial(encoding, version, &value),
                 Shape::Table(version) => {
-                    table::check(call)?;
                     let meta = ListMeta { revision: stored.revision, ..ListMeta::default() };
                     encode_any_as(encoding, &table::table(call, version, &meta, &[value], with_columns))
                 }
@@ -176,37 +186,55 @@ pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: boo
     })
 }
 
-/// Kubernetes: custom objects have no protobuf, but their metadata and tables do.
-fn check_encodable(served: &Served, form: Form, list: &str) -> Result<(), Status> {
-    let known = served.custom().is_none() || form.encoding != Encoding::Protobuf || form.shape != Shape::AsIs;
-    if known {
+/// Whether what is one object may be shown so.
+fn check_single(call: &Call, go_type: &str) -> Result<(), Status> {
+    let asked = "you requested PartialObjectMetadataList, but the requested object is not a list";
+    match call.form.shape {
+        Shape::MetadataList(_) => Err(not_acceptable(format!("{asked} (*{go_type})"))),
+        Shape::AsIs | Shape::Table(_) | Shape::Metadata(_) => Ok(()),
+    }
+}
+
+fn not_acceptable(message: String) -> Status {
+    let mut status = Status::not_acceptable(&[]);
+    status.message = message;
+    status
+}
+
+/// Whether the query says well how much of an object goes with its row.
+pub(crate) fn check_table_options(call: &Call) -> Result<(), Status> {
+    let asked = call.options.rest.get("includeObject").map_or("", String::as_str);
+    if !matches!(call.form.shape, Shape::Table(_)) || ["", "Metadata", "Object", "None"].contains(&asked) {
         return Ok(());
     }
-    let mut status = Status::not_acceptable(&[]);
-    status.message = format!(
-        "object *unstructured.Unstructured{list} does not implement the protobuf marshalling interface and \
-         cannot be encoded to a protobuf message"
-    );
-    Err(status)
+    let detail = "must be 'Metadata', 'Object', 'None', or empty";
+    let error = Error::invalid(&Path::new("includeObject"), asked, detail);
+    Err(Status::bad_request(format!("Unable to convert to Table as requested: {error}")))
 }
 
 /// A list of objects.
 pub(crate) async fn list(call: &Call, meta: &ListMeta, objects: &[Stored]) -> Result<Response<Body>, Status> {
     let served = &call.served;
+    check_table_options(call)?;
+    if matches!(call.form.shape, Shape::Metadata(_)) {
+        let kind = served.go_type("List");
+        let asked = "you requested PartialObjectMetadata, but the requested object is a list";
+        return Err(not_acceptable(format!("{asked} (*{kind})")));
+    }
     let as_stored = objects.iter().all(|stored| served.is_as_stored(stored.revision));
     let body = match call.form {
         Form { encoding: Encoding::Json, shape: Shape::AsIs } if as_stored => {
             json_list(served, meta, objects)
         }
         Form { encoding, shape } => {
-            check_encodable(served, call.form, "List")?;
             let values = objects.iter().map(Stored::value).collect();
             let values = convert::in_version(&call.inner, served, values).await?;
             match shape {
                 Shape::AsIs => typed_list(call, encoding, meta, values),
-                Shape::Metadata(version) => partial_list(encoding, version, meta, &values),
+                Shape::Metadata(version) | Shape::MetadataList(version) => {
+                    partial_list(encoding, version, meta, &values)
+                }
                 Shape::Table(version) => {
-                    table::check(call)?;
                     encode_any_as(encoding, &table::table(call, version, meta, &values, true))
                 }
             }

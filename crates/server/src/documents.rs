@@ -16,6 +16,8 @@ use crate::{
     authenticate,
     custom::Custom,
     discovery::{self, Listed},
+    input::MEDIA_TYPES,
+    negotiate::{self, check_route},
     openapi::{self, CustomSchemas, Form},
     registry::Customs,
     served::Served,
@@ -32,18 +34,7 @@ pub(crate) async fn answer(
     head: &Parts,
 ) -> Result<Option<Response<Body>>, Status> {
     let customs = inner.registry.customs(&*inner.store).await?;
-    match (Library { inner, customs: &customs }).find(path, head) {
-        None if is_of_built_in(inner, path) => Err(crate::verbs::not_served()),
-        found => Ok(found),
-    }
-}
-
-/// Whether a path lies in a group that is built in, which tells what it has not got.
-fn is_of_built_in(inner: &Inner, path: &str) -> bool {
-    match path.strip_prefix("/apis/").and_then(|rest| rest.split_once('/')) {
-        Some((group, _)) => inner.registry.has_group(group),
-        None => path.starts_with("/api/"),
-    }
+    Library { inner, customs: &customs }.find(path, head)
 }
 
 /// How much of what is served a document tells of.
@@ -71,32 +62,64 @@ struct Library<'a> {
 }
 
 impl<'a> Library<'a> {
-    fn find(&self, path: &str, head: &Parts) -> Option<Response<Body>> {
-        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        match parts[..] {
-            ["version"] => Some(json(discovery::version())),
-            ["api" | "apis"] if discovery::is_aggregated_wanted(&text(head, header::ACCEPT)) => {
-                self.aggregated(parts[0] == "api", head)
+    fn find(&self, path: &str, head: &Parts) -> Result<Option<Response<Body>>, Status> {
+        let parts: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+        let parts = match parts[..] {
+            // Kubernetes: the router does not mind a slash at the end, others do.
+            [ref rest @ .., ""] if parts[0] != "openapi" => rest,
+            ref all => all,
+        };
+        match parts {
+            ["version"] => {
+                check_route(&head.headers, &["application/json"])?;
+                Ok(Some(json(discovery::version())))
             }
-            ["api"] => Some(form::shown(&Document::plain(discovery::core_versions(&host(head))), head)),
-            ["apis"] => self.discovery(head, path, Extent::Everything, |all| Some(discovery::groups(all))),
+            ["api" | "apis", ..] => self.discover(parts, head),
+            _ => Ok(self.describe(parts, head)),
+        }
+    }
+
+    /// What is served, in the encoding that the caller takes.
+    fn discover(&self, parts: &[&str], head: &Parts) -> Result<Option<Response<Body>>, Status> {
+        let name = parts.join("/");
+        let found = match parts {
+            ["api" | "apis"] if discovery::is_aggregated_wanted(negotiate::accept(&head.headers)) => {
+                return Ok(self.aggregated(parts[0] == "api", head));
+            }
+            ["api"] => Some(Arc::new(Document::plain(discovery::core_versions(&host(head))))),
+            ["apis"] => self.discovery(&name, Extent::Everything, |all| Some(discovery::groups(all))),
             ["apis", group] => {
-                self.discovery(head, path, Extent::Group(group), |all| discovery::group(all, group))
+                self.discovery(&name, Extent::Group(group), |all| discovery::group(all, group))
             }
-            ["api", version] => self.resources(head, path, "", version),
-            ["apis", group, version] => self.resources(head, path, group, version),
+            ["api", version] => self.resources(&name, "", version),
+            ["apis", group, version] => self.resources(&name, group, version),
+            _ => None,
+        };
+        let Some(document) = found else { return Ok(None) };
+        // Kubernetes: the router looks first, but not at lists of groups and at what definitions serve.
+        if parts[0] == "api" || (parts.len() == 3 && self.inner.registry.has_group(parts[1])) {
+            check_route(&head.headers, &MEDIA_TYPES)?;
+        }
+        let form = negotiate::Form::plain(&head.headers)?;
+        Ok(Some(form::shown(&document, form, head)))
+    }
+
+    /// The API's own description.
+    fn describe(&self, parts: &[&str], head: &Parts) -> Option<Response<Body>> {
+        match parts {
             [".well-known", ..] | ["openid", ..] => {
-                authenticate::documents(&self.inner.authenticator.accounts, &parts, &host(head))
+                authenticate::documents(&self.inner.authenticator.accounts, parts, &host(head))
             }
             ["openapi", "v2"] => Some(self.older(head)),
             ["openapi", "v3"] => self.index(head),
-            ["openapi", "v3", "api", version] => {
-                self.description(head, "", version).or_else(|| Some(no_description()))
+            ["openapi", "v3", rest @ ..] => {
+                let found = match rest {
+                    ["api", version] => self.description(head, "", version),
+                    ["apis", group, version] => self.description(head, group, version),
+                    _ => None,
+                };
+                found.or_else(|| Some(silent(StatusCode::NOT_FOUND)))
             }
-            ["openapi", "v3", "apis", group, version] => {
-                self.description(head, group, version).or_else(|| Some(no_description()))
-            }
-            ["openapi", "v3", ..] => Some(no_description()),
             _ => None,
         }
     }
@@ -142,18 +165,16 @@ impl<'a> Library<'a> {
     /// Groups, versions and resources, each by itself.
     fn discovery(
         &self,
-        head: &Parts,
-        path: &str,
+        name: &str,
         extent: Extent<'_>,
         make: impl FnOnce(&[Listed<'_>]) -> Option<String>,
-    ) -> Option<Response<Body>> {
-        let document = self.kept(path, extent, || make(&self.listed(extent)).map(Document::plain))?;
-        Some(form::shown(&document, head))
+    ) -> Option<Arc<Document>> {
+        self.kept(name, extent, || make(&self.listed(extent)).map(Document::plain))
     }
 
-    fn resources(&self, head: &Parts, path: &str, group: &str, version: &str) -> Option<Response<Body>> {
+    fn resources(&self, name: &str, group: &str, version: &str) -> Option<Arc<Document>> {
         let extent = Extent::Version(group, version);
-        self.discovery(head, path, extent, |all| discovery::resources(all, group, version))
+        self.discovery(name, extent, |all| discovery::resources(all, group, version))
     }
 
     /// Everything at once, for clients that remember what they have seen.
@@ -270,16 +291,13 @@ fn json(text: String) -> Response<Body> {
     answer::full(StatusCode::OK, "application/json", text)
 }
 
-/// Kubernetes: it says no more than that there is none.
-fn no_description() -> Response<Body> {
-    let mut response = answer::full(StatusCode::NOT_FOUND, "text/plain", "");
-    response.headers_mut().remove(header::CONTENT_TYPE);
-    response
+fn not_acceptable() -> Response<Body> {
+    vary(silent(StatusCode::NOT_ACCEPTABLE))
 }
 
-// Kubernetes: it says nothing else.
-fn not_acceptable() -> Response<Body> {
-    let mut response = vary(answer::full(StatusCode::NOT_ACCEPTABLE, "", ""));
+// Kubernetes: descriptions say nothing else of what they are not.
+fn silent(code: StatusCode) -> Response<Body> {
+    let mut response = answer::full(code, "", "");
     response.headers_mut().remove(header::CONTENT_TYPE);
     response
 }

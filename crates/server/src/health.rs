@@ -3,60 +3,78 @@
 use crate::{
     Inner,
     answer::{self, Body},
-    request::Options,
+    request::pairs,
+    verbs,
 };
-use api::status::Status;
+use api::{go, status::Status};
 use http::{Method, Response, StatusCode, request::Parts};
+use std::collections::BTreeSet;
 
 /// The parts whose health is told one by one.
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
 
-/// What there is beside groups and their versions.
-const PATHS: [&str; 9] =
-    ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"];
+/// Who asks whether requests may be sent is told when they may not any more.
+const SHUTDOWN: &str = "shutdown";
 
-pub(crate) async fn answer(
-    inner: &Inner,
-    path: &str,
-    head: &Parts,
-    options: &Options,
-) -> Result<Response<Body>, Status> {
-    let path = path.trim_end_matches('/');
-    if head.method != Method::GET && is_only_read(inner, path) {
-        return Err(crate::verbs::method_not_allowed());
+const PROBES: [&str; 3] = ["/healthz", "/livez", "/readyz"];
+
+/// What there is beside groups, their versions and checks.
+const PATHS: [&str; 10] = [
+    "/.well-known/openid-configuration",
+    "/api",
+    "/apis",
+    "/apis/",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openapi/v3/",
+    "/openid/v1/jwks",
+    "/version",
+];
+
+pub(crate) async fn answer(inner: &Inner, path: &str, head: &Parts) -> Result<Response<Body>, Status> {
+    if path == "/" {
+        return Ok(root(inner));
     }
-    match path {
-        "/healthz" | "/livez" | "/readyz" => Ok(health(path, options)),
-        "" => Ok(root(inner)),
-        _ => match check_of(path) {
-            Some(check) if CHECKS.contains(&check) => Ok(text(StatusCode::OK, "ok")),
-            Some(_) => Ok(nothing_here()),
-            None => {
-                let found = crate::documents::answer(inner, path, head).await?;
-                match found {
-                    Some(found) => Ok(found),
-                    None if is_of_built_in(inner, path) => Err(crate::verbs::not_served()),
-                    None => Ok(nothing_here()),
-                }
+    if PROBES.contains(&path) {
+        return Ok(health(inner, path, head.uri.query().unwrap_or_default()));
+    }
+    if let Some((probe, check)) = check_of(path) {
+        return Ok(match checks(probe).any(|known| known == check) {
+            true if is_well(inner, check) => text(StatusCode::OK, "ok"),
+            true => {
+                text(StatusCode::INTERNAL_SERVER_ERROR, "internal server error: process is shutting down\n")
             }
-        },
+            false => nothing_here(),
+        });
+    }
+    if head.method != Method::GET && is_only_read(inner, path) {
+        return Err(verbs::method_not_allowed());
+    }
+    match crate::documents::answer(inner, path, head).await? {
+        Some(found) => Ok(found),
+        None if is_routed(inner, path) => Err(verbs::not_served()),
+        None => Ok(nothing_here()),
     }
 }
 
-/// Whether a path lies in a group that is built in, which tells what it has not got.
-fn is_of_built_in(inner: &Inner, path: &str) -> bool {
-    let group = match path.strip_prefix("/apis/") {
-        Some(rest) => rest.split('/').next().unwrap_or_default(),
-        None if path.starts_with("/api/") => "",
-        None => return false,
-    };
-    inner.registry.has_group(group) && (group.is_empty() != path.starts_with("/apis/"))
+/// Whether a path belongs to the built-in groups, whose router answers in the words of the API.
+fn is_routed(inner: &Inner, path: &str) -> bool {
+    let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');
+    match (parts.next().unwrap_or_default(), parts.next(), parts.next()) {
+        ("api" | "version", ..)
+        | (".well-known", Some("openid-configuration"), _)
+        | ("openid", Some("v1"), Some("jwks")) => true,
+        // Kubernetes: the groups themselves are told by another.
+        ("apis", Some(group), Some(version)) => !version.is_empty() && inner.registry.has_group(group),
+        _ => false,
+    }
 }
 
 /// Kubernetes: these have a method; everything else answers the same to every one.
 fn is_only_read(inner: &Inner, path: &str) -> bool {
     let has = |group, version| inner.registry.group_versions().any(|it| it == (group, version));
-    match path.split('/').collect::<Vec<_>>()[..] {
+    match path.trim_end_matches('/').split('/').collect::<Vec<_>>()[..] {
         ["", "api" | "version"] | ["", "openid", "v1", "jwks"] => true,
         ["", ".well-known", "openid-configuration"] => true,
         ["", "api", version] => has("", version),
@@ -65,18 +83,50 @@ fn is_only_read(inner: &Inner, path: &str) -> bool {
     }
 }
 
-fn check_of(path: &str) -> Option<&str> {
-    ["/healthz/", "/livez/", "/readyz/"].into_iter().find_map(|prefix| path.strip_prefix(prefix))
+fn check_of(path: &str) -> Option<(&'static str, &str)> {
+    PROBES.into_iter().find_map(|probe| Some((probe, path.strip_prefix(probe)?.strip_prefix('/')?)))
 }
 
-fn health(path: &str, options: &Options) -> Response<Body> {
-    let name = path.trim_start_matches('/');
-    if !options.rest.contains_key("verbose") {
-        return text(StatusCode::OK, "ok");
+fn checks(probe: &str) -> impl Iterator<Item = &'static str> + use<> {
+    CHECKS.into_iter().chain((probe == "/readyz").then_some(SHUTDOWN))
+}
+
+fn is_well(inner: &Inner, check: &str) -> bool {
+    check != SHUTDOWN || !*inner.draining.borrow()
+}
+
+fn health(inner: &Inner, probe: &str, query: &str) -> Response<Body> {
+    let name = probe.trim_start_matches('/');
+    let excluded: BTreeSet<String> =
+        pairs(query).filter(|(key, _)| key == "exclude").map(|(_, check)| check).collect();
+    let (mut lines, mut unknown, mut has_failed) = (String::new(), excluded.clone(), false);
+    for check in checks(probe) {
+        unknown.remove(check);
+        lines.push_str(&match excluded.contains(check) {
+            true => format!("[+]{check} excluded: ok\n"),
+            false if is_well(inner, check) => format!("[+]{check} ok\n"),
+            false => {
+                has_failed = true;
+                format!("[-]{check} failed: reason withheld\n")
+            }
+        });
     }
-    let mut lines: String = CHECKS.iter().map(|check| format!("[+]{check} ok\n")).collect();
-    lines.push_str(&format!("{name} check passed\n"));
-    text(StatusCode::OK, &lines)
+    if !unknown.is_empty() {
+        let unknown = unknown.iter().map(|check| go::quote(check)).collect::<Vec<_>>().join(",");
+        let warning = "warn: some health checks cannot be excluded: no matches for";
+        lines.push_str(&format!("{warning} {unknown}\n"));
+    }
+    let is_verbose = pairs(query).any(|(key, _)| key == "verbose");
+    match (has_failed, is_verbose) {
+        (true, _) => text(StatusCode::INTERNAL_SERVER_ERROR, &format!("{lines}{name} check failed\n")),
+        (false, true) => text(StatusCode::OK, &format!("{lines}{name} check passed\n")),
+        (false, false) => text(StatusCode::OK, "ok"),
+    }
+}
+
+/// Kubernetes: a URL that cannot be read does not get as far as the API.
+pub(crate) fn unreadable() -> Response<Body> {
+    text(StatusCode::BAD_REQUEST, "400 Bad Request")
 }
 
 /// Kubernetes: paths outside of every resource get no Status.
@@ -93,15 +143,17 @@ fn text(code: StatusCode, body: &str) -> Response<Body> {
 
 /// The paths there are, for somebody who looks around.
 fn root(inner: &Inner) -> Response<Body> {
-    let mut paths: Vec<String> = inner
-        .registry
-        .group_versions()
-        .map(|(group, version)| match group {
-            "" => "/api/v1".to_owned(),
-            group => format!("/apis/{group}/{version}"),
-        })
-        .collect();
-    paths.extend(PATHS.map(str::to_owned));
+    let mut paths = Vec::from(PATHS.map(str::to_owned));
+    for (group, version) in inner.registry.group_versions() {
+        match group {
+            "" => paths.push("/api/v1".to_owned()),
+            group => paths.extend([format!("/apis/{group}"), format!("/apis/{group}/{version}")]),
+        }
+    }
+    for probe in PROBES {
+        paths.push(probe.to_owned());
+        paths.extend(checks(probe).map(|check| format!("{probe}/{check}")));
+    }
     paths.sort();
     paths.dedup();
     let value = serde_json::json!({ "paths": paths });

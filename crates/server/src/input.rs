@@ -4,7 +4,7 @@ pub(crate) mod patch;
 
 use crate::{
     custom::Custom,
-    served::{Kind, Served, join},
+    served::{Kind, Served, join, package},
 };
 use api::{object, status::Status};
 use bytes::Bytes;
@@ -30,6 +30,16 @@ pub(crate) enum Encoding {
     Json,
     Yaml,
     Protobuf,
+}
+
+impl Encoding {
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Encoding::Json => "application/json",
+            Encoding::Yaml => "application/yaml",
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
 }
 
 pub(crate) const MEDIA_TYPES: [&str; 3] =
@@ -246,9 +256,4 @@ impl<'a> Wanted<'a> {
         }
         Ok(())
     }
-}
-
-/// What the real server calls the package of a group's own types.
-fn package(group: &str) -> &str {
-    if group.is_empty() { "core" } else { group.split('.').next().unwrap_or(group) }
 }

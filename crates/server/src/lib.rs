@@ -225,8 +225,8 @@ impl Inner {
     {
         let begun = self.world.now();
         let (mut head, body) = request.into_parts();
-        let place = place.ok_or_else(|| Status::bad_request("the URL is not well-formed"))?;
-        let options = Options::parse(head.uri.query().unwrap_or_default())?;
+        let Some(place) = place else { return Ok((health::unreadable(), None)) };
+        let options = Options::parse(head.uri.query().unwrap_or_default());
         let deadline = fair::Deadline::new(&head.method, &place, &options)?;
         let caller = match self.authenticator.authenticate(self, &mut head).await {
             Ok(caller) => caller,
@@ -286,7 +286,7 @@ impl Inner {
                 if path == fair::DUMP {
                     return Ok(fair::dump(self));
                 }
-                return Box::pin(health::answer(self, &path, &head, &options)).await;
+                return Box::pin(health::answer(self, &path, &head)).await;
             }
             Place::Resource(target) => target,
         };

@@ -1,10 +1,19 @@
 //! `Accept` in, the form of the answer out.
 
-use crate::input::{Encoding, MEDIA_TYPES};
-use crate::verbs::bare;
+mod clause;
+
+use crate::{
+    input::{Encoding, MEDIA_TYPES},
+    request::Verb,
+    verbs::bare,
+};
 use api::status::Status;
+use clause::Clause;
 use http::{HeaderMap, header};
-use std::borrow::Cow;
+
+/// What a watch can be told in.
+pub(crate) const STREAM_MEDIA_TYPES: [&str; 2] =
+    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
 /// In which form an answer goes out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,86 +31,75 @@ pub(crate) enum Shape {
     Table(&'static str),
     /// Only what every object has.
     Metadata(&'static str),
+    /// The same of each object in a list.
+    MetadataList(&'static str),
 }
 
 impl Form {
     const JSON: Form = Form { encoding: Encoding::Json, shape: Shape::AsIs };
 
-    /// The best of what the caller takes.
-    pub(crate) fn choose(headers: &HeaderMap) -> Result<Form, Status> {
-        let accept = accept(headers);
-        if accept.trim().is_empty() {
-            return Ok(Form::JSON);
-        }
-        accept.split(',').find_map(clause).ok_or_else(|| {
-            // Kubernetes: the encoding would do, but there is no such view of the object.
-            let is_known =
-                |text: &str| text.split(';').next().is_some_and(|it| MEDIA_TYPES.contains(&it.trim()));
-            if accept.split(',').any(is_known) {
-                return Status::not_acceptable(&MEDIA_TYPES);
-            }
-            let available = MEDIA_TYPES.join(", ");
-            let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
-            bare(406, &message)
-        })
+    /// The best of what the caller takes of a built-in resource.
+    // Kubernetes: the router looks first, and takes media types by their whole names only.
+    pub(crate) fn route(headers: &HeaderMap, verb: Verb) -> Result<Form, Status> {
+        let streams: &[&str] = match verb {
+            Verb::List | Verb::Watch => &STREAM_MEDIA_TYPES,
+            _ => &[],
+        };
+        check_route(headers, &[&MEDIA_TYPES, streams].concat())?;
+        Form::pick(accept(headers), Clause::shape).ok_or_else(|| Status::not_acceptable(&MEDIA_TYPES))
+    }
+
+    /// The best of what the caller takes of a custom resource: its objects have no protobuf, but their metadata has.
+    pub(crate) fn of_custom(headers: &HeaderMap) -> Result<Form, Status> {
+        let known = |clause: &Clause<'_>, encoding| {
+            let shape = clause.shape(encoding)?;
+            Some(shape).filter(|shape| encoding != Encoding::Protobuf || *shape != Shape::AsIs)
+        };
+        Form::pick(accept(headers), known).ok_or_else(|| Status::not_acceptable(&MEDIA_TYPES))
+    }
+
+    /// The best encoding for what cannot be given another shape.
+    pub(crate) fn plain(headers: &HeaderMap) -> Result<Form, Status> {
+        let plain = Form::pick(accept(headers), Clause::no_shape);
+        plain.ok_or_else(|| Status::not_acceptable(&MEDIA_TYPES))
     }
 
     /// How to tell a caller of an error, who may not take anything that we have.
     pub(crate) fn for_errors(headers: &HeaderMap) -> Form {
-        let form = Form::choose(headers).unwrap_or(Form::JSON);
-        Form { shape: Shape::AsIs, ..form }
+        Form::plain(headers).unwrap_or(Form::JSON)
+    }
+
+    fn pick<'a>(accept: &'a str, shape: impl Fn(&Clause<'a>, Encoding) -> Option<Shape>) -> Option<Form> {
+        if accept.is_empty() {
+            return Some(Form::JSON);
+        }
+        let clauses = clause::parse(accept);
+        clauses.iter().find_map(|clause| {
+            let encodings = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
+            let fitting = encodings.into_iter().filter(|encoding| clause.allows(*encoding));
+            fitting.filter_map(|encoding| Some(Form { encoding, shape: shape(clause, encoding)? })).next()
+        })
     }
 
     pub(crate) fn content_type(self) -> &'static str {
-        match self.encoding {
-            Encoding::Json => "application/json",
-            Encoding::Yaml => "application/yaml",
-            Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
-        }
+        self.encoding.media_type()
     }
 }
 
-/// All that a caller takes, as if it were said in one header.
-fn accept(headers: &HeaderMap) -> Cow<'_, str> {
-    let mut values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let first = Cow::Borrowed(values.next().unwrap_or_default());
-    values.fold(first, |said, more| Cow::Owned(format!("{said},{more}")))
+/// What the router says to a caller who takes none of what is produced at a path.
+pub(crate) fn check_route(headers: &HeaderMap, produced: &[&str]) -> Result<(), Status> {
+    let accept = accept(headers);
+    let mut names = accept.split(',').map(|it| it.split(';').next().unwrap_or_default().trim_matches(' '));
+    if accept.is_empty() || names.any(|name| name == "*/*" || produced.contains(&name)) {
+        return Ok(());
+    }
+    let available = produced.join(", ");
+    Err(bare(406, &format!("406: Not Acceptable\n\nAvailable representations: {available}")))
 }
 
-/// One alternative of `Accept`, if we can serve it.
-fn clause(text: &str) -> Option<Form> {
-    let mut parts = text.split(';').map(str::trim);
-    let encoding = match parts.next()? {
-        "*/*" | "application/json" => Encoding::Json,
-        "application/yaml" => Encoding::Yaml,
-        "application/vnd.kubernetes.protobuf" => Encoding::Protobuf,
-        _ => return None,
-    };
-    let (mut kind, mut group, mut version) = ("", "", "");
-    for part in parts {
-        match part.split_once('=') {
-            Some(("as", value)) => kind = value,
-            Some(("g", value)) => group = value,
-            Some(("v", value)) => version = value,
-            _ => {}
-        }
-    }
-    let version = match version {
-        "v1" => "v1",
-        "v1beta1" => "v1beta1",
-        _ => "",
-    };
-    let shape = match (kind, group, version) {
-        ("", ..) => Shape::AsIs,
-        (_, _, "") => return None,
-        // Kubernetes: a table has no protobuf.
-        ("Table", "meta.k8s.io", version) if encoding != Encoding::Protobuf => Shape::Table(version),
-        ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", version) => {
-            Shape::Metadata(version)
-        }
-        _ => return None,
-    };
-    Some(Form { encoding, shape })
+/// What a caller takes. Kubernetes: only the first header of the name counts.
+pub(crate) fn accept(headers: &HeaderMap) -> &str {
+    headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -125,14 +123,78 @@ mod tests {
             ),
             (
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-                form(Encoding::Json, Shape::Metadata("v1")),
+                form(Encoding::Json, Shape::MetadataList("v1")),
             ),
             ("application/json;as=Poem;g=meta.k8s.io;v=v1", None),
+            ("application/json;g=meta.k8s.io;v=v1", None),
+            ("application/json;stream=poem", None),
+            ("application/yaml;stream=watch", None),
+            ("application/json;sv=v2", None),
+            ("application/json;sv=v1;stream=watch;pretty=1", form(Encoding::Json, Shape::AsIs)),
+            ("application/json;q=0.5,application/yaml", form(Encoding::Yaml, Shape::AsIs)),
+            ("*/*,application/yaml", form(Encoding::Yaml, Shape::AsIs)),
+            ("*", form(Encoding::Json, Shape::AsIs)),
+            ("application/JSON", None),
+            ("application/vnd.kubernetes.protobuf", None),
+            ("application/vnd.kubernetes.protobuf,application/json;q=0.5", form(Encoding::Json, Shape::AsIs)),
+            (
+                "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+                form(Encoding::Protobuf, Shape::Metadata("v1")),
+            ),
             ("text/html", None),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT, accept.parse().unwrap());
-            assert_eq!(Form::choose(&headers).ok(), expected, "{accept}");
+            assert_eq!(Form::of_custom(&headers).ok(), expected, "{accept}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_has_no_other_view() {
+        for (accept, expected) in [
+            ("application/*", Some(Encoding::Json)),
+            ("application/vnd.kubernetes.protobuf, application/json", Some(Encoding::Protobuf)),
+            ("application/json;as=Table;v=v1;g=meta.k8s.io", None),
+            (
+                "application/json;as=APIGroupDiscoveryList;v=v2beta1;g=x, application/yaml",
+                Some(Encoding::Yaml),
+            ),
+            ("text/html", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, accept.parse().unwrap());
+            assert_eq!(Form::plain(&headers).ok().map(|form| form.encoding), expected, "{accept}");
+        }
+    }
+
+    #[test]
+    fn the_router_takes_whole_names() {
+        let refused = |text: &str| format!("406: Not Acceptable\n\nAvailable representations: {text}");
+        for (accept, verb, expected) in [
+            ("", Verb::Get, Ok(())),
+            ("text/html, */*;q=0.1", Verb::Get, Ok(())),
+            ("application/json;as=Table;g=meta.k8s.io;v=v1", Verb::List, Ok(())),
+            ("application/*", Verb::Get, Err(refused(&MEDIA_TYPES.join(", ")))),
+            (
+                "text/html",
+                Verb::List,
+                Err(refused(
+                    "application/json, application/yaml, application/vnd.kubernetes.protobuf, \
+                     application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+                )),
+            ),
+            (
+                "application/json;as=Poem",
+                Verb::Get,
+                Err("only the following media types are accepted: application/json, application/yaml, \
+                     application/vnd.kubernetes.protobuf"
+                    .to_owned()),
+            ),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, accept.parse().unwrap());
+            let found = Form::route(&headers, verb).map(drop).map_err(|status| status.message);
+            assert_eq!(found, expected, "{accept}");
         }
     }
 }

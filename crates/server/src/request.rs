@@ -3,7 +3,7 @@
 mod options;
 mod path;
 
-pub(crate) use options::{Match, Options, flag, integer};
+pub(crate) use options::{Match, Options, flag, pairs};
 pub(crate) use path::{Place, Target, decode, parse};
 
 /// What a request wants to do with what it names.

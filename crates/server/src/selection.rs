@@ -23,9 +23,12 @@ impl Selection {
         for term in fields.terms() {
             call.served.check_selectable(&term.field).map_err(Status::bad_request)?;
         }
-        let mut fields = fields.clone();
-        if !call.target.name.is_empty() {
-            fields = field_selector::Selector::equals("metadata.name", call.target.name.clone());
+        let (mut fields, name) = (fields.clone(), call.target.name.as_str());
+        if !name.is_empty() && fields.is_everything() {
+            fields = field_selector::Selector::equals("metadata.name", name);
+        }
+        if !name.is_empty() && fields.required_value("metadata.name") != Some(name) {
+            return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name"));
         }
         let is_plain = fields.terms().iter().all(|term| PLAIN.contains(&term.field.as_str()));
         Ok(Selection { labels: labels.clone(), fields, is_plain, served: Arc::clone(&call.served) })
@@ -33,6 +36,11 @@ impl Selection {
 
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_everything()
+    }
+
+    /// The name that every object of it has.
+    pub(crate) fn required_name(&self) -> Option<&str> {
+        self.fields.required_value("metadata.name")
     }
 
     /// Whether an object at rest belongs to it, parsing no more than needed.

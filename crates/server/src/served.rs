@@ -61,6 +61,16 @@ impl Served {
         }
     }
 
+    /// What the real server calls the type of an object, or of a list, in its own code: it stands in some texts.
+    pub(crate) fn go_type(&self, suffix: &str) -> String {
+        match &self.kind {
+            Kind::BuiltIn { .. } => {
+                format!("{}.{}{suffix}", package(&self.resource.group), self.resource.kind)
+            }
+            Kind::Custom(_) => format!("unstructured.Unstructured{suffix}"),
+        }
+    }
+
     /// Whether it is this resource of the group.
     pub(crate) fn is(&self, group: &str, resource: &str) -> bool {
         self.resource.name == resource && self.resource.group == group
@@ -70,8 +80,8 @@ impl Served {
         self.resource.scope == Scope::Namespaced
     }
 
-    /// Whether a path that names it can be right.
-    // Kubernetes: a custom resource is nowhere but in its scope.
+    /// Whether a path that names it can be right: in a namespace, or not, as its scope says.
+    // Kubernetes: who knows a built-in resource is told which verbs do not go across namespaces.
     pub(crate) fn is_at(&self, target: &Target, verb: Verb) -> bool {
         let across = target.name.is_empty() && matches!(verb, Verb::List | Verb::Watch);
         match self.is_namespaced() {
@@ -236,6 +246,14 @@ impl Served {
             }
             Kind::Custom(custom) => custom.selectable_value(field, object),
         }
+    }
+}
+
+/// What the real server calls the package of a group's own types.
+pub(crate) fn package(group: &str) -> &str {
+    match group {
+        "" | "events.k8s.io" => "core",
+        group => group.split('.').next().unwrap_or(group),
     }
 }
 

@@ -31,7 +31,7 @@ use api::{
     status::Status,
 };
 use bytes::Bytes;
-use http::{HeaderMap, Method, header, request::Parts};
+use http::{HeaderMap, header, request::Parts};
 use schema::{managed_fields::validate_manager, types::Types};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -67,17 +67,16 @@ impl Call {
         options: Options,
         head: Parts,
     ) -> Result<Call, Status> {
-        check_name(&target.name)?;
-        // Kubernetes: a HEAD is let in as a get is, and then nobody answers it.
-        if head.method == Method::HEAD {
-            return Err(method_not_allowed());
-        }
         match served.custom() {
             Some(_) => check_custom(verb, &served, &mut target)?,
             None => check_built_in(verb, &served, &target)?,
         }
+        let form = match served.custom() {
+            Some(_) => Form::of_custom(&head.headers)?,
+            None => Form::route(&head.headers, verb)?,
+        };
         check_options(verb, &options)?;
-        let form = Form::choose(&head.headers)?;
+        check_name(&target.name)?;
         let trail = Trail::of(&head).clone();
         Ok(Call {
             inner: Arc::clone(inner),
@@ -186,11 +185,7 @@ fn check_built_in(verb: Verb, served: &Served, target: &Target) -> Result<(), St
         (_, Some(subresource)) => &subresource.verbs,
         (_, None) => return Err(not_served()),
     };
-    if served.is_namespaced() && target.namespace.is_empty() && !target.name.is_empty() {
-        return Err(not_served());
-    }
-    // Kubernetes: what is kept nowhere has no names.
-    if served.stored.is_none() && !target.name.is_empty() && target.subresource.is_empty() {
+    if !is_routed(served, target) {
         return Err(not_served());
     }
     let needs_name = matches!(verb, Verb::Update | Verb::Patch) && target.name.is_empty();
@@ -205,6 +200,22 @@ fn check_built_in(verb: Verb, served: &Served, target: &Target) -> Result<(), St
         true => Ok(()),
         false => Err(method_not_allowed()),
     }
+}
+
+/// Whether anything can be done at a path that names a built-in resource.
+fn is_routed(served: &Served, target: &Target) -> bool {
+    let is_everywhere = served.is_namespaced() && target.namespace.is_empty();
+    if is_everywhere && !target.name.is_empty() {
+        return false;
+    }
+    let wanted: &[&str] = match (target.old_watch, target.name.is_empty()) {
+        _ if !target.subresource.is_empty() => return true,
+        (true, _) => &["watch"],
+        (false, true) if is_everywhere => &["list"],
+        (false, true) => &["list", "create", "deletecollection"],
+        (false, false) => &["get", "update", "patch", "delete"],
+    };
+    served.resource.verbs.iter().any(|verb| wanted.contains(&&**verb))
 }
 
 /// The same of a custom resource, all of which one handler answers, in other words.

@@ -19,6 +19,7 @@ mod metrics;
 mod noise;
 mod normalise;
 mod policies;
+mod reading;
 mod real_answers;
 mod service_claims;
 mod socket;

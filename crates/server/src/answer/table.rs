@@ -5,11 +5,7 @@ use crate::{
     served::{Kind, Served},
     verbs::Call,
 };
-use api::{
-    field::{Error, Path},
-    status::Status,
-    time::Time,
-};
+use api::{object, time::Time};
 use kinds::resources::Resource;
 use serde_json::{Value, json};
 
@@ -47,18 +43,18 @@ pub(super) fn table(
 /// A scale has columns of its own, whatever it scales.
 pub(super) fn of_scale(call: &Call, version: &str, scale: &Value) -> Value {
     let column = |name: &str, sort: &str| json!({"name": name, "type": sort, "format": "", "description": name, "priority": 0});
-    let since = api::object::creation_timestamp(scale).map(|since| since.timestamp());
+    let since = object::creation_timestamp(scale).map(|since| since.timestamp());
     let age = since.map(|since| kinds::cells::age(since, call.inner.world.wall()));
     json!({
         "kind": "Table", "apiVersion": format!("meta.k8s.io/{version}"),
-        "metadata": {"resourceVersion": api::object::resource_version(scale)},
+        "metadata": {"resourceVersion": object::resource_version(scale)},
         "columnDefinitions": [
             column("Name", "string"), column("Desired", "integer"), column("Available", "integer"),
             column("Age", "string"),
         ],
         "rows": [{
             "cells": [
-                api::object::name(scale), scale["spec"]["replicas"], scale["status"]["replicas"],
+                object::name(scale), scale["spec"]["replicas"], scale["status"]["replicas"],
                 age.unwrap_or_else(|| "<unknown>".to_owned()),
             ],
             "object": super::partial_value(version, scale),
@@ -91,22 +87,12 @@ fn column(column: &kinds::resources::Column) -> Value {
     })
 }
 
-/// Whether the caller asks for a part of the object that there is.
-pub(super) fn check(call: &Call) -> Result<(), Status> {
-    match call.options.rest.get("includeObject").map(String::as_str) {
-        None | Some("" | "None" | "Metadata" | "Object") => Ok(()),
-        Some(other) => {
-            let path = Path::new("includeObject");
-            let problem = Error::invalid(&path, other, "must be 'Metadata', 'Object', 'None', or empty");
-            Err(Status::bad_request(format!("Unable to convert to Table as requested: {problem}")))
-        }
-    }
-}
-
 /// What of the object travels with its row.
 fn shown(call: &Call, version: &str, object: &Value) -> Value {
+    let ends_initial = object::annotation(object, super::INITIAL_EVENTS_END).is_some();
     match call.options.rest.get("includeObject").map(String::as_str) {
-        Some("None") => Value::Null,
+        // Kubernetes: who waits for that mark gets to see it.
+        Some("None") if !ends_initial => Value::Null,
         Some("Object") => {
             let json = call.served.encode(object);
             serde_json::from_slice(&json).unwrap_or_default()

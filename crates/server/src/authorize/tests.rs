@@ -60,7 +60,7 @@ fn requests_are_asked_about_as_kubernetes_does() {
     ] {
         let (path, query) = url.split_once('?').unwrap_or((url, ""));
         let Some(Place::Resource(target)) = request::parse(path) else { panic!("{url}") };
-        let options = Options::parse(query).unwrap();
+        let options = Options::parse(query);
         let verb = target.verb(&method.parse().unwrap(), options.watch).unwrap();
         let OnResource { verb, group, resource, subresource, namespace, name, .. } =
             OnResource::of(verb, &target, &options);

@@ -93,24 +93,18 @@ pub(crate) fn aggregated(all: &[Listed<'_>], is_core: bool) -> Aggregated {
     Aggregated { body, etag }
 }
 
-/// Whether the first alternative of `Accept` that can be served is this document.
+/// Whether this document stands anywhere among what the caller takes.
 ///
 /// Kubernetes: its v2beta1 is no longer served; a client that asks for it gets the next thing it takes.
 pub(crate) fn is_aggregated_wanted(accept: &str) -> bool {
-    for clause in accept.split(',') {
+    accept.split(',').any(|clause| {
         let mut parts = clause.split(';').map(str::trim);
-        if !matches!(parts.next(), Some("application/json" | "*/*" | "application/*")) {
-            continue;
-        }
+        let is_json = matches!(parts.next(), Some("application/json" | "*/*" | "application/*"));
         let parameters: Vec<_> = parts.filter_map(|part| part.split_once('=')).collect();
         let value = |name: &str| parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
-        match (value("g"), value("v"), value("as")) {
-            (Some("apidiscovery.k8s.io"), Some("v2"), Some("APIGroupDiscoveryList")) => return true,
-            (_, _, None) => return false,
-            _ => {}
-        }
-    }
-    false
+        let wanted = (Some("apidiscovery.k8s.io"), Some("v2"), Some("APIGroupDiscoveryList"));
+        is_json && (value("g"), value("v"), value("as")) == wanted
+    })
 }
 
 fn describe_version<'a>(all: &'a [Listed<'a>], group: &str, version: &'a str) -> Version<'a> {

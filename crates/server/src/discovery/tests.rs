@@ -131,7 +131,7 @@ fn whoever_asks_for_one_document_gets_it() {
         (format!("{wanted},application/json"), true),
         (format!("{},{wanted}", wanted.replace("v=v2", "v=v2beta1")), true),
         (format!("{},application/json", wanted.replace("v=v2", "v=v2beta1")), false),
-        (format!("application/json,{wanted}"), false),
+        (format!("application/json,{wanted}"), true),
         ("text/html, */*".to_owned(), false),
     ] {
         assert_eq!(is_aggregated_wanted(&accept), expected, "{accept}");

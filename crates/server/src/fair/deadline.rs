@@ -144,7 +144,7 @@ mod tests {
             ("timeout=1..s", Err(r#"time: invalid duration "1..s""#)),
             ("timeout=9999999999999h", Err(r#"time: invalid duration "9999999999999h""#)),
         ] {
-            let options = Options::parse(query).unwrap();
+            let options = Options::parse(query);
             let found = Deadline::new(&Method::GET, &parse_path("/api/v1/pods"), &options);
             let expected = expected
                 .map(|millis| Deadline::After(Duration::from_millis(millis)))
@@ -157,7 +157,7 @@ mod tests {
             ("/api/v1/namespaces/a/pods/b/log", "timeout=never"),
             ("/api/v1/namespaces/a/services/b/proxy/c", ""),
         ] {
-            let options = Options::parse(query).unwrap();
+            let options = Options::parse(query);
             let found = Deadline::new(&Method::GET, &parse_path(path), &options);
             assert_eq!(found, Ok(Deadline::Never), "{path}");
         }

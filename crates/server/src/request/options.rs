@@ -2,7 +2,7 @@
 
 use api::{field_selector, go, label_selector, status::Status};
 use schema::decode::FieldValidation;
-use std::{collections::BTreeMap, num::IntErrorKind, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use super::path::decode;
 
@@ -28,6 +28,8 @@ pub(crate) struct Options {
     pub(crate) bad_validation: Option<String>,
     pub(crate) force: bool,
     pub(crate) pretty: bool,
+    /// Why the query names no selection, limit or timeout: only who lists or watches is told.
+    pub(crate) bad_selection: Option<String>,
     /// What only some verbs look at.
     pub(crate) rest: BTreeMap<String, String>,
 }
@@ -52,73 +54,81 @@ impl Match {
 }
 
 impl Options {
-    pub(crate) fn parse(query: &str) -> Result<Options, Status> {
+    pub(crate) fn parse(query: &str) -> Options {
         let mut options = Options::default();
-        let mut seen: Vec<String> = Vec::new();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let text = |part: &str| {
-                decode(&part.replace('+', " "))
-                    .ok_or_else(|| Status::bad_request(format!("invalid URL escape in {part:?}")))
-            };
-            let key = text(key)?;
+        for (key, value) in pairs(query) {
             // Kubernetes: of several, the first.
-            if !seen.contains(&key) {
-                options.set(&key, text(value)?)?;
-                seen.push(key);
+            options.rest.entry(key).or_insert(value);
+        }
+        options.take_selection();
+        let mut text = |key: &str| options.rest.remove(key);
+        let mut said = |key: &str| text(key).map(|value| flag(&value));
+        options.watch = said("watch").unwrap_or(false);
+        options.bookmarks = said("allowWatchBookmarks").unwrap_or(false);
+        options.initial_events = said("sendInitialEvents");
+        options.force = said("force").unwrap_or(false);
+        options.pretty = said("pretty").unwrap_or(false);
+        options.resource_version = text("resourceVersion").unwrap_or_default();
+        options.version_match = text("resourceVersionMatch").and_then(version_match);
+        options.continue_token = text("continue").unwrap_or_default();
+        options.dry_run = text("dryRun");
+        options.field_manager = text("fieldManager").unwrap_or_default();
+        if let Some(value) = text("fieldValidation") {
+            match validation(&value) {
+                Some(validation) => options.validation = validation,
+                None => options.bad_validation = Some(value),
             }
         }
-        Ok(options)
+        options
     }
 
-    fn set(&mut self, key: &str, value: String) -> Result<(), Status> {
-        match key {
-            "labelSelector" => {
-                self.labels = value.parse().map_err(|error| Status::bad_request(format!("{error}")))?;
+    /// What is listed or watched. Kubernetes: numbers are looked at before selectors, and one that is bad spoils all.
+    fn take_selection(&mut self) {
+        let mut take = |key: &str| self.rest.remove(key);
+        let (timeout, limit) = (take("timeoutSeconds"), take("limit"));
+        let (labels, fields) = (take("labelSelector"), take("fieldSelector"));
+        let read = || -> Result<_, String> {
+            let timeout = timeout.map(|text| go::parse_int(&text)).transpose()?;
+            let limit = limit.map(|text| go::parse_int(&text)).transpose()?;
+            let labels = labels
+                .unwrap_or_default()
+                .parse()
+                .map_err(|bad: label_selector::BadSelector| bad.to_string())?;
+            let fields = fields
+                .unwrap_or_default()
+                .parse()
+                .map_err(|bad: field_selector::BadSelector| bad.to_string())?;
+            Ok((timeout, limit, labels, fields))
+        };
+        match read() {
+            Ok((timeout, limit, labels, fields)) => {
+                let seconds = timeout.filter(|seconds| *seconds != 0);
+                self.timeout = seconds.map(|it| Duration::from_secs(u64::try_from(it).unwrap_or(0)));
+                self.limit = limit.and_then(|limit| u64::try_from(limit).ok()).unwrap_or(0);
+                (self.labels, self.fields) = (labels, fields);
             }
-            "fieldSelector" => {
-                self.fields = value.parse().map_err(|error| Status::bad_request(format!("{error}")))?;
-            }
-            "resourceVersion" => self.resource_version = value,
-            "resourceVersionMatch" => self.version_match = version_match(value),
-            "limit" => self.limit = u64::try_from(integer(&value)?).unwrap_or(0),
-            "continue" => self.continue_token = value,
-            "watch" => self.watch = flag(&value),
-            "allowWatchBookmarks" => self.bookmarks = flag(&value),
-            "sendInitialEvents" => self.initial_events = Some(flag(&value)),
-            "timeoutSeconds" => {
-                // Kubernetes: none is as good as zero, and less is over at once.
-                let seconds = Some(integer(&value)?).filter(|seconds| *seconds != 0);
-                self.timeout = seconds.map(|seconds| Duration::from_secs(seconds.max(0).unsigned_abs()));
-            }
-            "dryRun" => self.dry_run = Some(value),
-            "fieldManager" => self.field_manager = value,
-            "fieldValidation" => match validation(&value) {
-                Some(validation) => self.validation = validation,
-                None => self.bad_validation = Some(value),
-            },
-            "force" => self.force = flag(&value),
-            "pretty" => self.pretty = flag(&value),
-            _ => drop(self.rest.insert(key.to_owned(), value)),
+            Err(problem) => self.bad_selection = Some(problem),
         }
-        Ok(())
     }
+
+    /// Refuses a query that names no selection.
+    pub(crate) fn check_selection(&self) -> Result<(), Status> {
+        self.bad_selection.as_ref().map_or(Ok(()), |problem| Err(Status::bad_request(problem.clone())))
+    }
+}
+
+/// Names and values of a query. Kubernetes: what is not well-formed is not there.
+pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
+    let well_formed = query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';'));
+    well_formed.filter_map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Some((decode(&key.replace('+', " "))?, decode(&value.replace('+', " "))?))
+    })
 }
 
 /// Kubernetes: a flag that is named is set, unless it says otherwise.
 pub(crate) fn flag(value: &str) -> bool {
     !matches!(value.to_ascii_lowercase().as_str(), "0" | "false")
-}
-
-/// A number as Go reads it, or its complaint.
-pub(crate) fn integer(value: &str) -> Result<i64, Status> {
-    value.parse::<i64>().map_err(|error| {
-        let problem = match error.kind() {
-            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
-            _ => "invalid syntax",
-        };
-        Status::bad_request(format!("strconv.ParseInt: parsing {}: {problem}", go::quote(value)))
-    })
 }
 
 fn version_match(value: String) -> Option<Match> {
@@ -136,5 +146,34 @@ fn validation(value: &str) -> Option<FieldValidation> {
         "Strict" => Some(FieldValidation::Strict),
         "Ignore" => Some(FieldValidation::Ignore),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_selection_is_told_in_go_s_words() {
+        for (query, expected) in [
+            ("", None),
+            ("limit=-1&timeoutSeconds=5", None),
+            ("labelSelector=%zz&fieldSelector=a;b", None),
+            ("limit=1&limit=abc", None),
+            ("limit=abc", Some("strconv.ParseInt: parsing \"abc\": invalid syntax")),
+            ("limit=", Some("strconv.ParseInt: parsing \"\": invalid syntax")),
+            (
+                "labelSelector=((&timeoutSeconds=99999999999999999999",
+                Some("strconv.ParseInt: parsing \"99999999999999999999\": value out of range"),
+            ),
+            ("labelSelector=a,", Some("found '', expected: identifier after ','")),
+            (
+                "labelSelector=a+in+b&fieldSelector=b",
+                Some("unable to parse requirement: found 'b' expected: '('"),
+            ),
+            ("fieldSelector=b", Some("invalid selector: 'b'; can't understand 'b'")),
+        ] {
+            assert_eq!(Options::parse(query).bad_selection.as_deref(), expected, "{query}");
+        }
     }
 }

@@ -76,6 +76,7 @@ impl Target {
         let single = !self.name.is_empty();
         match *method {
             Method::GET | Method::HEAD if self.old_watch => Some(Verb::Watch),
+            _ if self.old_watch => None,
             Method::GET | Method::HEAD if single => Some(Verb::Get),
             Method::GET | Method::HEAD if watch => Some(Verb::Watch),
             Method::GET | Method::HEAD => Some(Verb::List),

@@ -4,7 +4,6 @@ use super::Call;
 use crate::{
     answer::{self, Body},
     lookup,
-    request::integer,
 };
 use api::{
     field::{Error, ErrorList, Path},
@@ -63,7 +62,7 @@ fn check_log_options(call: &Call) -> Result<(), Status> {
         ("sinceSeconds", 1, "must be greater than 0"),
     ] {
         if let Some(text) = call.options.rest.get(name) {
-            let said = integer(text)?;
+            let said = go::parse_int(text).map_err(Status::bad_request)?;
             if said < least {
                 errors.push(Error::invalid(&Path::new(name), said, problem));
             }

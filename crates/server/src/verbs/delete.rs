@@ -189,10 +189,10 @@ fn bump_generation(live: &Value, marked: &mut Value) {
 
 pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let mut call = call.again();
-    let options = DeleteOptions::read(&mut call, &body)?;
-    warn_of_orphans(&call, &options);
     read::check_options(&call)?;
     let selection = Selection::new(&call)?;
+    let options = DeleteOptions::read(&mut call, &body)?;
+    warn_of_orphans(&call, &options);
     let (meta, objects) = read::collect(&call, &selection).await?;
     for stored in &objects {
         let object = stored.value();

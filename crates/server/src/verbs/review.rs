@@ -36,7 +36,7 @@ pub(crate) async fn review(call: &Call, body: Bytes) -> Result<Response<Body>, S
         "SelfSubjectRulesReview" => rules::of_caller(call, &asked).await,
         _ => access::decide(call, asked).await,
     };
-    let bytes = answer::value_bytes(call, &answered?);
+    let bytes = answer::value_bytes(call, &answered?, true);
     Ok(answer::full(StatusCode::CREATED, call.form.content_type(), bytes))
 }
 

@@ -5,7 +5,7 @@ use crate::{
     MIN_WATCH_TIMEOUT,
     answer::{self, Body},
     input::Encoding,
-    negotiate::{Form, Shape},
+    negotiate::{Form, STREAM_MEDIA_TYPES, Shape},
     request::Match,
     selection::Selection,
     stored::Stored,
@@ -31,36 +31,33 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
     check_options(call)?;
     let selection = Selection::new(call)?;
+    let asked = read::revision(&call.options.resource_version).map_err(Status::unclassified)?;
+    check_form(call)?;
     let prefix = call.served.prefix(&call.target.namespace);
-    let asked = call.options.resource_version.as_str();
-    let initial = call.options.initial_events.unwrap_or(matches!(asked, "" | "0"));
+    let initial_events = wanted_initial_events(call);
     let mut pending = VecDeque::new();
-    let since = if initial {
-        let unversioned = clone_for_list(call);
-        let (meta, objects) = read::collect(&unversioned, &selection).await?;
-        pending.extend(objects.into_iter().map(|object| Told::Object("ADDED", object)));
-        // Kubernetes: a watch from no version is one that asks for what is there first.
-        if call.options.bookmarks {
-            pending.push_back(Told::Bookmark { revision: meta.revision, ends_initial: true });
+    let mut since = asked;
+    if initial_events.unwrap_or(asked.is_none()) {
+        match read::collect(&clone_for_list(call), &selection).await {
+            Ok((meta, objects)) => {
+                pending.extend(objects.into_iter().map(|object| Told::Object("ADDED", object)));
+                if initial_events == Some(true) && call.options.bookmarks {
+                    pending.push_back(Told::Bookmark { revision: meta.revision, ends_initial: true });
+                }
+                since = Some(meta.revision);
+            }
+            Err(status) => return Ok(failed(call, pending, status)),
         }
-        Some(meta.revision)
-    } else {
-        asked.parse().ok().filter(|revision| *revision > 0).map(Revision)
+    }
+    let feed = match call.inner.store.feed(prefix.clone().into(), since).await {
+        // Kubernetes: what is not there yet is waited for.
+        Err(store::Error::Future { .. }) => call.inner.store.feed(prefix.into(), None).await,
+        feed => feed,
     };
-    let mut after = Revision(0);
-    let feed = match call.inner.store.feed(prefix.into(), since).await {
+    let feed = match feed {
         Ok(feed) => feed,
-        // Kubernetes: the watch is answered, and its first event says that it is too late.
         Err(store::Error::Compacted { asked, floor }) => {
-            pending.push_back(Told::Error(Status::too_old_resource_version(asked.0, floor.0)));
-            let over = write_all(call, stream::iter(pending));
-            return Ok(response(call.form, over));
-        }
-        // Kubernetes: what is still to come is waited for.
-        Err(store::Error::Future { asked, .. }) => {
-            after = asked;
-            let prefix = call.served.prefix(&call.target.namespace);
-            call.inner.store.feed(prefix.into(), None).await.map_err(|error| store_failed(&error))?
+            return Ok(failed(call, pending, Status::too_old_resource_version(asked.0, floor.0)));
         }
         Err(error) => return Err(store_failed(&error)),
     };
@@ -70,26 +67,52 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
     let follow = Follow {
         pending,
         feed,
+        since,
         selection,
         ends: now + timeout,
         next_bookmark: call.options.bookmarks.then(|| now + BOOKMARK_INTERVAL),
         inner: Arc::clone(&call.inner),
         draining: call.inner.draining.subscribe(),
         over: false,
-        after,
     };
     let events = stream::unfold(follow, |mut follow| async move { Some((follow.next().await?, follow)) });
     Ok(response(call.form, write_all(call, events)))
 }
 
+/// Kubernetes: the watch is answered, and its first event says why there are no others.
+fn failed(call: &Call, mut pending: VecDeque<Told>, status: Status) -> Response<Body> {
+    pending.push_back(Told::Error(status));
+    response(call.form, write_all(call, stream::iter(pending)))
+}
+
+/// Whether what there is comes first; `None` where nothing is said and an old client decides by its version.
+// Kubernetes: who watches from any version is taken for one who wants initial events, but not on the old paths.
+fn wanted_initial_events(call: &Call) -> Option<bool> {
+    let options = &call.options;
+    let is_any = matches!(options.resource_version.as_str(), "" | "0");
+    let is_implied = options.watch && is_any && options.version_match.is_none();
+    options.initial_events.or(is_implied.then_some(true))
+}
+
+/// Whether events can be told in the form that is asked for.
+fn check_form(call: &Call) -> Result<(), Status> {
+    answer::check_table_options(call)?;
+    match call.form.encoding {
+        Encoding::Yaml => Err(Status::not_acceptable(&STREAM_MEDIA_TYPES)),
+        Encoding::Json | Encoding::Protobuf => Ok(()),
+    }
+}
+
 fn check_options(call: &Call) -> Result<(), Status> {
     let options = &call.options;
+    // Kubernetes: the old paths know the options of a list.
+    if !options.watch {
+        return read::check_options(call);
+    }
+    options.check_selection()?;
     let mut errors = ErrorList::new();
     let match_path = Path::new("resourceVersionMatch");
-    // Kubernetes: a watch from no version is one that asks for what is there first.
-    let is_usual = options.initial_events.is_none()
-        && options.version_match.is_none()
-        && matches!(options.resource_version.as_str(), "" | "0");
+    let is_implied = options.initial_events.is_none() && wanted_initial_events(call).is_some();
     let matching = options.version_match.as_ref();
     if options.initial_events.is_some() && matching != Some(&Match::NotOlderThan) {
         let problem = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
@@ -102,25 +125,11 @@ fn check_options(call: &Call) -> Result<(), Status> {
     if let Some(other) = matching.filter(|matching| **matching != Match::NotOlderThan) {
         errors.push(Error::not_supported(&match_path, other.text(), ["NotOlderThan"]));
     }
-    if !options.continue_token.is_empty() && (is_usual || matching.is_some()) {
+    if !options.continue_token.is_empty() && (is_implied || matching.is_some()) {
         let problem = "resourceVersionMatch is forbidden when continue is provided";
         errors.push(Error::forbidden(&match_path, problem));
     }
-    bad_options("ListOptions", errors)?;
-    let (name, exact) = (call.target.name.as_str(), options.fields.required_value("metadata.name"));
-    if !name.is_empty() && !options.fields.is_everything() && exact != Some(name) {
-        return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name"));
-    }
-    let text = options.resource_version.as_str();
-    if !text.is_empty() && text.parse::<u64>().is_err() {
-        let problem = Error::invalid(
-            &Path::new("resourceVersion"),
-            text,
-            format!("strconv.ParseUint: parsing {text:?}: invalid syntax"),
-        );
-        return Err(Status::unclassified(problem.to_string()));
-    }
-    Ok(())
+    bad_options("ListOptions", errors)
 }
 
 /// The same request without the version that the watch starts from.
@@ -143,14 +152,14 @@ enum Told {
 struct Follow {
     pending: VecDeque<Told>,
     feed: Feed,
+    /// What happened until then is known, or not wanted.
+    since: Option<Revision>,
     selection: Selection,
     ends: Moment,
     next_bookmark: Option<Moment>,
     inner: Arc<crate::Inner>,
     draining: tokio::sync::watch::Receiver<bool>,
     over: bool,
-    /// Nothing is told before this has happened.
-    after: Revision,
 }
 
 impl Follow {
@@ -189,12 +198,13 @@ impl Follow {
 
     fn take(&mut self, event: Result<Event, store::Error>) {
         match event {
-            Ok(Event::Commit(commit)) if commit.revision <= self.after => {}
+            Ok(Event::Commit(commit)) if self.since.is_some_and(|since| commit.revision <= since) => {}
             Ok(Event::Commit(commit)) => {
                 let told = commit.changes.iter().filter_map(|change| self.tell(commit.revision, change));
                 self.pending.extend(told.collect::<Vec<_>>());
             }
             Ok(Event::Progress(revision)) => {
+                let revision = self.since.map_or(revision, |since| revision.max(since));
                 self.pending.push_back(Told::Bookmark { revision, ends_initial: false });
             }
             Err(store::Error::Compacted { asked, floor }) => {
@@ -249,7 +259,9 @@ async fn write(call: &Call, told: Told, with_columns: bool) -> Bytes {
             Ok(object) => (kind, object),
             Err(status) => ("ERROR", failure(call, &status)),
         },
-        Told::Bookmark { revision, ends_initial } => ("BOOKMARK", bookmark(call, revision, ends_initial)),
+        Told::Bookmark { revision, ends_initial } => {
+            ("BOOKMARK", bookmark(call, revision, ends_initial, with_columns))
+        }
         Told::Error(status) => ("ERROR", failure(call, &status)),
     };
     match call.form.encoding {
@@ -271,15 +283,15 @@ fn failure(call: &Call, status: &Status) -> Bytes {
 }
 
 /// An object that says nothing but how far the watch is.
-fn bookmark(call: &Call, revision: Revision, ends_initial: bool) -> Bytes {
+fn bookmark(call: &Call, revision: Revision, ends_initial: bool, with_columns: bool) -> Bytes {
     let mut object = json!({
         "kind": call.served.resource.kind, "apiVersion": call.served.api_version(),
         "metadata": {"resourceVersion": revision.to_string()},
     });
     if ends_initial {
-        object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        object["metadata"]["annotations"] = json!({answer::INITIAL_EVENTS_END: "true"});
     }
-    answer::value_bytes(call, &object)
+    answer::value_bytes(call, &object, with_columns)
 }
 
 fn response<S>(form: Form, frames: S) -> Response<Body>

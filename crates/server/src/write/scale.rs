@@ -196,5 +196,5 @@ fn set_owners(object: &mut Value, owners: &Owners) {
 
 async fn answer(call: &Call, stored: &Stored) -> Result<Response<Body>, Status> {
     let scale = of(call, stored).await?;
-    Ok(answer::scale(call, &scale))
+    answer::scale(call, &scale)
 }

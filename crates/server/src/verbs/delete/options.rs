@@ -42,8 +42,9 @@ impl DeleteOptions {
 
     fn of_query(query: &request::Options) -> Result<DeleteOptions, Status> {
         let said = |name: &str| query.rest.get(name);
+        let grace_seconds = said("gracePeriodSeconds").map(|text| go::parse_int(text)).transpose();
         Ok(DeleteOptions {
-            grace_seconds: said("gracePeriodSeconds").map(|text| request::integer(text)).transpose()?,
+            grace_seconds: grace_seconds.map_err(Status::bad_request)?,
             propagation: said("propagationPolicy").cloned(),
             orphan: said("orphanDependents").map(|text| request::flag(text)),
             dry_run: query.dry_run.clone().into_iter().collect(),
