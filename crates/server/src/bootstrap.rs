@@ -1,11 +1,20 @@
 //! The objects of a new cluster: made once, on a store that has none of them.
+//!
+//! They are the same in every cluster but for uids and times, so `ready.txt` holds them as they lie in the store, and a
+//! start has nothing to decode, default or encode. A test makes that file of what `kinds` says.
 
-use crate::{Inner, convert, fair, served::Served, stored::at_rest};
+use crate::{Inner, convert, fair, registry::Registry, served::Served, stored::at_rest};
 use api::{object, time::Time};
 use bytes::Bytes;
 use schema::managed_fields::{self, Target, Unconvertible};
 use serde_json::Value;
 use store::Batch;
+
+/// A key and the bytes at rest on each line.
+static READY: &str = include_str!("bootstrap/ready.txt");
+/// What stands there for what differs.
+const UID: &str = "00000000-0000-4000-8000-000000000000";
+const TIME: &str = "2000-01-01T00:00:00Z";
 
 /// Kubernetes: who the server says it is.
 const MANAGER: &str = "kube-apiserver";
@@ -18,7 +27,7 @@ pub(crate) async fn bootstrap(inner: &Inner) -> Result<bool, store::Error> {
     if inner.store.get(marker.clone().into(), None).await?.entry.is_some() {
         return Ok(false);
     }
-    let mut objects: Vec<_> = kinds::bootstrap().filter_map(|(path, json)| make(inner, path, json)).collect();
+    let mut objects: Vec<_> = ready(inner).collect();
     // The marker comes last: where it stands, everything before it does.
     objects.sort_by_key(|(key, _)| *key == marker);
     for some in objects.chunks(store::MAX_BATCH_WRITES) {
@@ -31,6 +40,14 @@ pub(crate) async fn bootstrap(inner: &Inner) -> Result<bool, store::Error> {
         }
     }
     Ok(true)
+}
+
+fn ready(inner: &Inner) -> impl Iterator<Item = (String, Bytes)> {
+    let now = Time::from(inner.world.wall()).to_string();
+    READY.lines().filter_map(|line| line.split_once(' ')).map(move |(key, json)| {
+        let json = json.replace(UID, &inner.world.uid()).replace(TIME, &now);
+        (key.to_owned(), json.into())
+    })
 }
 
 async fn make_missing(inner: &Inner, objects: &[(String, Bytes)]) -> Result<(), store::Error> {
@@ -64,6 +81,10 @@ fn own(served: &Served, value: &mut Value, now: &str) {
 
 /// One of them: where it is kept, and how.
 pub(crate) fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, Bytes)> {
+    encode(&inner.registry, path, json, &inner.world.uid(), Time::from(inner.world.wall()))
+}
+
+fn encode(registry: &Registry, path: &str, json: &str, uid: &str, now: Time) -> Option<(String, Bytes)> {
     let mut value: Value = serde_json::from_str(json).ok()?;
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let (group, version, resource) = match parts[..] {
@@ -71,16 +92,39 @@ pub(crate) fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, Byt
         ["apis", group, version, resource] => (group, version, resource),
         _ => return None,
     };
-    let served = inner.registry.find(group, version, resource)?;
+    let served = registry.find(group, version, resource)?;
     served.default(&mut value);
-    let now = Time::from(inner.world.wall());
     if value["metadata"].get("managedFields").is_none() {
         own(served, &mut value, &now.to_string());
     }
-    object::set_uid(&mut value, &inner.world.uid());
+    object::set_uid(&mut value, uid);
     object::set_creation_timestamp(&mut value, Some(now));
     let with = kinds::strategy::Circumstances { now, user: &|| Value::Null };
     served.strategy().prepare_create(&mut value, &with);
     let key = served.key(object::namespace(&value), object::name(&value));
     Some((key, at_rest(served, &mut convert::built_in_as_stored(served, value))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `SETPOINT_WRITE=1 cargo test -p server ready` writes it anew.
+    #[test]
+    fn what_is_ready_is_what_the_kinds_say() {
+        let registry = Registry::built_in();
+        let now: Time = TIME.parse().unwrap();
+        let lines = kinds::bootstrap().map(|(path, json)| {
+            let (key, bytes) = encode(&registry, path, json, UID, now).unwrap();
+            format!("{key} {}\n", str::from_utf8(&bytes).unwrap())
+        });
+        let made: String = lines.collect();
+        if std::env::var_os("SETPOINT_WRITE").is_some() {
+            std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bootstrap/ready.txt"), &made).unwrap();
+            return;
+        }
+        let differs = made.lines().zip(READY.lines()).find(|(made, ready)| made != ready);
+        assert_eq!(differs, None);
+        assert_eq!(made.len(), READY.len());
+    }
 }
