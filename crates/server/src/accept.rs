@@ -129,7 +129,7 @@ impl Visitor {
                 Some(peer) if self.world.wall().as_second() > peer.until => {
                     request.extensions_mut().insert(ExpiredCertificate);
                 }
-                Some(peer) => drop(request.extensions_mut().insert(peer.caller.clone())),
+                Some(peer) => drop(request.extensions_mut().insert(Arc::clone(&peer.caller))),
                 None => {}
             }
             if let Some(address) = address.filter(|_| self.server.0.audit.is_some()) {
@@ -139,8 +139,9 @@ impl Visitor {
             let under_way = self.seat.begin();
             async move {
                 let form = crate::negotiate::Form::for_errors(request.headers());
-                let lender = Lender::default();
-                let request = request.map(|body| lender.lend(body));
+                let (head, body) = request.into_parts();
+                let (lender, body) = Lender::lend(body);
+                let request = hyper::Request::from_parts(head, body);
                 // In a box from the start: it is handed on several times, and is not small.
                 let answered = world.timeout(limit, Box::pin(server.handle(request))).await;
                 lender.finish(&world).await;
@@ -186,7 +187,7 @@ const UID: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
 
 /// Who is at the other end, by a certificate that our CA has signed.
 struct Peer {
-    caller: Caller,
+    caller: Arc<Caller>,
     /// The last second in which the certificate holds.
     until: i64,
 }
@@ -211,6 +212,6 @@ impl Peer {
         let digest = digest(&SHA256, der);
         let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         caller.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={digest}")]);
-        Some(Peer { caller, until: certificate.validity().not_after.timestamp() })
+        Some(Peer { caller: Arc::new(caller), until: certificate.validity().not_after.timestamp() })
     }
 }

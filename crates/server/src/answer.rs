@@ -83,7 +83,7 @@ pub(crate) fn with_warnings<'a>(
 
 /// A scale, in the shape that the caller wants.
 pub(crate) fn scale(call: &Call, scale: &Value) -> Result<Response<Body>, Status> {
-    check_single(call, "autoscaling.Scale")?;
+    check_single(call, || "autoscaling.Scale".to_owned())?;
     let Form { encoding, shape } = call.form;
     let body = match shape {
         Shape::Table(version) if call.served.custom().is_none() => {
@@ -158,7 +158,7 @@ fn line(mut json: Vec<u8>) -> Vec<u8> {
 /// One object.
 pub(crate) async fn object(call: &Call, code: StatusCode, stored: &Stored) -> Result<Response<Body>, Status> {
     check_table_options(call)?;
-    check_single(call, &call.served.go_type(""))?;
+    check_single(call, || call.served.go_type(""))?;
     Ok(full(code, call.form.content_type(), object_bytes(call, stored, true).await?))
 }
 
@@ -187,10 +187,10 @@ pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: boo
 }
 
 /// Whether what is one object may be shown so.
-fn check_single(call: &Call, go_type: &str) -> Result<(), Status> {
+fn check_single(call: &Call, go_type: impl FnOnce() -> String) -> Result<(), Status> {
     let asked = "you requested PartialObjectMetadataList, but the requested object is not a list";
     match call.form.shape {
-        Shape::MetadataList(_) => Err(not_acceptable(format!("{asked} (*{go_type})"))),
+        Shape::MetadataList(_) => Err(not_acceptable(format!("{asked} (*{})", go_type()))),
         Shape::AsIs | Shape::Table(_) | Shape::Metadata(_) => Ok(()),
     }
 }

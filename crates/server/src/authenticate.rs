@@ -17,7 +17,7 @@ use api::status::Status;
 use http::{HeaderMap, header, request::Parts};
 pub(crate) use jwt::BadToken;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 // Kubernetes: where nothing else is said, tokens are from and for the server under this name.
 const ISSUER: &str = "https://kubernetes.default.svc";
@@ -128,7 +128,7 @@ impl Authenticator {
     }
 
     /// Whom a request is from. Its credentials go no further.
-    pub(crate) async fn authenticate(&self, inner: &Inner, head: &mut Parts) -> Result<Caller, Status> {
+    pub(crate) async fn authenticate(&self, inner: &Inner, head: &mut Parts) -> Result<Arc<Caller>, Status> {
         let unauthorized = || Status::unauthorized("Unauthorized");
         let secret = bearer(&head.headers).map_err(|Ambiguous| unauthorized())?;
         let is_spaced = secret.is_none() && is_spaced(&head.headers);
@@ -136,17 +136,19 @@ impl Authenticator {
         if head.extensions.get::<ExpiredCertificate>().is_some() {
             return Err(unauthorized());
         }
-        match (head.extensions.remove::<Caller>(), secret) {
+        let by_transport = head.extensions.remove::<Arc<Caller>>();
+        let by_transport = by_transport.or_else(|| head.extensions.remove::<Caller>().map(Arc::new));
+        match (by_transport, secret) {
             (Some(caller), _) => Ok(caller),
             (None, None) => {
                 if is_spaced {
                     head.extensions.insert(Doubt);
                 }
-                Ok(Caller::anonymous())
+                Ok(Arc::new(Caller::anonymous()))
             }
             (None, Some(secret)) => {
                 let found = Box::pin(self.token(inner, &secret, &self.accounts.audiences)).await;
-                found.map(|found| found.caller).map_err(|_| unauthorized())
+                found.map(|found| Arc::new(found.caller)).map_err(|_| unauthorized())
             }
         }
     }
@@ -182,8 +184,9 @@ impl Authenticator {
 /// Whether there is one space too many before the token, so that there is none.
 fn is_spaced(headers: &HeaderMap) -> bool {
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let parts: Vec<&str> = value.trim().splitn(3, ' ').collect();
-    matches!(parts[..], [scheme, "", _] if scheme.eq_ignore_ascii_case("bearer"))
+    let mut parts = value.trim().splitn(3, ' ');
+    let [scheme, empty, rest] = [parts.next(), parts.next(), parts.next()];
+    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer")) && empty == Some("") && rest.is_some()
 }
 
 /// Two headers that say who asks: one reader believes the first, another the last, so nobody is believed.
@@ -191,11 +194,11 @@ struct Ambiguous;
 
 fn bearer(headers: &HeaderMap) -> Result<Option<String>, Ambiguous> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let (first, second) = (values.next(), values.next());
-    if second.is_some() {
+    let Some(first) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
         return Err(Ambiguous);
     }
-    let value = first.and_then(|value| value.to_str().ok()).unwrap_or_default().trim();
+    let value = first.to_str().unwrap_or_default().trim();
     let mut parts = value.splitn(3, ' ');
     let is_bearer = parts.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
     let secret = parts.next().filter(|secret| is_bearer && !secret.is_empty());

@@ -32,15 +32,16 @@ use api::{
 use http::request::Parts;
 use node::Nodes;
 use rbac::Rbac;
+use std::sync::Arc;
 
 /// Proof that somebody may do something. Whoever acts on a resource has one.
 #[derive(Debug)]
-pub(crate) struct Permit(Caller);
+pub(crate) struct Permit(Arc<Caller>);
 
 impl Permit {
     /// The same proof, for a part of the same request that lives on by itself.
     pub(crate) fn again(&self) -> Permit {
-        Permit(self.0.clone())
+        Permit(Arc::clone(&self.0))
     }
 
     pub(crate) fn caller(&self) -> &Caller {
@@ -50,7 +51,7 @@ impl Permit {
 
 /// The server's own doings, which nobody asked for.
 pub(crate) fn itself() -> Permit {
-    Permit(Caller::known("system:apiserver", "", vec![MASTERS.to_owned()]))
+    Permit(Arc::new(Caller::known("system:apiserver", "", vec![MASTERS.to_owned()])))
 }
 
 /// What somebody wants to do.
@@ -177,11 +178,11 @@ impl Decision {
 /// Whom a request is from: the caller, or whom they act as. Fairness and everything after it see only that one.
 pub(crate) async fn act_as(
     inner: &Inner,
-    caller: Caller,
+    caller: Arc<Caller>,
     head: &mut Parts,
     place: &Place,
     options: &Options,
-) -> Result<Caller, Status> {
+) -> Result<Arc<Caller>, Status> {
     let Some(wanted) = impersonate::wanted(&head.headers)? else { return Ok(caller) };
     let method = head.method.as_str().to_lowercase();
     let attributes = match place {
@@ -194,13 +195,13 @@ pub(crate) async fn act_as(
     let acting = impersonate::impersonate(inner, &caller, &wanted, &attributes).await?;
     impersonate::take_out(&mut head.headers);
     Trail::of(head).acts_as(&acting);
-    Ok(acting.caller)
+    Ok(Arc::new(acting.caller))
 }
 
 /// Whether a request for a resource may go on. Where its method means nothing, that is told only to who may.
 pub(crate) async fn resource(
     inner: &Inner,
-    caller: Caller,
+    caller: Arc<Caller>,
     trail: &Trail,
     verb: Option<Verb>,
     target: &Target,

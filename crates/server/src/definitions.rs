@@ -42,7 +42,7 @@ pub(crate) async fn after(call: &Call) {
     let served = &call.served;
     let done = if served.is(GROUP, RESOURCE) {
         // A create does not name it in its path.
-        let name = call.made.get().unwrap_or(&call.target.name);
+        let name = call.made().get().unwrap_or(&call.target.name);
         Box::pin(settle_with_neighbours(&call.inner, name)).await
     } else if let Some(custom) = served.custom() {
         Box::pin(finish_removal(&call.inner, served, &custom.definition.name)).await

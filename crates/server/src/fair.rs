@@ -83,6 +83,8 @@ pub(crate) struct Fair {
 #[derive(Clone, Debug)]
 struct Sort {
     schema: Arc<Schema>,
+    /// The name of its level.
+    level: Arc<str>,
     meter: Arc<Meter>,
 }
 
@@ -109,7 +111,7 @@ struct Asked<'a> {
 #[derive(Debug)]
 pub(crate) struct Seat {
     inner: Arc<Inner>,
-    taken: Option<(String, Seats)>,
+    taken: Option<(Arc<str>, Seats)>,
     executing: Option<Executing>,
     marks: Option<Marks>,
     watch: Option<Watch>,
@@ -128,7 +130,7 @@ struct Executing {
 #[derive(Clone, Debug)]
 struct Marks {
     schema: HeaderValue,
-    level: Option<HeaderValue>,
+    level: HeaderValue,
 }
 
 /// Finds a seat for a request, or says that there is none.
@@ -158,13 +160,13 @@ pub(crate) async fn seat(
     let fair = &inner.fair;
     fair.refresh(inner).await;
     let sorted = fair.sort(&asked);
-    let level = sorted.level.as_str();
+    let level = &*sorted.level;
     let width = fair.width(inner, &asked, sorted.widest).await;
     let (meter, since) = (&sorted.meter, inner.world.now());
     meter.arrives(width);
     let wish = Wish { level, flow: sorted.flow, width, patience: deadline.wait(), meter };
     match take(inner, wish).await {
-        Ok(seats) => seat.taken = Some((level.to_owned(), seats)),
+        Ok(seats) => seat.taken = Some((Arc::clone(&sorted.level), seats)),
         Err(_) => {
             let after = fair.lock().levels.dropped(fair.now(&inner.world), level);
             return Err(sorted.marks.put_on(refusal(after)));
@@ -172,7 +174,7 @@ pub(crate) async fn seat(
     }
     seat.marks = Some(sorted.marks);
     let now = inner.world.now();
-    let waited = sorted.has_queues.then(|| now.since(since));
+    let waited = sorted.widest.is_some().then(|| now.since(since));
     let is_watch = matches!(&asked.wanted, Attributes::Resource(wanted) if wanted.verb == "watch");
     let _counted = meter.dispatches(width, waited);
     seat.executing = Some(Executing { meter: Arc::clone(meter), since: now, is_watch, _counted });
@@ -196,8 +198,7 @@ fn refusal(after: u64) -> Response<Body> {
 struct Sorted {
     marks: Marks,
     meter: Arc<Meter>,
-    has_queues: bool,
-    level: String,
+    level: Arc<str>,
     flow: u64,
     widest: Option<u32>,
 }
@@ -258,19 +259,20 @@ impl Fair {
         };
         let last = || schemas.iter().find(|sort| sort.schema.metadata.name == CATCH_ALL);
         let sort = schemas.iter().find(matches).or_else(last).expect("one is for everything");
-        let Sort { schema, meter } = sort.clone();
-        let state = self.lock();
+        let Sort { schema, level, meter } = sort;
         // Settings may have changed since.
-        let level =
-            Some(&schema.spec.priority_level_configuration.name).filter(|name| state.levels.has(name));
-        let level = level.map_or(CATCH_ALL, String::as_str).to_owned();
-        let flow = match state.levels.has_flows(&level) {
-            true => deal::flow(&schema.metadata.name, distinguisher(&schema, asked)),
+        let terms = self.lock().levels.terms(level).map(|terms| (Arc::clone(level), terms));
+        let last = || {
+            let terms = self.lock().levels.terms(CATCH_ALL).expect("one level is for everything");
+            (Arc::from(CATCH_ALL), terms)
+        };
+        let (level, terms) = terms.unwrap_or_else(last);
+        let flow = match terms.has_flows {
+            true => deal::flow(&schema.metadata.name, distinguisher(schema, asked)),
             false => 0,
         };
-        let marks = Marks { schema: schema.metadata.uid.clone(), level: state.levels.uid(&level) };
-        let (widest, has_queues) = (state.levels.widest(&level), state.levels.has_queues(&level));
-        Sorted { marks, meter, has_queues, level, flow, widest }
+        let marks = Marks { schema: schema.metadata.uid.clone(), level: terms.uid };
+        Sorted { marks, meter: Arc::clone(meter), level, flow, widest: terms.widest }
     }
 
     async fn width(&self, inner: &Inner, asked: &Asked<'_>, widest: Option<u32>) -> Width {
@@ -346,7 +348,7 @@ impl Marks {
     fn put_on(self, mut response: Response<Body>) -> Response<Body> {
         let headers = response.headers_mut();
         headers.insert(SCHEMA_UID, self.schema);
-        headers.insert(LEVEL_UID, self.level.unwrap_or_else(|| HeaderValue::from_static("")));
+        headers.insert(LEVEL_UID, self.level);
         response
     }
 }

@@ -123,14 +123,14 @@ impl Default for Config {
 /// An answer, and the seat that is given back once it is taken.
 type Answered = (Response<Body>, Option<fair::Seat>);
 
-/// A request of somebody who is known.
+/// What is asked for. In a box, as it is not small and is handed on from room to room.
 struct Asked {
     begun: world::Moment,
     deadline: fair::Deadline,
-    caller: Caller,
+    head: Parts,
     place: Place,
     options: Options,
-    /// How to tell them of an error.
+    /// How to tell the caller of an error.
     form: Form,
 }
 
@@ -224,41 +224,48 @@ impl Inner {
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         let begun = self.world.now();
-        let (mut head, body) = request.into_parts();
+        let (head, body) = request.into_parts();
         let Some(place) = place else { return Ok((health::unreadable(), None)) };
         let options = Options::parse(head.uri.query().unwrap_or_default());
         let deadline = fair::Deadline::new(&head.method, &place, &options)?;
-        let caller = match self.authenticator.authenticate(self, &mut head).await {
+        let mut asked = Box::new(Asked { begun, deadline, head, place, options, form });
+        let caller = match self.authenticator.authenticate(self, &mut asked.head).await {
             Ok(caller) => caller,
             Err(status) => {
-                audit::refused(self, &head, &place, &options).await;
+                audit::refused(self, &asked.head, &asked.place, &asked.options).await;
                 return Err(status);
             }
         };
-        let record = audit::begin(self, &caller, &mut head, &place, &options).await;
+        let Asked { head, place, options, .. } = &mut *asked;
+        let record = audit::begin(self, &caller, head, place, options).await;
         let doubt = head.extensions.remove::<authenticate::Doubt>();
-        let asked = Asked { begun, deadline, caller, place, options, form };
-        let answered = self.attend(asked, head, body).await;
+        let answered = self.attend(asked, caller, body).await;
         let (response, seat) = answered.unwrap_or_else(|status| (answer::status(&status, form), None));
         let response = answer::with_warnings(response, doubt.iter().map(authenticate::Doubt::text));
         Ok((audit::end(record, response).await, seat))
     }
 
     /// Finds out as whom the caller acts, waits for a seat, and answers within the deadline.
-    async fn attend<B>(self: &Arc<Self>, asked: Asked, mut head: Parts, body: B) -> Result<Answered, Status>
+    async fn attend<B>(
+        self: &Arc<Self>,
+        mut asked: Box<Asked>,
+        caller: Arc<Caller>,
+        body: B,
+    ) -> Result<Answered, Status>
     where
         B: http_body::Body + Send + 'static,
         B::Data: Send,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
-        let Asked { begun, deadline, caller, place, options, form } = asked;
-        let caller = authorize::act_as(self, caller, &mut head, &place, &options).await?;
-        let seat = match fair::seat(self, &caller, &head.method, &place, &options, deadline).await {
+        let Asked { begun, deadline, head, place, options, form } = &mut *asked;
+        let (begun, deadline, form) = (*begun, *deadline, *form);
+        let caller = authorize::act_as(self, caller, head, place, options).await?;
+        let seat = match fair::seat(self, &caller, &head.method, place, options, deadline).await {
             Ok(seat) => seat,
             Err(refusal) => return Ok((refusal, None)),
         };
         // Boxed, so that those who wait for a seat do not carry it.
-        let work = Box::pin(self.seated(caller, place, options, head, body));
+        let work = Box::pin(self.seated(asked, caller, body));
         let answered = deadline.keep(&self.world, begun, work).await;
         Ok((answered.unwrap_or_else(|status| answer::status(&status, form)), Some(seat)))
     }
@@ -266,10 +273,8 @@ impl Inner {
     /// Answers a request that has its seat.
     async fn seated<B>(
         self: &Arc<Self>,
-        caller: Caller,
-        place: Place,
-        options: Options,
-        head: Parts,
+        asked: Box<Asked>,
+        caller: Arc<Caller>,
         body: B,
     ) -> Result<Response<Body>, Status>
     where
@@ -277,25 +282,24 @@ impl Inner {
         B::Data: Send,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
+        let Asked { head, place, options, .. } = &*asked;
         let target = match place {
             Place::Other(path) => {
-                authorize::path(self, &caller, &head, &path).await?;
-                if path == "/metrics" {
-                    return Ok(Box::pin(metrics::answer(self)).await);
-                }
-                if path == fair::DUMP {
-                    return Ok(fair::dump(self));
-                }
-                return Box::pin(health::answer(self, &path, &head)).await;
+                authorize::path(self, &caller, head, path).await?;
+                return match path.as_str() {
+                    "/metrics" => Ok(Box::pin(metrics::answer(self)).await),
+                    fair::DUMP => Ok(fair::dump(self)),
+                    path => Box::pin(health::answer(self, path, head)).await,
+                };
             }
             Place::Resource(target) => target,
         };
-        let trail = audit::Trail::of(&head);
+        let trail = audit::Trail::of(head);
         let verb = target.verb(&head.method, options.watch);
-        let permit = authorize::resource(self, caller, trail, verb, &target, &options).await?;
-        let request::Target { group, version, resource, .. } = &target;
+        let permit = authorize::resource(self, caller, trail, verb, target, options).await?;
+        let request::Target { group, version, resource, .. } = target;
         let served = match self.registry.served(&*self.store, group, version, resource).await? {
-            Some(served) if served.is_at(&target, verb.unwrap_or(Verb::Get)) => served,
+            Some(served) if served.is_at(target, verb.unwrap_or(Verb::Get)) => served,
             // Kubernetes: a group that is built in tells what it has not got, others are just not there.
             _ if self.registry.has_group(group) => return Err(verbs::not_served()),
             _ => return Ok(health::nothing_here()),
@@ -303,7 +307,7 @@ impl Inner {
         // Kubernetes: what is built in does not answer to HEAD.
         let is_answered = |_: &Verb| head.method != Method::HEAD || served.custom().is_some();
         let verb = verb.filter(is_answered).ok_or_else(verbs::method_not_allowed)?;
-        let call = verbs::Call::new(self, permit, verb, served, target, options, head)?;
+        let call = verbs::Call::new(self, permit, verb, served, asked)?;
         let deprecation = call.served.deprecation().map(|text| text.into_owned());
         // A box for each: what is asked for most shall not be as large as the largest.
         let response = match verb {

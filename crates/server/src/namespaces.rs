@@ -29,7 +29,7 @@ pub(crate) async fn furnish_all(inner: &Arc<Inner>) -> Result<(), Status> {
 pub(crate) async fn after(call: &Call, verb: Verb) {
     let Target { namespace, name, .. } = &call.target;
     let concerned = match verb {
-        Verb::Create | Verb::Patch if call.served.is("", "namespaces") => match call.made.get() {
+        Verb::Create | Verb::Patch if call.served.is("", "namespaces") => match call.made().get() {
             Some(made) => made,
             None => return,
         },

@@ -15,6 +15,12 @@ use http::{HeaderMap, header};
 pub(crate) const STREAM_MEDIA_TYPES: [&str; 2] =
     ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
+/// What can be watched as well as read.
+const WATCHED_MEDIA_TYPES: [&str; 5] = {
+    let ([json, yaml, protobuf], [json_stream, protobuf_stream]) = (MEDIA_TYPES, STREAM_MEDIA_TYPES);
+    [json, yaml, protobuf, json_stream, protobuf_stream]
+};
+
 /// In which form an answer goes out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Form {
@@ -41,11 +47,11 @@ impl Form {
     /// The best of what the caller takes of a built-in resource.
     // Kubernetes: the router looks first, and takes media types by their whole names only.
     pub(crate) fn route(headers: &HeaderMap, verb: Verb) -> Result<Form, Status> {
-        let streams: &[&str] = match verb {
-            Verb::List | Verb::Watch => &STREAM_MEDIA_TYPES,
-            _ => &[],
+        let produced: &[&str] = match verb {
+            Verb::List | Verb::Watch => &WATCHED_MEDIA_TYPES,
+            _ => &MEDIA_TYPES,
         };
-        check_route(headers, &[&MEDIA_TYPES, streams].concat())?;
+        check_route(headers, produced)?;
         Form::pick(accept(headers), Clause::shape).ok_or_else(|| Status::not_acceptable(&MEDIA_TYPES))
     }
 
@@ -70,7 +76,8 @@ impl Form {
     }
 
     fn pick<'a>(accept: &'a str, shape: impl Fn(&Clause<'a>, Encoding) -> Option<Shape>) -> Option<Form> {
-        if accept.is_empty() {
+        // What most say, and nothing in it that needs reading.
+        if matches!(accept, "" | "application/json" | "*/*") {
             return Some(Form::JSON);
         }
         let clauses = clause::parse(accept);
@@ -89,8 +96,11 @@ impl Form {
 /// What the router says to a caller who takes none of what is produced at a path.
 pub(crate) fn check_route(headers: &HeaderMap, produced: &[&str]) -> Result<(), Status> {
     let accept = accept(headers);
+    if accept.is_empty() || produced.contains(&accept) {
+        return Ok(());
+    }
     let mut names = accept.split(',').map(|it| it.split(';').next().unwrap_or_default().trim_matches(' '));
-    if accept.is_empty() || names.any(|name| name == "*/*" || produced.contains(&name)) {
+    if names.any(|name| name == "*/*" || produced.contains(&name)) {
         return Ok(());
     }
     let available = produced.join(", ");

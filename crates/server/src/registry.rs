@@ -7,7 +7,10 @@ use crate::{
     stored::Stored,
 };
 use api::status::Status;
-use kinds::definition::{Definition, InUse};
+use kinds::{
+    definition::{Definition, InUse},
+    resources::Resource,
+};
 use schema::types::Types;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +23,8 @@ type ByPath = BTreeMap<String, Arc<Served>>;
 
 #[derive(Debug)]
 pub(crate) struct Registry {
-    built_in: ByPath,
+    /// In the order of their names.
+    built_in: Vec<Arc<Served>>,
     pub(crate) types: &'static Types,
     custom: Live<Definitions>,
 }
@@ -66,7 +70,7 @@ const DEFINITIONS: &str = "/registry/apiextensions.k8s.io/customresourcedefiniti
 impl Registry {
     pub(crate) fn built_in() -> Registry {
         let types = kinds::types();
-        let mut built_in = BTreeMap::new();
+        let mut built_in = Vec::new();
         for resource in kinds::resources() {
             let Some((of, _)) = types.kind(&resource.group, &resource.version, &resource.kind) else {
                 continue;
@@ -90,10 +94,10 @@ impl Registry {
                     },
                 }
             });
-            let key = path(&resource.group, &resource.version, &resource.name);
             let kind = Kind::BuiltIn { types, of };
-            built_in.insert(key, Arc::new(Served { resource: resource.clone(), stored, kind }));
+            built_in.push(Arc::new(Served { resource: resource.clone(), stored, kind }));
         }
+        built_in.sort_by(|one, other| names(one).cmp(&names(other)));
         Registry { built_in, types, custom: Live::new(DEFINITIONS, Definitions::default()) }
     }
 
@@ -104,7 +108,8 @@ impl Registry {
 
     /// A built-in resource.
     pub(crate) fn find(&self, group: &str, version: &str, name: &str) -> Option<&Arc<Served>> {
-        self.built_in.get(&path(group, version, name))
+        let at = self.built_in.binary_search_by(|served| names(served).cmp(&[group, version, name]));
+        self.built_in.get(at.ok()?)
     }
 
     /// Any resource, as of now.
@@ -179,11 +184,11 @@ impl Registry {
 
     /// Built-in ones whose objects are kept.
     pub(crate) fn kept(&self) -> impl Iterator<Item = &Served> {
-        self.built_in.values().map(|served| &**served).filter(|served| served.stored.is_some())
+        self.built_in.iter().map(|served| &**served).filter(|served| served.stored.is_some())
     }
 
     pub(crate) fn group_versions(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.built_in.values().map(|served| (&*served.resource.group, &*served.resource.version))
+        self.built_in.iter().map(|served| (&*served.resource.group, &*served.resource.version))
     }
 }
 
@@ -278,6 +283,11 @@ impl Fold for Definitions {
     fn remove(&mut self, key: &str) {
         self.forget(key);
     }
+}
+
+fn names(served: &Served) -> [&str; 3] {
+    let Resource { group, version, name, .. } = &served.resource;
+    [group, version, name]
 }
 
 fn path(group: &str, version: &str, resource: &str) -> String {

@@ -15,12 +15,12 @@ pub(crate) mod watch;
 pub(crate) use apply::applied;
 
 use crate::{
-    Inner,
+    Asked, Inner,
     audit::Trail,
     authorize::Permit,
     input,
     negotiate::Form,
-    request::{Options, Target, Verb},
+    request::{Options, Place, Target, Verb},
     served::Served,
 };
 use api::{
@@ -31,7 +31,7 @@ use api::{
     status::Status,
 };
 use bytes::Bytes;
-use http::{HeaderMap, header, request::Parts};
+use http::{HeaderMap, header};
 use schema::{managed_fields::validate_manager, types::Types};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -48,12 +48,18 @@ pub(crate) struct Call {
     pub(crate) options: Options,
     pub(crate) headers: HeaderMap,
     pub(crate) form: Form,
-    /// What the caller should hear beside the answer, from wherever it comes up.
-    warnings: Arc<Mutex<Vec<String>>>,
-    /// What the object is called that the call has created; its name may have been generated.
-    pub(crate) made: Arc<OnceLock<String>>,
+    told: Arc<Told>,
     /// Where it leaves notes for auditors.
     pub(crate) trail: Trail,
+}
+
+/// What comes of a call beside its answer.
+#[derive(Debug, Default)]
+struct Told {
+    /// What the caller should hear, from wherever it comes up.
+    warnings: Mutex<Vec<String>>,
+    /// What the object is called that was created; its name may have been generated.
+    made: OnceLock<String>,
 }
 
 impl Call {
@@ -63,10 +69,10 @@ impl Call {
         permit: Permit,
         verb: Verb,
         served: Arc<Served>,
-        mut target: Target,
-        options: Options,
-        head: Parts,
+        asked: Box<Asked>,
     ) -> Result<Call, Status> {
+        let Asked { head, place, options, .. } = *asked;
+        let Place::Resource(mut target) = place else { return Err(not_served()) };
         match served.custom() {
             Some(_) => check_custom(verb, &served, &mut target)?,
             None => check_built_in(verb, &served, &target)?,
@@ -78,6 +84,7 @@ impl Call {
         check_options(verb, &options)?;
         check_name(&target.name)?;
         let trail = Trail::of(&head).clone();
+        let told = Arc::default();
         Ok(Call {
             inner: Arc::clone(inner),
             permit,
@@ -86,8 +93,7 @@ impl Call {
             options,
             headers: head.headers,
             form,
-            warnings: Arc::default(),
-            made: Arc::default(),
+            told,
             trail,
         })
     }
@@ -108,8 +114,7 @@ impl Call {
             options,
             headers: HeaderMap::new(),
             form: Form::default(),
-            warnings: Arc::default(),
-            made: Arc::default(),
+            told: Arc::default(),
             trail: Trail::default(),
         }
     }
@@ -124,8 +129,7 @@ impl Call {
             options: self.options.clone(),
             headers: self.headers.clone(),
             form: self.form,
-            warnings: Arc::clone(&self.warnings),
-            made: Arc::clone(&self.made),
+            told: Arc::clone(&self.told),
             trail: self.trail.clone(),
         }
     }
@@ -163,14 +167,19 @@ impl Call {
     /// Tells the caller something beside the answer. Of too many, the first are told.
     pub(crate) fn warn(&self, text: impl Into<String>) {
         let (text, mut warnings) =
-            (text.into(), self.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+            (text.into(), self.told.warnings.lock().unwrap_or_else(PoisonError::into_inner));
         if warnings.len() < MAX_WARNINGS && !text.is_empty() && !warnings.contains(&text) {
             warnings.push(text);
         }
     }
 
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.told.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the object is called that the call has created, once it has.
+    pub(crate) fn made(&self) -> &OnceLock<String> {
+        &self.told.made
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Status {

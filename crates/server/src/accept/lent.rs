@@ -27,19 +27,21 @@ pub(super) struct Lent {
     lender: Lender,
 }
 
-/// Where the rest of a body comes back to.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Lender(Arc<Mutex<Option<Incoming>>>);
+/// Where the rest of a body comes back to; nowhere where there is no body.
+#[derive(Clone, Debug)]
+pub(super) struct Lender(Option<Arc<Mutex<Option<Incoming>>>>);
 
 impl Lender {
-    pub(super) fn lend(&self, body: Incoming) -> Lent {
+    pub(super) fn lend(body: Incoming) -> (Lender, Lent) {
         let is_over = body.is_end_stream();
-        Lent { body: Some(body), is_over, lender: self.clone() }
+        let lender = Lender((!is_over).then(Arc::default));
+        (lender.clone(), Lent { body: Some(body), is_over, lender })
     }
 
     /// Reads what nobody wanted to read.
     pub(super) async fn finish(&self, world: &World) {
-        let rest = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(place) = &self.0 else { return };
+        let rest = place.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut rest) = rest else { return };
         let waste = async {
             let mut wasted = 0;
@@ -81,8 +83,8 @@ impl Body for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        if !self.is_over {
-            *self.lender.0.lock().unwrap_or_else(PoisonError::into_inner) = self.body.take();
+        if let Some(place) = self.lender.0.as_ref().filter(|_| !self.is_over) {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = self.body.take();
         }
     }
 }

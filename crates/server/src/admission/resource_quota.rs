@@ -135,7 +135,7 @@ pub(crate) async fn after(call: &Call) {
     if !call.served.is("", "resourcequotas") || call.target.subresource == "status" {
         return;
     }
-    let name = call.made.get().map_or(call.target.name.as_str(), String::as_str);
+    let name = call.made().get().map_or(call.target.name.as_str(), String::as_str);
     if let Err(status) = Box::pin(settle(&call.inner, &call.served, &call.target.namespace, name)).await {
         tracing::warn!(name, problem = status.message, "a quota is not counted");
     }

@@ -55,6 +55,16 @@ pub(super) struct Report {
     pub(super) tally: Tally,
 }
 
+/// What a request must know of its level before it asks for seats.
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    pub(super) uid: HeaderValue,
+    /// Whether flows are told apart.
+    pub(super) has_flows: bool,
+    /// Seats of a single request at most; said where requests may have to wait.
+    pub(super) widest: Option<u32>,
+}
+
 impl<W> Levels<W> {
     pub(super) fn new(total: u32, now: Duration) -> Levels<W> {
         Levels { total, levels: BTreeMap::new(), turned: now }
@@ -87,29 +97,14 @@ impl<W> Levels<W> {
         self.levels.get(level).is_some_and(|level| !level.is_leaving)
     }
 
-    pub(super) fn uid(&self, level: &str) -> Option<HeaderValue> {
-        self.levels.get(level).map(|level| level.settings.metadata.uid.clone())
-    }
-
-    /// Whether requests may have to wait.
-    pub(super) fn has_queues(&self, level: &str) -> bool {
-        let response = self.levels.get(level).map(|level| level.settings.response());
-        matches!(response, Some(Response::Queue { .. }))
-    }
-
-    /// Whether flows are told apart.
-    pub(super) fn has_flows(&self, level: &str) -> bool {
-        let response = self.levels.get(level).map(|level| level.settings.response());
-        matches!(response, Some(Response::Queue { queues, .. }) if queues > 1)
-    }
-
-    /// Seats of a single request at most, where the level says it.
-    pub(super) fn widest(&self, level: &str) -> Option<u32> {
-        let level = self.levels.get(level)?;
-        match level.settings.response() {
-            Response::Queue { hand, .. } => Some(level.shares.widest(hand)),
-            _ => None,
-        }
+    /// What a request that comes to a level must know of it.
+    pub(super) fn terms(&self, level: &str) -> Option<Terms> {
+        let level = self.levels.get(level).filter(|level| !level.is_leaving)?;
+        let (has_flows, widest) = match level.settings.response() {
+            Response::Queue { queues, hand, .. } => (queues > 1, Some(level.shares.widest(hand))),
+            _ => (false, None),
+        };
+        Some(Terms { uid: level.settings.metadata.uid.clone(), has_flows, widest })
     }
 
     pub(super) fn arrive(
@@ -118,7 +113,7 @@ impl<W> Levels<W> {
         level: &str,
         flow: u64,
         width: Width,
-        waiter: W,
+        waiter: impl FnOnce() -> W,
     ) -> (Arrival, Vec<Dispatched<W>>) {
         let Some(standing) = self.levels.get_mut(level) else {
             return (Arrival::Refused(Rejection::NoSeat), Vec::new());

@@ -68,7 +68,7 @@ impl Meters {
     pub(super) fn sorts(&self, schemas: Vec<Arc<Schema>>) -> Arc<Vec<Sort>> {
         let sort = |schema: Arc<Schema>| {
             let level = &schema.spec.priority_level_configuration.name;
-            Sort { meter: self.of(level, &schema.metadata.name), schema }
+            Sort { meter: self.of(level, &schema.metadata.name), level: Arc::from(level.as_str()), schema }
         };
         Arc::new(schemas.into_iter().map(sort).collect())
     }

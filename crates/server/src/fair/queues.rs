@@ -137,8 +137,14 @@ impl<W> Queues<W> {
         (self.response, self.limit) = (response, limit);
     }
 
-    /// A request of a flow. `waiter` is kept only if it has to wait.
-    pub(super) fn arrive(&mut self, now: Duration, flow: u64, width: Width, waiter: W) -> Arrival {
+    /// A request of a flow. `waiter` is made only if it has to wait.
+    pub(super) fn arrive(
+        &mut self,
+        now: Duration,
+        flow: u64,
+        width: Width,
+        waiter: impl FnOnce() -> W,
+    ) -> Arrival {
         self.pass(now);
         let Response::Queue { queues, hand, length } = self.response else {
             if self.response == Response::Reject && !self.has_room(width) {
@@ -166,7 +172,7 @@ impl<W> Queues<W> {
         }
         let ticket = Ticket { queue: at, number: self.arrivals };
         let queue = self.queues.get_mut(&at).expect("it was put there above");
-        queue.waiting.push_back(Waiting { ticket, width, arrived: progress, waiter });
+        queue.waiting.push_back(Waiting { ticket, width, arrived: progress, waiter: waiter() });
         queue.work_waiting += width.work();
         queue.bound();
         self.waiting += 1;

@@ -40,7 +40,7 @@ impl Machine {
     }
 
     fn arrive(&mut self, name: &'static str, width: Width) {
-        match self.queues.arrive(self.now, flow("schema", name), width, (name, self.now)) {
+        match self.queues.arrive(self.now, flow("schema", name), width, || (name, self.now)) {
             Arrival::Seated(seats) => self.run(name, self.now, seats),
             Arrival::Refused(_) => self.told.entry(name).or_default().2 += 1,
             Arrival::Waits(_) => {}
@@ -192,7 +192,7 @@ fn who_leaves_its_queue_makes_room() {
     let mut seated = Vec::new();
     let mut tickets: Vec<Ticket> = Vec::new();
     for number in 0..20 {
-        match queues.arrive(Duration::ZERO, 7, Width::ONE, number) {
+        match queues.arrive(Duration::ZERO, 7, Width::ONE, || number) {
             Arrival::Seated(seats) => seated.push(seats),
             Arrival::Waits(ticket) => tickets.push(ticket),
             Arrival::Refused(_) => panic!("there is room to wait"),
@@ -236,7 +236,7 @@ fn seats_move_to_the_level_that_wants_them_and_back() {
         second += 10;
         for _ in 0..100 {
             let now = Duration::from_secs(second);
-            if let (Arrival::Seated(seats), _) = levels.arrive(now, "busy", 1, Width::ONE, ()) {
+            if let (Arrival::Seated(seats), _) = levels.arrive(now, "busy", 1, Width::ONE, || ()) {
                 taken.push(seats);
             }
         }
@@ -257,7 +257,7 @@ fn seats_move_to_the_level_that_wants_them_and_back() {
 fn levels_leave_once_their_requests_have() {
     let mut levels: Levels<&str> = Levels::new(100, Duration::ZERO);
     drop(levels.configure(Duration::ZERO, vec![limited("gone", 50, 0), limited("stays", 50, 0)]));
-    let (Arrival::Seated(seats), _) = levels.arrive(MILLI, "gone", 1, Width::ONE, "first") else {
+    let (Arrival::Seated(seats), _) = levels.arrive(MILLI, "gone", 1, Width::ONE, || "first") else {
         panic!("there is room")
     };
     drop(levels.configure(MILLI, vec![limited("stays", 50, 0)]));

@@ -37,11 +37,16 @@ pub(super) struct Wish<'a> {
 pub(super) async fn take(inner: &Arc<Inner>, wish: Wish<'_>) -> Result<Seats, Rejection> {
     let Wish { level, flow, width, patience, meter } = wish;
     let since = inner.world.now();
-    let (sender, seats) = oneshot::channel();
+    let mut promised = None;
     let ticket = {
         let fair = &inner.fair;
         let mut state = fair.lock();
-        let (arrival, dispatched) = state.levels.arrive(fair.now(&inner.world), level, flow, width, sender);
+        let promise = || {
+            let (sender, seats) = oneshot::channel();
+            promised = Some(seats);
+            sender
+        };
+        let (arrival, dispatched) = state.levels.arrive(fair.now(&inner.world), level, flow, width, promise);
         state.tell(dispatched);
         arm(inner, &mut state, level);
         match arrival {
@@ -53,6 +58,7 @@ pub(super) async fn take(inner: &Arc<Inner>, wish: Wish<'_>) -> Result<Seats, Re
             Arrival::Waits(ticket) => ticket,
         }
     };
+    let seats = promised.expect("whoever waits was promised seats");
     let _waiting = meter.waits(width);
     let mut waiter = Waiter { inner, level, ticket, seats, is_over: false, meter, since, _waiting };
     let seats = match inner.world.timeout(patience, &mut waiter.seats).await {

@@ -56,6 +56,9 @@ impl Match {
 impl Options {
     pub(crate) fn parse(query: &str) -> Options {
         let mut options = Options::default();
+        if query.is_empty() {
+            return options;
+        }
         for (key, value) in pairs(query) {
             // Kubernetes: of several, the first.
             options.rest.entry(key).or_insert(value);

@@ -41,7 +41,7 @@ pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Sta
         }
     }
     if matches!(outcome, Outcome::Done(_)) {
-        drop(call.made.set(name));
+        drop(call.made().set(name));
     }
     Ok(outcome)
 }

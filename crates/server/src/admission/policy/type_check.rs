@@ -36,7 +36,7 @@ pub(crate) async fn after(call: &Call) {
     if !call.served.is(GROUP, RESOURCE) || !call.target.subresource.is_empty() {
         return;
     }
-    let made = call.made.get().map(String::as_str);
+    let made = call.made().get().map(String::as_str);
     let name = made.unwrap_or(&call.target.name);
     if let Err(status) = Box::pin(settle(&call.inner, name)).await {
         tracing::warn!(policy = name, problem = status.message, "a policy is not checked for types");
