@@ -21,7 +21,9 @@ mod tests;
 mod text;
 
 use bytes::Bytes;
+use schema::scan;
 use serde_json::Value;
+use std::ops::Range;
 
 use crate::resources::Scope;
 
@@ -43,6 +45,8 @@ pub struct Definition {
     pub accepted: Names,
     /// In the order of the definition.
     pub versions: Vec<Version>,
+    /// Their text, a slice of the definition's.
+    versions_text: Bytes,
     pub conversion: Conversion,
     pub state: State,
     /// Left by definitions from before v1: nothing is pruned.
@@ -140,6 +144,18 @@ impl Definition {
         text::parse(json)
     }
 
+    /// The same of a later state: versions that say what they said are taken over instead of being read.
+    pub fn parse_next(&self, json: &Bytes) -> Result<Definition, serde_json::Error> {
+        text::parse_next(json, self)?.map_or_else(|| text::parse(json), Ok)
+    }
+
+    /// Where in a later state its versions lie, if they are the same: comparing is much quicker than reading.
+    pub fn find_same_versions(&self, json: &[u8]) -> Option<Range<usize>> {
+        let (start, text) = (scan::start(json, 0, &["spec", "versions"])?, &self.versions_text);
+        let is_same = !text.is_empty() && json[start..].starts_with(text);
+        is_same.then(|| start..start + text.len())
+    }
+
     pub fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
     }
@@ -163,6 +179,15 @@ impl Version {
     /// Its `openAPIV3Schema`. Read anew each time: keep what is made of it.
     pub fn schema(&self) -> Option<Value> {
         serde_json::from_slice(self.schema.as_ref()?).ok()
+    }
+
+    /// The same version in another text of the same versions.
+    fn within(&self, text: &Bytes, other: &Bytes) -> Version {
+        let schema = self.schema.as_ref().map(|schema| {
+            let start = schema.as_ptr().addr() - text.as_ptr().addr();
+            other.slice(start..start + schema.len())
+        });
+        Version { schema, ..self.clone() }
     }
 
     /// The same as text.

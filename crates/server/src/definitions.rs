@@ -79,16 +79,14 @@ async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), St
 
 async fn settle(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
     for _ in 0..ATTEMPTS {
-        if inner.registry.is_settled(&*inner.store, name).await? {
-            return Ok(());
-        }
+        let Some(known) = inner.registry.to_settle(&*inner.store, name).await? else { return Ok(()) };
         let Some(call) = status_call(inner, name) else { return Ok(()) };
         let stored = match crate::verbs::read::find(&call, name).await {
             Ok(stored) => stored,
             Err(status) if status.code == 404 => return Ok(()),
             Err(status) => return Err(status),
         };
-        let is_done = match Outline::read(&call.served, &stored) {
+        let is_done = match Outline::read(&call.served, &known, &stored) {
             Some(outline) => settle_outline(inner, &call, &outline, &stored).await?,
             None => settle_whole(inner, &call, &stored).await?,
         };

@@ -137,9 +137,18 @@ impl Registry {
         self.look(store, |definitions| definitions.unsettled.iter().cloned().collect()).await
     }
 
-    /// Whether the status of a definition is as it should be, or there is none.
-    pub(crate) async fn is_settled(&self, store: &dyn Store, name: &str) -> Result<bool, Status> {
-        self.look(store, |definitions| !definitions.unsettled.contains(name)).await
+    /// A definition whose status may have to change; `None` where it is as it should be, or there is none.
+    pub(crate) async fn to_settle(
+        &self,
+        store: &dyn Store,
+        name: &str,
+    ) -> Result<Option<Arc<Definition>>, Status> {
+        self.look(store, |definitions| {
+            definitions.unsettled.get(name)?;
+            let known = definitions.all.get(&format!("{DEFINITIONS}{name}"))?;
+            Some(Arc::clone(&known.definition))
+        })
+        .await
     }
 
     /// Looks at the names that the definitions of a group have got.
@@ -210,8 +219,8 @@ impl Customs {
 }
 
 impl Definitions {
-    /// Takes a definition out, and returns what it had made.
-    fn forget(&mut self, key: &str) -> Option<Arc<Served>> {
+    /// Takes a definition out, and returns it with what it had made.
+    fn forget(&mut self, key: &str) -> Option<(Arc<Definition>, Option<Arc<Served>>)> {
         let Known { definition, paths } = self.all.remove(key)?;
         let served = Arc::make_mut(&mut self.customs.served);
         let mut before = None;
@@ -227,7 +236,7 @@ impl Definitions {
         }
         self.unsettled.remove(&definition.name);
         self.customs.generation += 1;
-        before
+        Some((definition, before))
     }
 
     fn remember(&mut self, key: &str, definition: Arc<Definition>, paths: Vec<String>) {
@@ -256,8 +265,12 @@ impl Fold for Definitions {
     }
 
     fn put(&mut self, key: &str, object: Stored) {
-        let before = self.forget(key);
-        let definition = match Definition::parse(&object.json) {
+        let (known, before) = self.forget(key).unzip();
+        let read = match known {
+            Some(known) => known.parse_next(&object.json),
+            None => Definition::parse(&object.json),
+        };
+        let definition = match read {
             Ok(definition) => Arc::new(definition),
             Err(error) => {
                 tracing::warn!(key, %error, "a stored definition cannot be read");
@@ -266,7 +279,7 @@ impl Fold for Definitions {
         };
         let mut paths = Vec::new();
         let served = Arc::make_mut(&mut self.customs.served);
-        let before = before.as_ref().and_then(|before| before.custom());
+        let before = before.as_ref().and_then(|before| before.as_ref()?.custom());
         let versions = match definition.is_served() {
             true => Custom::versions(&definition, object.revision, before, &self.schemas),
             false => Vec::new(),

@@ -40,6 +40,37 @@ fn widgets() -> Value {
 }
 
 #[test]
+fn a_later_state_is_read_as_if_it_were_the_first() {
+    let states = [
+        ("/status/conditions/0/status", json!("False")),
+        ("/status/acceptedNames", json!({"plural": "widgets", "kind": "Widget"})),
+        ("/metadata/labels", json!({"a": "]}"})),
+        ("/metadata/generation", json!(4)),
+        ("/spec/names/kind", json!("Gadget")),
+        ("/spec/versions/2/schema/openAPIV3Schema/description", json!("another")),
+        ("/spec/versions", json!([])),
+    ];
+    for (path, value) in states {
+        let mut next = widgets();
+        let (parent, field) = path.rsplit_once('/').unwrap();
+        match next.pointer_mut(parent).unwrap() {
+            Value::Array(items) => items[field.parse::<usize>().unwrap()] = value,
+            object => object[field] = value,
+        }
+        // A change of the spec is a new generation.
+        if path.starts_with("/spec") {
+            next["metadata"]["generation"] = json!(4);
+        }
+        let json = Bytes::from(serde_json::to_vec(&next).unwrap());
+        let (read, known) = (Definition::parse(&json).unwrap(), Definition::read(&widgets()).unwrap());
+        let next = known.parse_next(&json).unwrap();
+        assert_eq!(format!("{next:?}"), format!("{read:?}"), "{path}");
+        let schemas = next.versions.iter().filter_map(Version::schema_text);
+        assert!(schemas.into_iter().all(|it| json.as_ptr_range().contains(&it.as_ptr())), "{path}");
+    }
+}
+
+#[test]
 fn a_definition_says_how_it_is_served() {
     let definition = Definition::read(&widgets()).unwrap();
     assert_eq!((definition.generation, definition.names.kind.as_str()), (3, "Widget"));

@@ -156,70 +156,99 @@ struct ConditionText {
 }
 
 pub(super) fn parse(json: &Bytes) -> Result<Definition, serde_json::Error> {
-    let (rest, schemas) = without_schemas(json);
-    let Text { metadata, spec, status } = serde_json::from_slice(&rest)?;
-    let versions = spec.versions.unwrap_or_default();
+    let Places { versions: place, schemas } = Places::find(json).unwrap_or_default();
+    let (rest, schemas) = without(schemas, json);
+    let mut text: Text = serde_json::from_slice(&rest)?;
+    let versions = text.spec.versions.take().unwrap_or_default();
     let deprecations =
-        versions.iter().map(|version| deprecation(version, &versions, &spec.group, &spec.names));
+        versions.iter().map(|version| deprecation(version, &versions, &text.spec.group, &text.spec.names));
     let deprecations: Vec<_> = deprecations.collect();
-    let (wanted, accepted) =
-        (Names::from(spec.names), Names::from(status.accepted_names.unwrap_or_default()));
-    let preserves = spec.preserve_unknown_fields == Some(true);
-    let mut state = state(&status.conditions.unwrap_or_default());
-    state.settled &= wanted == accepted && metadata.deletion_timestamp.is_none();
-    // Approvals are told of anew, and so are the faults of schemas from before.
-    state.settled &= !preserves && !is_protected(&spec.group);
-    Ok(Definition {
-        name: metadata.name,
-        uid: metadata.uid,
-        generation: metadata.generation,
-        scope: if spec.scope == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
-        group: spec.group,
-        names: if accepted.plural.is_empty() { wanted } else { accepted.clone() },
-        accepted,
-        versions: versions
-            .into_iter()
-            .zip(deprecations)
-            .map(|(version, deprecation)| read_version(version, deprecation, &schemas))
-            .collect(),
-        conversion: spec.conversion.map_or(Conversion::None, Conversion::from),
-        state,
-        preserve_unknown_fields: preserves,
-    })
+    let versions = versions.into_iter().zip(deprecations);
+    let versions = versions.map(|(version, deprecation)| read_version(version, deprecation, &schemas));
+    Ok(text.say(versions.collect(), json.slice(place)))
+}
+
+/// A later state of what is known: `None` where not only its status or metadata may have changed.
+pub(super) fn parse_next(json: &Bytes, known: &Definition) -> Result<Option<Definition>, serde_json::Error> {
+    let Some(place) = known.find_same_versions(json) else { return Ok(None) };
+    let rest = [&json[..place.start], b"[]", &json[place.end..]].concat();
+    let text: Text = serde_json::from_slice(&rest)?;
+    if (&text.metadata.uid, text.metadata.generation) != (&known.uid, known.generation) {
+        return Ok(None);
+    }
+    // Nothing may hold on to the text of the state before.
+    let versions_text = json.slice(place);
+    let versions = known.versions.iter().map(|version| version.within(&known.versions_text, &versions_text));
+    Ok(Some(text.say(versions.collect(), versions_text)))
+}
+
+impl Text {
+    fn say(self, versions: Vec<Version>, versions_text: Bytes) -> Definition {
+        let Text { metadata, spec, status } = self;
+        let (wanted, accepted) =
+            (Names::from(spec.names), Names::from(status.accepted_names.unwrap_or_default()));
+        let preserves = spec.preserve_unknown_fields == Some(true);
+        let mut state = state(&status.conditions.unwrap_or_default());
+        state.settled &= wanted == accepted && metadata.deletion_timestamp.is_none();
+        // Approvals are told of anew, and so are the faults of schemas from before.
+        state.settled &= !preserves && !is_protected(&spec.group);
+        Definition {
+            name: metadata.name,
+            uid: metadata.uid,
+            generation: metadata.generation,
+            scope: if spec.scope == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
+            group: spec.group,
+            names: if accepted.plural.is_empty() { wanted } else { accepted.clone() },
+            accepted,
+            versions,
+            versions_text,
+            conversion: spec.conversion.map_or(Conversion::None, Conversion::from),
+            state,
+            preserve_unknown_fields: preserves,
+        }
+    }
+}
+
+/// Where in the text of a definition its versions lie, and their schemas.
+#[derive(Default)]
+struct Places {
+    versions: Range<usize>,
+    schemas: Vec<Range<usize>>,
+}
+
+impl Places {
+    /// Nothing is looked at twice.
+    fn find(json: &[u8]) -> Option<Places> {
+        let start = scan::start(json, 0, &["spec", "versions"]).filter(|at| json[*at] == b'[')?;
+        let (mut schemas, mut at) = (Vec::new(), start + 1);
+        while json.get(at) == Some(&b'{') {
+            let schema = scan::start(json, at, &["schema", "openAPIV3Schema"]);
+            let schema = schema.filter(|at| json.get(*at) == Some(&b'{'));
+            let schema = schema.and_then(|start| Some(start..scan::value_end(json, start)?));
+            at = match &schema {
+                // Behind the schema, and what is around it.
+                Some(schema) => scan::closed(json, schema.end, 2)?,
+                None => scan::value_end(json, at)?,
+            };
+            schemas.extend(schema);
+            at += usize::from(json.get(at) == Some(&b','));
+        }
+        Some(Places { versions: start..at + 1, schemas }).filter(|_| json.get(at) == Some(&b']'))
+    }
 }
 
 /// A number for each schema in the text, and the schemas.
-fn without_schemas(json: &Bytes) -> (Vec<u8>, Vec<Bytes>) {
-    let (mut rest, mut schemas) = (Vec::new(), Vec::new());
+fn without(schemas: Vec<Range<usize>>, json: &Bytes) -> (Vec<u8>, Vec<Bytes>) {
+    let (mut rest, mut texts) = (Vec::new(), Vec::new());
     let mut taken = 0;
-    for schema in places_of_schemas(json) {
+    for schema in schemas {
         rest.extend_from_slice(&json[taken..schema.start]);
-        rest.extend_from_slice(schemas.len().to_string().as_bytes());
+        rest.extend_from_slice(texts.len().to_string().as_bytes());
         taken = schema.end;
-        schemas.push(json.slice(schema));
+        texts.push(json.slice(schema));
     }
     rest.extend_from_slice(&json[taken..]);
-    (rest, schemas)
-}
-
-/// Where the schemas of the versions lie: nothing is looked at twice.
-fn places_of_schemas(json: &[u8]) -> Vec<Range<usize>> {
-    let mut places = Vec::new();
-    let mut next =
-        scan::start(json, 0, &["spec", "versions"]).filter(|at| json[*at] == b'[').map(|at| at + 1);
-    while let Some(version) = next.filter(|at| json.get(*at) == Some(&b'{')) {
-        let start = scan::start(json, version, &["schema", "openAPIV3Schema"]);
-        let schema = start.filter(|at| json.get(*at) == Some(&b'{'));
-        let place = schema.and_then(|start| Some(start..scan::value_end(json, start)?));
-        let end = match &place {
-            // Behind the schema, and what is around it.
-            Some(place) => scan::closed(json, place.end, 2),
-            None => scan::value_end(json, version),
-        };
-        places.extend(place);
-        next = end.map(|end| end + 1);
-    }
-    places
+    (rest, texts)
 }
 
 fn read_version(version: VersionText, deprecation: Option<String>, schemas: &[Bytes]) -> Version {

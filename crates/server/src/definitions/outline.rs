@@ -6,9 +6,9 @@
 use crate::{served::Served, stored::Stored};
 use api::object;
 use bytes::{BufMut, Bytes, BytesMut};
-use kinds::definition::condition;
+use kinds::definition::{Definition, condition};
 use schema::scan;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 #[derive(Debug)]
 pub(super) struct Outline {
@@ -19,11 +19,13 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// `None` where the versions have a say in what becomes of it.
-    pub(super) fn read(served: &Served, stored: &Stored) -> Option<Outline> {
-        let (mut definition, spec) = values_but("spec", &stored.json)?;
-        definition.insert("spec".to_owned(), values_but("versions", spec)?.0.into());
-        let mut definition = Value::Object(definition);
+    /// `None` where the versions have a say in what becomes of it, or are not those that are known.
+    pub(super) fn read(served: &Served, known: &Definition, stored: &Stored) -> Option<Outline> {
+        let json = &stored.json;
+        let versions = known.find_same_versions(json)?;
+        let rest = [&json[..versions.start], b"null", &json[versions.end..]].concat();
+        let mut definition: Value = serde_json::from_slice(&rest).ok()?;
+        definition["spec"].as_object_mut()?.remove("versions");
         let is_of_old = definition["spec"]["preserveUnknownFields"] == true
             || condition::find(&definition["status"], condition::NON_STRUCTURAL).is_some();
         if is_of_old || object::is_deleting(&definition) {
@@ -31,7 +33,8 @@ impl Outline {
         }
         object::set_resource_version(&mut definition, &stored.revision.to_string());
         served.normalize(&mut definition);
-        Some(Outline { definition, spec: stored.json.slice_ref(spec) })
+        let spec = scan::start(json, 0, &["spec"])?..scan::closed(json, versions.end, 1)?;
+        Some(Outline { definition, spec: json.slice(spec) })
     }
 
     /// The bytes at rest of what has become of it.
@@ -45,19 +48,6 @@ impl Outline {
         text.put_slice(&json[start + place.len()..]);
         text.freeze()
     }
-}
-
-/// The members of an object but for one, and the text of that one.
-fn values_but<'a>(skipped: &str, object: &'a [u8]) -> Option<(Map<String, Value>, &'a [u8])> {
-    let (mut values, mut left_out) = (Map::new(), None);
-    for (name, text) in scan::members(object) {
-        if name == skipped.as_bytes() {
-            left_out = Some(text);
-        } else {
-            values.insert(str::from_utf8(name).ok()?.to_owned(), serde_json::from_slice(text).ok()?);
-        }
-    }
-    Some((values, left_out?))
 }
 
 #[cfg(test)]
@@ -86,7 +76,8 @@ mod tests {
             "spec": {"group": "b.c", "names": names, "scope": "Cluster", "versions": versions},
         });
         let stored_ = stored(served, &definition);
-        let outline = Outline::read(served, &stored_).unwrap();
+        let known = Definition::parse(&stored_.json).unwrap();
+        let outline = Outline::read(served, &known, &stored_).unwrap();
         let mut draft = outline.definition.clone();
         draft["status"] = json!({"storedVersions": ["v1"], "acceptedNames": {"plural": "as", "kind": "A"}});
         let mut expected = definition.clone();
@@ -95,13 +86,14 @@ mod tests {
         assert_eq!(str::from_utf8(&text), str::from_utf8(&stored(served, &expected).json));
         for (path, value) in [
             ("/spec/preserveUnknownFields", json!(true)),
+            ("/spec/versions", json!([])),
             ("/metadata/deletionTimestamp", json!("2026-11-15T09:30:00Z")),
             ("/status/conditions", json!([{"type": "NonStructuralSchema", "status": "True"}])),
         ] {
             let mut changed = expected.clone();
             let (parent, field) = path.rsplit_once('/').unwrap();
             changed.pointer_mut(parent).unwrap()[field] = value;
-            assert!(Outline::read(served, &stored(served, &changed)).is_none(), "{path}");
+            assert!(Outline::read(served, &known, &stored(served, &changed)).is_none(), "{path}");
         }
     }
 }

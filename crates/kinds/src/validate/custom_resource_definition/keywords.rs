@@ -57,6 +57,16 @@ pub(super) fn check(schema: &At<'_, '_>, standing: Standing, leniency: &Leniency
         return;
     }
     let before = found.errors.len();
+    match walk::plain_holder(schema.value()).filter(|_| !standing.is_root && !standing.in_metadata) {
+        Some(holder) => walk::each_behind(holder, schema, |part| check(part, standing, leniency, found)),
+        None => check_each(schema, standing, leniency, found),
+    }
+    if found.errors.len() > before {
+        found.unsound.insert(schema.path().to_string());
+    }
+}
+
+fn check_each(schema: &At<'_, '_>, standing: Standing, leniency: &Leniency<'_>, found: &mut Found) {
     check_supported(schema, standing, leniency, &mut found.errors);
     if schema.flag_of("uniqueItems") {
         let problem = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
@@ -71,9 +81,6 @@ pub(super) fn check(schema: &At<'_, '_>, standing: Standing, leniency: &Leniency
     }
     list_type::check(schema, leniency, &mut found.errors);
     rule::check_texts(schema, &mut found.errors);
-    if found.errors.len() > before {
-        found.unsound.insert(schema.path().to_string());
-    }
 }
 
 fn check_supported(schema: &At<'_, '_>, standing: Standing, leniency: &Leniency<'_>, errors: &mut ErrorList) {

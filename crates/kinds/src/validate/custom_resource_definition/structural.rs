@@ -28,6 +28,10 @@ fn check_part(schema: &At<'_, '_>, level: Level, errors: &mut ErrorList) {
     if level != Level::Root && walk::is_plain_scalar(schema.value()) {
         return;
     }
+    if let Some(holder) = walk::plain_holder(schema.value()).filter(|_| level != Level::Root) {
+        let level = if holder == "items" { Level::Item } else { Level::Field };
+        return walk::each_behind(holder, schema, |part| check_part(part, level, errors));
+    }
     let items = schema.field("items");
     if schema.text_of("type") == "array" && !items.is_set() {
         items.required(errors, "must be specified");

@@ -8,6 +8,9 @@ pub(super) fn find(schema: &Value) -> Option<String> {
     if walk::is_plain_scalar(schema) {
         return None;
     }
+    if let Some(holder) = walk::plain_holder(schema) {
+        return walk::parts_behind(holder, schema).find_map(find);
+    }
     let is_there = |name: &str| match schema.get(name) {
         None | Some(Value::Null) => false,
         Some(Value::String(text)) => !text.is_empty(),

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::super::at::At;
 use super::list_type;
 
+const PROPERTIES: &str = "properties";
 const ALONE: [&str; 4] = ["items", "not", "additionalProperties", "additionalItems"];
 const LISTS: [&str; 4] = ["items", "allOf", "anyOf", "oneOf"];
 const MAPS: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
@@ -59,6 +61,59 @@ pub(super) fn is_plain_scalar(schema: &Value) -> bool {
     schema.as_object().is_some_and(|members| members.iter().all(is_plain)) && has_type
 }
 
+/// The keyword with all that is inside of a part which tells the type of one object or list, and nothing that could be
+/// wrong about it: such a part needs no second look, but what is inside does.
+///
+/// Behind `properties` are parts by name, behind the others is one.
+pub(super) fn plain_holder(schema: &Value) -> Option<&'static str> {
+    let (mut kind, mut holder, mut merged_as) = ("", None, None);
+    for (keyword, value) in schema.as_object()? {
+        let is_plain = match (keyword.as_str(), value) {
+            ("description", _) | ("required", _) | ("minItems" | "maxItems", _) => true,
+            ("type", Value::String(name)) => {
+                kind = name;
+                true
+            }
+            ("items" | "properties" | "additionalProperties", Value::Object(_)) => {
+                // One of them at most: two are never plain.
+                holder.replace(keyword.as_str()).is_none()
+            }
+            ("x-kubernetes-list-type", value) if value == "atomic" => merged_as.replace("array").is_none(),
+            ("x-kubernetes-map-type", value) if value == "atomic" => merged_as.replace("object").is_none(),
+            _ => false,
+        };
+        if !is_plain {
+            return None;
+        }
+    }
+    let holder = match (kind, holder) {
+        ("array", Some("items")) => "items",
+        ("object", None | Some(PROPERTIES)) => PROPERTIES,
+        ("object", Some("additionalProperties")) => "additionalProperties",
+        _ => return None,
+    };
+    merged_as.is_none_or(|merged_as| merged_as == kind).then_some(holder)
+}
+
+/// What is behind the holder of a part.
+pub(super) fn parts_behind<'v>(holder: &str, schema: &'v Value) -> impl Iterator<Item = &'v Value> {
+    let inside = schema.get(holder);
+    let (one, members) = match holder {
+        PROPERTIES => (None, inside.and_then(Value::as_object)),
+        _ => (inside, None),
+    };
+    one.into_iter().chain(members.into_iter().flatten().map(|(_, part)| part))
+}
+
+/// The same with their places.
+pub(super) fn each_behind<'v>(holder: &str, schema: &At<'v, '_>, mut look: impl FnMut(&At<'v, '_>)) {
+    let inside = schema.field(holder);
+    match holder {
+        PROPERTIES => inside.entries().for_each(|(_, part)| look(&part)),
+        _ => look(&inside),
+    }
+}
+
 /// Whether some part of the schema is so.
 pub(super) fn any(schema: &Value, is_so: &mut dyn FnMut(&Value) -> bool) -> bool {
     if !schema.is_object() {
@@ -69,6 +124,9 @@ pub(super) fn any(schema: &Value, is_so: &mut dyn FnMut(&Value) -> bool) -> bool
     }
     if is_plain_scalar(schema) {
         return false;
+    }
+    if let Some(holder) = plain_holder(schema) {
+        return parts_behind(holder, schema).any(|part| any(part, is_so));
     }
     let alone = ALONE.iter().filter_map(|name| schema.get(name));
     let listed = LISTS.iter().filter_map(|name| schema.get(name)?.as_array()).flatten();
@@ -112,13 +170,16 @@ pub(crate) fn unrecognized_formats(spec: &Value) -> Vec<String> {
         any(schema, &mut |part| {
             let text = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
             let format = text("format");
+            if format.is_empty() {
+                return false;
+            }
             let is_known = match text("type") {
                 "" | "string" => FORMATS.contains(&&*format.replace('-', "")),
                 "integer" => matches!(format, "int32" | "int64"),
                 "number" => matches!(format, "float" | "double"),
                 _ => false,
             };
-            if !format.is_empty() && !is_known {
+            if !is_known {
                 found.push(format.to_owned());
             }
             false
