@@ -15,7 +15,7 @@ use crate::{
     verbs::{Call, create::in_version, delete},
     write::{self, Outcome},
 };
-use api::{object, status::Status};
+use api::{object, status::Status, time::Time};
 use kinds::definition::{accept, condition};
 use outline::Outline;
 use serde_json::Value;
@@ -31,8 +31,9 @@ const ATTEMPTS: usize = 8;
 
 /// Brings all definitions to where they should be.
 pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
+    let time = Time::from(inner.world.wall());
     for name in inner.registry.unsettled(&*inner.store).await? {
-        settle(inner, &name).await?;
+        settle(inner, &name, time).await?;
     }
     Ok(())
 }
@@ -43,9 +44,9 @@ pub(crate) async fn after(call: &Call) {
     let done = if served.is(GROUP, RESOURCE) {
         // A create does not name it in its path.
         let name = call.made().get().unwrap_or(&call.target.name);
-        Box::pin(settle_with_neighbours(&call.inner, name)).await
+        Box::pin(settle_with_neighbours(&call.inner, name, call.time())).await
     } else if let Some(custom) = served.custom() {
-        Box::pin(finish_removal(&call.inner, served, &custom.definition.name)).await
+        Box::pin(finish_removal(&call.inner, served, &custom.definition.name, call.time())).await
     } else {
         return;
     };
@@ -55,32 +56,39 @@ pub(crate) async fn after(call: &Call) {
 }
 
 /// An object of a definition that is going may have been the last one.
-async fn finish_removal(inner: &Arc<Inner>, served: &Served, definition: &str) -> Result<(), Status> {
+async fn finish_removal(
+    inner: &Arc<Inner>,
+    served: &Served,
+    definition: &str,
+    time: Time,
+) -> Result<(), Status> {
     let resource = &served.resource;
     let now =
         inner.registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await?;
     let is_going =
         now.as_ref().and_then(|now| now.custom()).is_some_and(|it| it.definition.state.terminating);
-    if is_going { settle(inner, definition).await } else { Ok(()) }
+    if is_going { settle(inner, definition, time).await } else { Ok(()) }
 }
 
 /// Names that one definition lets go of may be what another waits for.
-async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
+async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str, time: Time) -> Result<(), Status> {
     if name.is_empty() {
         return settle_all(inner).await;
     }
-    settle(inner, name).await?;
+    settle(inner, name, time).await?;
     let group = name.split_once('.').map_or("", |(_, group)| group);
     for waiting in inner.registry.waiting_in(&*inner.store, group).await? {
-        settle(inner, &waiting).await?;
+        settle(inner, &waiting, time).await?;
     }
     Ok(())
 }
 
-async fn settle(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
+/// Everything that follows from a write bears the time of the write.
+async fn settle(inner: &Arc<Inner>, name: &str, time: Time) -> Result<(), Status> {
     for _ in 0..ATTEMPTS {
         let Some(known) = inner.registry.to_settle(&*inner.store, name).await? else { return Ok(()) };
         let Some(call) = status_call(inner, name) else { return Ok(()) };
+        let call = call.begun_at(time);
         let stored = match crate::verbs::read::find(&call, name).await {
             Ok(stored) => stored,
             Err(status) if status.code == 404 => return Ok(()),

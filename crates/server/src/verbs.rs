@@ -29,6 +29,7 @@ use api::{
     kind::{GroupKind, GroupResource},
     name::NameRule,
     status::Status,
+    time::Time,
 };
 use bytes::Bytes;
 use http::{HeaderMap, header};
@@ -60,6 +61,8 @@ struct Told {
     warnings: Mutex<Vec<String>>,
     /// What the object is called that was created; its name may have been generated.
     made: OnceLock<String>,
+    /// When it wrote first.
+    time: OnceLock<Time>,
 }
 
 impl Call {
@@ -175,6 +178,18 @@ impl Call {
 
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.told.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When it writes: the same whenever it is asked.
+    pub(crate) fn time(&self) -> Time {
+        *self.told.time.get_or_init(|| Time::from(self.inner.world.wall()))
+    }
+
+    /// A part of what was begun at this time.
+    pub(crate) fn begun_at(self, time: Time) -> Call {
+        // Nobody has asked a call that is new.
+        let _ = self.told.time.set(time);
+        self
     }
 
     /// What the object is called that the call has created, once it has.

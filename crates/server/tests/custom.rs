@@ -1,12 +1,18 @@
 //! Custom resources: versions, conversion, names, and how a definition goes.
 
-use crate::client::{send, send_with};
+use crate::{
+    client::{send, send_with},
+    slow_store::{Asked, Slow},
+};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use server::{Answer, Config, Exchange, Outbound, Server};
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
 };
 use world::World;
 
@@ -72,6 +78,25 @@ where
     F: Future<Output = ()>,
 {
     let () = world::simulate(11, story).unwrap().output;
+}
+
+#[test]
+fn what_follows_from_a_write_bears_its_time() {
+    simulate(|world| async move {
+        let delay = |asked: Asked<'_>| match asked {
+            Asked::Commit => Duration::from_millis(1500),
+            Asked::Get(_) => Duration::ZERO,
+        };
+        let store = Arc::new(Slow::new(&world, delay));
+        let server = Server::start(&world, store, Config::default()).await.unwrap();
+        let defined = define(&server, &definition("disks", "Disk")).await;
+        let written = &defined["metadata"]["creationTimestamp"];
+        let owners = defined["metadata"]["managedFields"].as_array().unwrap();
+        let conditions = defined["status"]["conditions"].as_array().unwrap();
+        let times = owners.iter().map(|owner| &owner["time"]);
+        let times: Vec<_> = times.chain(conditions.iter().map(|it| &it["lastTransitionTime"])).collect();
+        assert_eq!(times, [written; 4], "{defined}");
+    });
 }
 
 #[test]

@@ -3,7 +3,10 @@
 mod slow_readers;
 mod upkeep;
 
-use crate::client::send;
+use crate::{
+    client::send,
+    slow_store::{Asked, Slow},
+};
 use bytes::Bytes;
 use futures::future::join_all;
 use http::{Request, Response};
@@ -12,57 +15,13 @@ use serde_json::{Value, json};
 use server::{Body, Caller, Config, Server};
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
-use store::{Answer, Batch, Feed, Memory, Page, Range, Read, Revision, Store};
 use world::World;
-
-/// A store that takes its time to find single objects, once it is told to.
-#[derive(Debug)]
-struct Slow {
-    store: Memory,
-    world: World,
-    delay_ms: AtomicU64,
-}
-
-impl Store for Slow {
-    fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
-        self.store.commit(batch)
-    }
-    fn get(&self, key: Bytes, at: Option<Revision>) -> Answer<'_, Read> {
-        Box::pin(async move {
-            let delay = self.delay_ms.load(Relaxed);
-            // Only what requests ask for: settings and callers are found at once.
-            if delay > 0 && key.starts_with(b"/registry/configmaps/") {
-                self.world.sleep(Duration::from_millis(delay)).await;
-            }
-            self.store.get(key, at).await
-        })
-    }
-    fn range(&self, range: Range) -> Answer<'_, Page> {
-        self.store.range(range)
-    }
-    fn count(&self, range: Range) -> Answer<'_, u64> {
-        self.store.count(range)
-    }
-    fn revision(&self) -> Answer<'_, Revision> {
-        self.store.revision()
-    }
-    fn feed(&self, prefix: Bytes, since: Option<Revision>) -> Answer<'_, Feed> {
-        self.store.feed(prefix, since)
-    }
-    fn compact(&self, floor: Revision) -> Answer<'_, ()> {
-        self.store.compact(floor)
-    }
-    fn backup(&self, file: PathBuf) -> Answer<'_, Revision> {
-        self.store.backup(file)
-    }
-}
 
 const OBJECT: &str = "/api/v1/namespaces/default/configmaps/one";
 const FLOW: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
@@ -71,9 +30,17 @@ const LEVEL_UID: &str = "x-kubernetes-pf-prioritylevel-uid";
 
 /// A server of so many seats, with one object that takes `delay` to read, and users who may.
 async fn start(world: &World, seats: u32, delay: Duration) -> Server {
-    let store = Arc::new(Slow { store: Memory::new(), world: world.clone(), delay_ms: AtomicU64::new(0) });
+    let delay_ms = Arc::new(AtomicU64::new(0));
+    let read_delay = Arc::clone(&delay_ms);
+    let store = Arc::new(Slow::new(world, move |asked| match asked {
+        // Only what requests ask for: settings and callers are found at once.
+        Asked::Get(key) if key.starts_with(b"/registry/configmaps/") => {
+            Duration::from_millis(read_delay.load(Relaxed))
+        }
+        Asked::Get(_) | Asked::Commit => Duration::ZERO,
+    }));
     let config = Config { seats, ..Config::default() };
-    let server = Server::start(world, store.clone(), config).await.unwrap();
+    let server = Server::start(world, store, config).await.unwrap();
     send(&server, "POST", "/api/v1/namespaces/default/configmaps", r#"{"metadata":{"name":"one"}}"#).await;
     let binding = json!({
         "metadata": {"name": "everybody"},
@@ -83,7 +50,7 @@ async fn start(world: &World, seats: u32, delay: Duration) -> Server {
     let made =
         send(&server, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding.to_string());
     assert_eq!(made.await.0, 201);
-    store.delay_ms.store(delay.as_millis() as u64, Relaxed);
+    delay_ms.store(delay.as_millis() as u64, Relaxed);
     server
 }
 

@@ -22,6 +22,7 @@ mod policies;
 mod reading;
 mod real_answers;
 mod service_claims;
+mod slow_store;
 mod socket;
 mod status_of_every_kind;
 mod subresources;

@@ -1,56 +1,26 @@
 //! A quota that comes while others write: its first count misses nobody.
 
 use super::Cluster;
-use bytes::Bytes;
+use crate::slow_store::{Asked, Slow};
 use serde_json::{Value, json};
 use server::{Config, Server};
-use std::{path::PathBuf, sync::Arc, time::Duration};
-use store::{Answer, Batch, Feed, Memory, Page, Range, Read, Revision, Store};
+use std::{sync::Arc, time::Duration};
 use world::World;
 
-/// A store that takes its time to write, each time another.
-#[derive(Debug)]
-struct Late {
-    store: Memory,
-    world: World,
-}
-
-impl Store for Late {
-    fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
-        Box::pin(async move {
-            self.world.sleep(Duration::from_micros(self.world.pick(0..3000))).await;
-            self.store.commit(batch).await
-        })
-    }
-    fn get(&self, key: Bytes, at: Option<Revision>) -> Answer<'_, Read> {
-        self.store.get(key, at)
-    }
-    fn range(&self, range: Range) -> Answer<'_, Page> {
-        self.store.range(range)
-    }
-    fn count(&self, range: Range) -> Answer<'_, u64> {
-        self.store.count(range)
-    }
-    fn revision(&self) -> Answer<'_, Revision> {
-        self.store.revision()
-    }
-    fn feed(&self, prefix: Bytes, since: Option<Revision>) -> Answer<'_, Feed> {
-        self.store.feed(prefix, since)
-    }
-    fn compact(&self, floor: Revision) -> Answer<'_, ()> {
-        self.store.compact(floor)
-    }
-    fn backup(&self, file: PathBuf) -> Answer<'_, Revision> {
-        self.store.backup(file)
-    }
+/// Writes take their time, each another.
+fn late(world: &World) -> Arc<dyn store::Store> {
+    let source = world.clone();
+    Arc::new(Slow::new(world, move |asked| match asked {
+        Asked::Commit => Duration::from_micros(source.pick(0..3000)),
+        Asked::Get(_) => Duration::ZERO,
+    }))
 }
 
 #[test]
 fn writes_that_are_under_way_when_a_quota_comes_are_counted() {
     for seed in 1..=12 {
         let run = world::simulate(seed, |world| async move {
-            let store = Arc::new(Late { store: Memory::new(), world: world.clone() });
-            let server = Server::start(&world, store, Config::default()).await.unwrap();
+            let server = Server::start(&world, late(&world), Config::default()).await.unwrap();
             let cluster = Cluster { world: world.clone(), server };
             cluster.made("POST /api/v1/namespaces", json!({"metadata": {"name": "n"}})).await;
             let creators: Vec<_> = (0..64)
