@@ -7,7 +7,7 @@ use std::io;
 use std::num::{IntErrorKind, ParseIntError};
 
 use serde::Serialize;
-use serde_json::ser::Formatter;
+use serde_json::{Value, ser::Formatter};
 
 /// `%q`: a double-quoted string with Go's escapes.
 pub fn quote(text: &str) -> String {
@@ -71,6 +71,19 @@ fn number_error(function: &str, text: &str, error: &ParseIntError) -> String {
 pub fn float(value: f64) -> String {
     let plain = value == 0.0 || (1e-4..1e6).contains(&value.abs());
     if plain { value.to_string() } else { scientific(value, 2) }
+}
+
+/// What `encoding/json` calls a value that stands where something else should.
+#[must_use]
+pub fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 /// `json.Marshal`: compact, fields in their order, HTML characters escaped.

@@ -52,7 +52,7 @@ pub mod validate;
 pub use metadata::tidy_metadata;
 pub use read::Encoding;
 pub use shape::Structural;
-pub use validate::{Change, ScalePaths, Through};
+pub use validate::{Change, ScalePaths, Through, format::is_checked as is_checked_format};
 
 impl Structural {
     /// Takes over an `openAPIV3Schema` that was found valid. What it does not understand it leaves out.

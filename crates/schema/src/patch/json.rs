@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{MAX_DEPTH, PatchError, depth, is_too_deep, print};
+use super::{MAX_DEPTH, PatchError, depth, is_too_deep};
 
 mod pointer;
 
@@ -128,7 +128,7 @@ impl Place {
         match value {
             Value::String(text) => Place::At(text),
             Value::Null => Place::Missing,
-            other => Place::NoText(print::json_kind(&other)),
+            other => Place::NoText(api::go::json_kind(&other)),
         }
     }
 
@@ -155,7 +155,7 @@ fn check(patch: &Value) -> Result<(), String> {
                     ["op", "path", "from"].into_iter().filter_map(|name| Some((name, members.get(name)?)));
                 let mut wrong = texts.filter(|(_, value)| !value.is_string() && !value.is_null());
                 if let Some((name, value)) = wrong.next() {
-                    let kind = print::json_kind(value);
+                    let kind = api::go::json_kind(value);
                     return Err(format!(
                         "json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{name} of type string"
                     ));
@@ -169,7 +169,7 @@ fn check(patch: &Value) -> Result<(), String> {
 }
 
 fn mistyped(value: &Value, wanted: &str) -> String {
-    format!("json: cannot unmarshal {} into Go value of type {wanted}", print::json_kind(value))
+    format!("json: cannot unmarshal {} into Go value of type {wanted}", api::go::json_kind(value))
 }
 
 /// A patch on its way.

@@ -33,7 +33,7 @@ pub fn check(patch: &Value) -> Result<(), PatchError> {
         Value::Object(_) | Value::Null => Ok(()),
         other => Err(PatchError::Malformed(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            super::print::json_kind(other)
+            api::go::json_kind(other)
         ))),
     }
 }

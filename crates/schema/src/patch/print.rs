@@ -73,18 +73,6 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// What `encoding/json` calls it when it stands where something else should.
-pub(crate) fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 fn number_text(number: &Number) -> String {
     match number.as_i64() {
         Some(whole) => whole.to_string(),

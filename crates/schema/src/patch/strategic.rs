@@ -14,7 +14,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{PatchError, is_too_deep, print};
+use super::{PatchError, is_too_deep};
 use crate::types::{Node, TypeId, Types};
 
 mod fit;
@@ -41,7 +41,7 @@ pub fn apply(types: &Types, of: TypeId, document: Value, patch: Value) -> Result
         Value::Object(patch) => patch,
         Value::Null => Map::new(),
         other => {
-            let kind = print::json_kind(&other);
+            let kind = api::go::json_kind(&other);
             return Err(PatchError::Malformed(format!(
                 "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
             )));

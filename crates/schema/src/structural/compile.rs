@@ -73,8 +73,11 @@ impl<'v> Tables<'v> {
 
     fn read(&mut self, keywords: Keywords<'v>, depth: usize) -> Shape {
         let int_or_string = keywords.flag("x-kubernetes-int-or-string");
-        let kind =
-            if int_or_string { Kind::IntOrString } else { kind(keywords.text("type").unwrap_or_default()) };
+        let kind = if int_or_string {
+            Kind::IntOrString
+        } else {
+            Kind::named(keywords.text("type").unwrap_or_default())
+        };
         let properties = keywords.get("properties").and_then(Value::as_object).into_iter().flatten();
         let properties = properties
             .map(|(name, schema)| (NameId(self.names.id(name)), self.shape(schema, depth)))
@@ -179,18 +182,6 @@ impl<'v> Keywords<'v> {
 
 fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
-}
-
-fn kind(name: &str) -> Kind {
-    match name {
-        "object" => Kind::Object,
-        "array" => Kind::Array,
-        "string" => Kind::String,
-        "integer" => Kind::Integer,
-        "number" => Kind::Number,
-        "boolean" => Kind::Boolean,
-        _ => Kind::Any,
-    }
 }
 
 fn rule(rule: &Value) -> Rule {

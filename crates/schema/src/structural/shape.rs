@@ -63,6 +63,21 @@ pub(super) enum Kind {
     IntOrString,
 }
 
+impl Kind {
+    /// By what a schema calls it.
+    pub(super) fn named(name: &str) -> Kind {
+        match name {
+            "object" => Kind::Object,
+            "array" => Kind::Array,
+            "string" => Kind::String,
+            "integer" => Kind::Integer,
+            "number" => Kind::Number,
+            "boolean" => Kind::Boolean,
+            _ => Kind::Any,
+        }
+    }
+}
+
 /// `additionalProperties`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Additional {

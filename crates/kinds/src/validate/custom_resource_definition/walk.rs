@@ -1,5 +1,6 @@
 //! Every part of a schema, one after the other.
 
+use schema::structural::is_checked_format;
 use serde_json::Value;
 
 use super::super::at::At;
@@ -17,35 +18,6 @@ const EXTENSIONS: [&str; 6] = [
     "x-kubernetes-list-type",
     "x-kubernetes-validations",
 ];
-const FORMATS: [&str; 26] = [
-    "bsonobjectid",
-    "uri",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "cidr",
-    "mac",
-    "uuid",
-    "uuid3",
-    "uuid4",
-    "uuid5",
-    "isbn",
-    "isbn10",
-    "isbn13",
-    "creditcard",
-    "ssn",
-    "hexcolor",
-    "rgbcolor",
-    "byte",
-    "password",
-    "date",
-    "duration",
-    "datetime",
-    "k8sshortname",
-    "k8slongname",
-];
-
 /// Whether a part tells the type of one scalar and nothing that could be wrong about it, as most parts of most schemas
 /// do: they need no second look.
 pub(super) fn is_plain_scalar(schema: &Value) -> bool {
@@ -173,12 +145,7 @@ pub(crate) fn unrecognized_formats(spec: &Value) -> Vec<String> {
             if format.is_empty() {
                 return false;
             }
-            let is_known = match text("type") {
-                "" | "string" => FORMATS.contains(&&*format.replace('-', "")),
-                "integer" => matches!(format, "int32" | "int64"),
-                "number" => matches!(format, "float" | "double"),
-                _ => false,
-            };
+            let is_known = is_checked_format(text("type"), format);
             if !is_known {
                 found.push(format.to_owned());
             }

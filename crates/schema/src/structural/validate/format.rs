@@ -52,6 +52,12 @@ pub(in crate::structural) fn applies(kind: Kind, name: &str) -> bool {
     }
 }
 
+/// The same of a type by its name.
+#[must_use]
+pub fn is_checked(type_name: &str, name: &str) -> bool {
+    applies(Kind::named(type_name), name)
+}
+
 pub(super) fn is_text_format(name: &str) -> bool {
     find(name).is_some()
 }

@@ -1,6 +1,6 @@
 //! Where a list goes on: a token out, and in again.
 
-use api::status::Status;
+use api::{go, status::Status};
 use base64::{
     Engine, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::URL_SAFE_NO_PAD},
@@ -62,7 +62,7 @@ impl Continue {
             Value::Object(_) => return serde_json::from_value(value.clone()).map_err(|_| bad_member(&value)),
             // Kubernetes: Go reads nothing from it.
             Value::Null => return Ok(Continue::default()),
-            other => described(other),
+            other => go::json_kind(other),
         };
         Err(format!("json: cannot unmarshal {described} into Go value of type storage.continueToken"))
     }
@@ -97,17 +97,6 @@ fn bad_json(bytes: &[u8], error: &serde_json::Error) -> String {
     }
 }
 
-fn described(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 /// What Go says of a member that is of another form.
 fn bad_member(value: &Value) -> String {
     let members = [("v", "string"), ("rv", "int64"), ("start", "string")];
@@ -116,7 +105,7 @@ fn bad_member(value: &Value) -> String {
         let fits = if wanted == "string" { member.is_string() } else { member.is_i64() };
         let found = match member {
             Value::Number(number) if wanted == "int64" => format!("number {number}"),
-            other => described(other).to_owned(),
+            other => go::json_kind(other).to_owned(),
         };
         Some((found, name, wanted)).filter(|_| !fits)
     });
