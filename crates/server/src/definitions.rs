@@ -18,6 +18,7 @@ use crate::{
 use api::{object, status::Status, time::Time};
 use kinds::definition::{accept, condition};
 use outline::Outline;
+use schema::scan;
 use serde_json::Value;
 use std::sync::Arc;
 use store::{Batch, Range};
@@ -29,11 +30,19 @@ const RESOURCE: &str = "customresourcedefinitions";
 /// How often a status that others write too is tried.
 const ATTEMPTS: usize = 8;
 
+/// Why a definition has to be settled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// It was written just now: what follows bears the time of the write, and lists of owners do not change their order
+    /// with the second in which it was.
+    ItsWrite,
+    Other,
+}
+
 /// Brings all definitions to where they should be.
 pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
-    let time = Time::from(inner.world.wall());
     for name in inner.registry.unsettled(&*inner.store).await? {
-        settle(inner, &name, time).await?;
+        settle(inner, &name, Cause::Other).await?;
     }
     Ok(())
 }
@@ -44,9 +53,9 @@ pub(crate) async fn after(call: &Call) {
     let done = if served.is(GROUP, RESOURCE) {
         // A create does not name it in its path.
         let name = call.made().get().unwrap_or(&call.target.name);
-        Box::pin(settle_with_neighbours(&call.inner, name, call.time())).await
+        Box::pin(settle_with_neighbours(&call.inner, name)).await
     } else if let Some(custom) = served.custom() {
-        Box::pin(finish_removal(&call.inner, served, &custom.definition.name, call.time())).await
+        Box::pin(finish_removal(&call.inner, served, &custom.definition.name)).await
     } else {
         return;
     };
@@ -56,44 +65,40 @@ pub(crate) async fn after(call: &Call) {
 }
 
 /// An object of a definition that is going may have been the last one.
-async fn finish_removal(
-    inner: &Arc<Inner>,
-    served: &Served,
-    definition: &str,
-    time: Time,
-) -> Result<(), Status> {
+async fn finish_removal(inner: &Arc<Inner>, served: &Served, definition: &str) -> Result<(), Status> {
     let resource = &served.resource;
     let now =
         inner.registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await?;
     let is_going =
         now.as_ref().and_then(|now| now.custom()).is_some_and(|it| it.definition.state.terminating);
-    if is_going { settle(inner, definition, time).await } else { Ok(()) }
+    if is_going { settle(inner, definition, Cause::Other).await } else { Ok(()) }
 }
 
 /// Names that one definition lets go of may be what another waits for.
-async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str, time: Time) -> Result<(), Status> {
+async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
     if name.is_empty() {
         return settle_all(inner).await;
     }
-    settle(inner, name, time).await?;
+    settle(inner, name, Cause::ItsWrite).await?;
     let group = name.split_once('.').map_or("", |(_, group)| group);
     for waiting in inner.registry.waiting_in(&*inner.store, group).await? {
-        settle(inner, &waiting, time).await?;
+        settle(inner, &waiting, Cause::Other).await?;
     }
     Ok(())
 }
 
-/// Everything that follows from a write bears the time of the write.
-async fn settle(inner: &Arc<Inner>, name: &str, time: Time) -> Result<(), Status> {
+async fn settle(inner: &Arc<Inner>, name: &str, cause: Cause) -> Result<(), Status> {
     for _ in 0..ATTEMPTS {
         let Some(known) = inner.registry.to_settle(&*inner.store, name).await? else { return Ok(()) };
-        let Some(call) = status_call(inner, name) else { return Ok(()) };
-        let call = call.begun_at(time);
+        let Some(mut call) = status_call(inner, name) else { return Ok(()) };
         let stored = match crate::verbs::read::find(&call, name).await {
             Ok(stored) => stored,
             Err(status) if status.code == 404 => return Ok(()),
             Err(status) => return Err(status),
         };
+        if cause == Cause::ItsWrite {
+            call.time = last_written(&stored);
+        }
         let is_done = match Outline::read(&call.served, &known, &stored) {
             Some(outline) => settle_outline(inner, &call, &outline, &stored).await?,
             None => settle_whole(inner, &call, &stored).await?,
@@ -103,6 +108,13 @@ async fn settle(inner: &Arc<Inner>, name: &str, time: Time) -> Result<(), Status
         }
     }
     Err(Status::modified(&api::kind::GroupResource::new(GROUP, RESOURCE), name))
+}
+
+/// The time of the latest write, as its owners are recorded.
+fn last_written(stored: &Stored) -> Option<Time> {
+    let owners = scan::find(&stored.json, &["metadata", "managedFields"])?;
+    let owners: Vec<Value> = serde_json::from_slice(owners).ok()?;
+    owners.iter().filter_map(|owner| owner["time"].as_str()?.parse().ok()).max()
 }
 
 /// The common case, in which the versions have no say; `false` where somebody else was faster.

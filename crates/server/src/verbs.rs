@@ -50,6 +50,8 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) form: Form,
     told: Arc<Told>,
+    /// The time that what it writes bears, where that is not now.
+    pub(crate) time: Option<Time>,
     /// Where it leaves notes for auditors.
     pub(crate) trail: Trail,
 }
@@ -61,8 +63,6 @@ struct Told {
     warnings: Mutex<Vec<String>>,
     /// What the object is called that was created; its name may have been generated.
     made: OnceLock<String>,
-    /// When it wrote first.
-    time: OnceLock<Time>,
 }
 
 impl Call {
@@ -87,7 +87,6 @@ impl Call {
         check_options(verb, &options)?;
         check_name(&target.name)?;
         let trail = Trail::of(&head).clone();
-        let told = Arc::default();
         Ok(Call {
             inner: Arc::clone(inner),
             permit,
@@ -96,7 +95,8 @@ impl Call {
             options,
             headers: head.headers,
             form,
-            told,
+            told: Arc::default(),
+            time: None,
             trail,
         })
     }
@@ -118,6 +118,7 @@ impl Call {
             headers: HeaderMap::new(),
             form: Form::default(),
             told: Arc::default(),
+            time: None,
             trail: Trail::default(),
         }
     }
@@ -133,6 +134,7 @@ impl Call {
             headers: self.headers.clone(),
             form: self.form,
             told: Arc::clone(&self.told),
+            time: self.time,
             trail: self.trail.clone(),
         }
     }
@@ -178,18 +180,6 @@ impl Call {
 
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.told.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// When it writes: the same whenever it is asked.
-    pub(crate) fn time(&self) -> Time {
-        *self.told.time.get_or_init(|| Time::from(self.inner.world.wall()))
-    }
-
-    /// A part of what was begun at this time.
-    pub(crate) fn begun_at(self, time: Time) -> Call {
-        // Nobody has asked a call that is new.
-        let _ = self.told.time.set(time);
-        self
     }
 
     /// What the object is called that the call has created, once it has.

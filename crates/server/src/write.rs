@@ -121,9 +121,9 @@ fn user(call: &Call) -> Value {
     serde_json::json!({"username": caller.name, "uid": caller.uid, "groups": caller.groups, "extra": caller.extra})
 }
 
-/// The time, as objects carry it: one for all that a call writes, however long it takes.
+/// The time, as objects carry it.
 pub(crate) fn now(call: &Call) -> Time {
-    call.time()
+    call.time.unwrap_or_else(|| Time::from(call.inner.world.wall()))
 }
 
 /// Whether an object goes away with this write: it is being deleted, and nothing holds it any more.

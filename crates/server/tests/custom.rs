@@ -81,7 +81,7 @@ where
 }
 
 #[test]
-fn what_follows_from_a_write_bears_its_time() {
+fn what_follows_from_the_write_of_a_definition_bears_its_time() {
     simulate(|world| async move {
         let delay = |asked: Asked<'_>| match asked {
             Asked::Commit => Duration::from_millis(1500),

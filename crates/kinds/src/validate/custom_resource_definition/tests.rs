@@ -84,6 +84,66 @@ fn told(object: &Value) -> String {
     texts.map(|text| text.replace("schema.properties[spec]", "spec")).collect::<Vec<_>>().join("\n")
 }
 
+/// The schema with a keyword everywhere that says nothing, but needs a look.
+fn titled(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(members) = schema.as_object_mut() {
+        let parts =
+            ["items", "additionalProperties"].map(|keyword| (keyword, members.get(keyword).map(titled)));
+        for (keyword, part) in parts.into_iter().filter_map(|(keyword, part)| Some((keyword, part?))) {
+            members.insert(keyword.to_owned(), part);
+        }
+        let properties = members.get_mut("properties").and_then(Value::as_object_mut);
+        properties.into_iter().flatten().for_each(|(_, part)| *part = titled(part));
+        members.insert("title".to_owned(), json!("T"));
+    }
+    schema
+}
+
+#[test]
+fn what_needs_no_look_is_judged_as_if_it_had_got_one() {
+    let text = || json!({"type": "string"});
+    for (schema, is_right) in [
+        (text(), true),
+        (json!({"type": "array", "items": text(), "x-kubernetes-list-type": "atomic", "maxItems": 3}), true),
+        (json!({"type": "object", "required": ["a"], "properties": {"a": text()}}), true),
+        (json!({"type": "object", "additionalProperties": text(), "x-kubernetes-map-type": "atomic"}), true),
+        (json!({}), false),
+        (json!({"type": "null"}), false),
+        (json!({"type": "text"}), false),
+        (json!({"type": "array"}), false),
+        (json!({"type": "array", "items": {}}), false),
+        (json!({"type": "array", "items": [text()]}), false),
+        (json!({"type": "array", "items": text(), "uniqueItems": true}), false),
+        (json!({"type": "array", "items": text(), "x-kubernetes-map-type": "atomic"}), false),
+        (json!({"type": "array", "items": text(), "x-kubernetes-list-type": "bag"}), false),
+        (json!({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "set"}), false),
+        (json!({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map"}), false),
+        (json!({"type": "object", "x-kubernetes-list-type": "atomic"}), false),
+        (json!({"type": "object", "x-kubernetes-embedded-resource": true}), false),
+        (json!({"type": "object", "properties": {"a": text()}, "additionalProperties": text()}), false),
+        (json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}), false),
+        (json!({"type": "string", "x-kubernetes-validations": [{"rule": "self.x"}]}), false),
+        (json!({"type": "object", "anyOf": [{"type": "object"}]}), false),
+        (json!({"type": "string", "$ref": "#/a"}), false),
+    ] {
+        for around in [
+            schema.clone(),
+            json!({"type": "object", "properties": {"inner": schema}}),
+            json!({"type": "object", "additionalProperties": schema}),
+            json!({"type": "array", "items": {"type": "object", "properties": {"inner": schema}}}),
+        ] {
+            let found = told(&of_spec(around.clone()));
+            assert_eq!(found.is_empty(), is_right, "{around}: {found}");
+            // What an error shows of the schema is another matter.
+            let paths = |told: &str| -> Vec<String> {
+                told.lines().map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(": ")).collect()
+            };
+            assert_eq!(paths(&found), paths(&told(&of_spec(titled(&around)))), "{around}");
+        }
+    }
+}
+
 #[test]
 fn names_and_versions_are_checked() {
     const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \

@@ -18,6 +18,7 @@ const EXTENSIONS: [&str; 6] = [
     "x-kubernetes-list-type",
     "x-kubernetes-validations",
 ];
+
 /// Whether a part tells the type of one scalar and nothing that could be wrong about it, as most parts of most schemas
 /// do: they need no second look.
 pub(super) fn is_plain_scalar(schema: &Value) -> bool {

@@ -52,10 +52,11 @@ pub(in crate::structural) fn applies(kind: Kind, name: &str) -> bool {
     }
 }
 
-/// The same of a type by its name.
+/// The same of a type by its name; none applies to what is no type.
 #[must_use]
 pub fn is_checked(type_name: &str, name: &str) -> bool {
-    applies(Kind::named(type_name), name)
+    let kind = Kind::named(type_name);
+    (kind != Kind::Any || type_name.is_empty()) && applies(kind, name)
 }
 
 pub(super) fn is_text_format(name: &str) -> bool {
