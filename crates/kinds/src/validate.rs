@@ -61,6 +61,7 @@ mod webhook;
 
 use api::field::ErrorList;
 use serde_json::Value;
+use std::borrow::Cow;
 
 use registry::Rules;
 
@@ -68,6 +69,7 @@ use registry::Rules;
 pub fn create(group: &str, version: &str, kind: &str, object: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
+    let object = &*judged(group, version, kind, object);
     rules.create(object, &mut errors);
     if rules.is_unruled() {
         unruled::check(group, version, kind, object, &mut errors);
@@ -83,6 +85,7 @@ pub fn create(group: &str, version: &str, kind: &str, object: &Value) -> ErrorLi
 pub fn update(group: &str, version: &str, kind: &str, new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
+    let (new, old) = (&*judged(group, version, kind, new), &*judged(group, version, kind, old));
     rules.update_of_any_kind(new, old, &mut errors);
     rules.update(new, old, &mut errors);
     if rules.is_unruled() {
@@ -105,6 +108,16 @@ pub fn subresource_update(
     rules.update_of_any_kind(new, old, &mut errors);
     rules.subresource(subresource, new, old, &mut errors);
     errors
+}
+
+/// The form in which an object is judged. Kubernetes: its internal one, which for autoscalers is like `v2`.
+fn judged<'o>(group: &str, version: &str, kind: &str, object: &'o Value) -> Cow<'o, Value> {
+    match (group, version, kind) {
+        ("autoscaling", "v1", "HorizontalPodAutoscaler") => {
+            Cow::Owned(crate::convert::convert(object.clone(), (group, version), (group, "v2"), kind))
+        }
+        _ => Cow::Borrowed(object),
+    }
 }
 
 /// What a client should hear about an object that is accepted, [`deprecation`] included. `old` is what an update

@@ -96,7 +96,7 @@ pub(super) const KINDS: &[Kind] = &[
         .metadata(WithAnyFinalizer(NameRule::PathSegment)),
     kind(STORAGE, "StorageClass", storage::class, AsNewThen(storage::class_change)),
     kind(STORAGE, "VolumeAttachment", storage::attachment, JustAsNew(storage::attachment_change)),
-    kind(STORAGE, "CSINode", storage::node, JustAsNew(nothing)),
+    kind(STORAGE, "CSINode", storage::node, JustAsNew(storage::node_change)),
     kind(STORAGE, "CSIDriver", storage::driver, BodyThen(storage::driver_change)),
     kind(STORAGE, "CSIStorageCapacity", storage::capacity, AsNewThen(storage::capacity_change)),
     kind(
