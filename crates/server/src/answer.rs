@@ -359,9 +359,11 @@ fn encode_any_as(encoding: Encoding, value: &Value) -> Bytes {
 }
 
 fn partial_value(version: &str, object: &Value) -> Value {
+    let mut metadata = object.get("metadata").cloned().unwrap_or_default();
+    kinds::convert::shed(object, &mut metadata);
     json!({
         "kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"),
-        "metadata": object.get("metadata").cloned().unwrap_or_default(),
+        "metadata": metadata,
     })
 }
 
