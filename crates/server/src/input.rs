@@ -241,8 +241,10 @@ impl<'a> Wanted<'a> {
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         let named = if kind.is_empty() { self.kind } else { kind };
         let (own, version) = (self.kind, if api_version.is_empty() { self.version } else { version });
-        let is_known =
-            || scheme(group) == scheme(self.group) && self.types.kind(group, version, named).is_some();
+        let is_known = || {
+            let is_there = self.types.kind(group, version, named).is_some();
+            scheme(group) == scheme(self.group) && (is_there || kinds::older::is_older(group, version, named))
+        };
         if !api_version.is_empty() && !is_known() {
             // Kubernetes: the place in its source is part of the text.
             return Err(Status::bad_request(format!(

@@ -108,6 +108,16 @@ fn an_object_of_another_kind_cannot_be_converted() {
                 "the API version in the data (events.k8s.io/v1) does not match the expected API version (v1)",
             )],
         ),
+        step(
+            "POST",
+            "/apis/apps/v1/namespaces/default/deployments",
+            of("extensions/v1beta1", "Deployment"),
+            400,
+            &[(
+                "/message",
+                "the API version in the data (extensions/v1beta1) does not match the expected API version (apps/v1)",
+            )],
+        ),
         step("POST", MAPS, of("v1", "ConfigMap"), 201, &[]),
         // A strategic patch is put into an object of the kind.
         Step(
@@ -172,5 +182,60 @@ fn custom_resources_name_the_verb_that_there_is_not() {
         step("POST", "/apis/a.io/v2/foos", foo, 201, &[]),
         step("GET", "/apis/a.io/v1/foos/a", Value::Null, 200, &[("/spec/a", "x")]),
         step("GET", "/apis/a.io/v1/foos", Value::Null, 200, &[("/items/0/spec/a", "x")]),
+    ]);
+}
+
+#[test]
+fn a_dry_run_of_a_service_allocates_nothing() {
+    let service = |name: &str, spec: Value| json!({"metadata": {"name": name}, "spec": spec});
+    let ports =
+        json!([{"port": 53, "name": "a", "nodePort": 30123}, {"port": 53, "name": "b", "protocol": "UDP"}]);
+    let services = "/api/v1/namespaces/default/services";
+    let dry = format!("{services}?dryRun=All");
+    run(vec![
+        step(
+            "POST",
+            services,
+            service("a", json!({"type": "NodePort", "ports": ports})),
+            201,
+            &[("/spec/ports/1/nodePort", "30123")],
+        ),
+        step(
+            "POST",
+            &*dry,
+            service("b", json!({"type": "NodePort", "ports": ports})),
+            422,
+            &[("/details/causes/0/message", "Invalid value: 30123: provided port is already allocated")],
+        ),
+        step(
+            "POST",
+            &*dry,
+            service("b", json!({"type": "NodePort", "ports": [{"port": 1, "nodePort": 80}]})),
+            201,
+            &[("/spec/clusterIP", "10.96.0.0")],
+        ),
+        step(
+            "POST",
+            &*dry,
+            service(
+                "b",
+                json!({
+                    "type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [{"port": 1}],
+                }),
+            ),
+            201,
+            &[("/spec/ports/0/nodePort", "32769"), ("/spec/healthCheckNodePort", "32770")],
+        ),
+        step(
+            "POST",
+            &*dry,
+            service("b", json!({"clusterIP": "1.2.3.4", "ports": [{"port": 1}]})),
+            422,
+            &[(
+                "/details/causes/0/message",
+                "Invalid value: [\"1.2.3.4\"]: failed to allocate IP 1.2.3.4: the provided IP (1.2.3.4) is not in \
+                 the valid range. The range of valid IPs is 10.96.0.0/16",
+            )],
+        ),
     ]);
 }
