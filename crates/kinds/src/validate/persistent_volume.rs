@@ -44,6 +44,11 @@ const GROWN_UP: [(&str, &str); 5] = [
 ];
 
 pub(super) fn body(volume: &At<'_, '_>, errors: &mut ErrorList) {
+    content(volume, errors);
+    mount_options(volume, errors);
+}
+
+fn content(volume: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = volume.field("spec");
     modes(&spec, errors);
     capacity(&spec.field("capacity"), errors);
@@ -61,7 +66,6 @@ pub(super) fn body(volume: &At<'_, '_>, errors: &mut ErrorList) {
         }
     }
     volume_source::check(&spec, volume_source::OF_PERSISTENT_VOLUME, errors);
-    mount_options(volume, errors);
     if spec.has("local") && !affinity.is_set() {
         affinity.required(errors, "Local volume requires node affinity");
     }
@@ -167,6 +171,8 @@ pub(super) fn inline(spec: &At<'_, '_>, errors: &mut ErrorList) {
 
 /// After what a new volume must fulfil: the source and the mode stay.
 pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    // Kubernetes: it asks twice.
+    content(new, errors);
     let (spec, old_spec) = (new.field("spec"), old.field("spec"));
     let source = |spec: &At<'_, '_>| {
         let fields = volume_source::OF_PERSISTENT_VOLUME.iter();
