@@ -36,6 +36,7 @@ mod cron_job;
 pub(crate) mod custom_resource_definition;
 mod daemon_set;
 mod deployment;
+mod device;
 mod endpoints;
 mod event;
 mod flow_control;
@@ -89,7 +90,7 @@ pub fn update(group: &str, version: &str, kind: &str, new: &Value, old: &Value) 
     rules.update_of_any_kind(new, old, &mut errors);
     rules.update(new, old, &mut errors);
     if rules.is_unruled() {
-        unruled::check_change(group, version, kind, new, old, &mut errors);
+        unruled::check(group, version, kind, new, &mut errors);
     }
     errors
 }
