@@ -23,8 +23,10 @@ pub(super) fn table(
         Kind::BuiltIn { .. } => served.resource.columns.iter().map(column).collect(),
         Kind::Custom(custom) => custom.compiled().columns.definitions(),
     };
+    let mut objects: Vec<&Value> = objects.iter().collect();
+    kinds::cells::sort(&served.resource.group, &served.resource.name, &mut objects);
     let rows: Vec<_> = objects
-        .iter()
+        .into_iter()
         .map(|object| {
             let mut row = row(served, object, now);
             row["object"] = shown(call, version, object);
