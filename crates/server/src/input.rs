@@ -238,14 +238,15 @@ impl<'a> Wanted<'a> {
             let problem = format!("unexpected GroupVersion string: {api_version}");
             return Err(self.unreadable(&decode::DecodeError::Malformed(problem), body));
         }
+        // What it does not say is as here.
+        let api_version = if api_version.is_empty() { &expected } else { api_version };
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-        let named = if kind.is_empty() { self.kind } else { kind };
-        let (own, version) = (self.kind, if api_version.is_empty() { self.version } else { version });
+        let (own, named) = (self.kind, if kind.is_empty() { self.kind } else { kind });
         let is_known = || {
             let is_there = self.types.kind(group, version, named).is_some();
             scheme(group) == scheme(self.group) && (is_there || kinds::older::is_older(group, version, named))
         };
-        if !api_version.is_empty() && !is_known() {
+        if !is_known() {
             // Kubernetes: the place in its source is part of the text.
             return Err(Status::bad_request(format!(
                 "{named} in version {version:?} cannot be handled as a {own}: no kind {named:?} is registered for \
@@ -260,7 +261,7 @@ impl<'a> Wanted<'a> {
                 package(self.group)
             )));
         }
-        match api_version.is_empty() || *api_version == expected {
+        match *api_version == expected {
             true => Ok(()),
             false => Err(Status::bad_request(format!(
                 "the API version in the data ({api_version}) does not match the expected API version ({expected})"

@@ -89,6 +89,17 @@ fn an_object_of_another_kind_cannot_be_converted() {
         ),
         step(
             "POST",
+            MAPS,
+            json!({"kind": "Foo"}),
+            400,
+            &[(
+                "/message",
+                "Foo in version \"v1\" cannot be handled as a ConfigMap: no kind \"Foo\" is registered for version \
+                 \"v1\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
+            )],
+        ),
+        step(
+            "POST",
             DEFINITIONS,
             of("v1", "Pod"),
             400,
