@@ -39,6 +39,13 @@ pub fn cells(group: &str, resource: &str, object: &Value, now: Timestamp) -> Vec
     }
 }
 
+/// Puts objects in the order of their rows, which for most kinds is that of their names.
+pub fn sort(group: &str, resource: &str, objects: &mut [&Value]) {
+    if (group, resource) == ("flowcontrol.apiserver.k8s.io", "flowschemas") {
+        objects.sort_by_key(|schema| (schema["spec"]["matchingPrecedence"].as_i64(), object::name(schema)));
+    }
+}
+
 /// What a row says of its object besides the cells: a pod that has run to its end is hidden by some clients.
 pub fn conditions(group: &str, resource: &str, object: &Value) -> Vec<Value> {
     if (group, resource) != ("", "pods") {

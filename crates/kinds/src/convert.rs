@@ -9,6 +9,10 @@ mod metric;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use autoscaler::{DEFAULT_PERCENTAGE, metrics_on_the_way};
+
+use crate::defaults::workload::TEMPLATE_GENERATION;
+use api::object;
 use serde_json::{Map, Value};
 
 /// Group and version; the core group is empty.
@@ -37,4 +41,21 @@ pub fn convert(object: Value, from: GroupVersion<'_>, to: GroupVersion<'_>, kind
     let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     object.insert("apiVersion".to_owned(), api_version.into());
     Value::Object(object)
+}
+
+/// Takes out of an object's metadata the annotations that stand for fields.
+// Kubernetes: its internal types have those fields, and metadata that is shown by itself is theirs.
+pub fn shed(object: &Value, metadata: &mut Value) {
+    let standing: &[&str] = match (object::api_version(object), object::kind(object)) {
+        ("apps/v1", "DaemonSet") => &[TEMPLATE_GENERATION],
+        ("autoscaling/v1" | "autoscaling/v2", "HorizontalPodAutoscaler") => &autoscaler::TRAVELLING,
+        _ => return,
+    };
+    let Some(metadata) = metadata.as_object_mut() else { return };
+    if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.retain(|name, _| !standing.contains(&name.as_str()));
+        if annotations.is_empty() {
+            metadata.remove("annotations");
+        }
+    }
 }

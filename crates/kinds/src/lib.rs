@@ -8,6 +8,7 @@
 //! | [`mod@defaults`] | what does an object say without being told? |
 //! | [`mod@strategy`] | what does a write set, keep and drop? |
 //! | [`mod@convert`] | what does it look like in another version? |
+//! | [`mod@older`] | which kinds are known in versions that are not served? |
 //! | [`mod@policy`] | what may the expressions of policies and webhooks say? |
 //! | [`mod@definition`] | what does a CustomResourceDefinition add to all this? |
 //!
@@ -19,6 +20,7 @@ pub mod cells;
 pub mod convert;
 pub mod defaults;
 pub mod definition;
+pub mod older;
 pub mod policy;
 pub mod resources;
 pub mod selectable;

@@ -36,6 +36,7 @@ mod cron_job;
 pub(crate) mod custom_resource_definition;
 mod daemon_set;
 mod deployment;
+mod device;
 mod endpoints;
 mod event;
 mod flow_control;
@@ -61,6 +62,7 @@ mod webhook;
 
 use api::field::ErrorList;
 use serde_json::Value;
+use std::borrow::Cow;
 
 use registry::Rules;
 
@@ -68,6 +70,7 @@ use registry::Rules;
 pub fn create(group: &str, version: &str, kind: &str, object: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
+    let object = &*judged(group, version, kind, object);
     rules.create(object, &mut errors);
     if rules.is_unruled() {
         unruled::check(group, version, kind, object, &mut errors);
@@ -83,10 +86,11 @@ pub fn create(group: &str, version: &str, kind: &str, object: &Value) -> ErrorLi
 pub fn update(group: &str, version: &str, kind: &str, new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
+    let (new, old) = (&*judged(group, version, kind, new), &*judged(group, version, kind, old));
     rules.update_of_any_kind(new, old, &mut errors);
     rules.update(new, old, &mut errors);
     if rules.is_unruled() {
-        unruled::check_change(group, version, kind, new, old, &mut errors);
+        unruled::check(group, version, kind, new, &mut errors);
     }
     errors
 }
@@ -105,6 +109,16 @@ pub fn subresource_update(
     rules.update_of_any_kind(new, old, &mut errors);
     rules.subresource(subresource, new, old, &mut errors);
     errors
+}
+
+/// The form in which an object is judged. Kubernetes: its internal one, which for autoscalers is like `v2`.
+fn judged<'o>(group: &str, version: &str, kind: &str, object: &'o Value) -> Cow<'o, Value> {
+    match (group, version, kind) {
+        ("autoscaling", "v1", "HorizontalPodAutoscaler") => {
+            Cow::Owned(crate::convert::convert(object.clone(), (group, version), (group, "v2"), kind))
+        }
+        _ => Cow::Borrowed(object),
+    }
 }
 
 /// What a client should hear about an object that is accepted, [`deprecation`] included. `old` is what an update

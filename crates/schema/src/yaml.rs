@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, Tag};
+use granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag};
 use serde_json::{Map, Value};
 
 use crate::decode::{DecodeError, Decoded, FieldValidation, decode};
@@ -19,6 +19,7 @@ use crate::encode::encode_any;
 use crate::types::{TypeId, Types};
 
 mod resolve;
+mod words;
 
 /// What a YAML text says, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,7 @@ pub fn to_json(yaml: &[u8]) -> Result<FromYaml, DecodeError> {
     (options.flow_nesting_limit, options.block_nesting_limit) = (MAX_NESTING, MAX_NESTING);
     let events = Parser::new_from_str_with_options(text, options);
     let mut builder = Builder {
+        text,
         events,
         ragged_end: (!text.ends_with('\n')).then_some(text.len()),
         open: Vec::new(),
@@ -96,6 +98,7 @@ const MAX_NESTING: usize = 500;
 
 /// Builds the value of a document from its events, without recursion.
 struct Builder<'y> {
+    text: &'y str,
     events: Parser<'y, granit_parser::StrInput<'y>>,
     /// Where the text ends, if it does so in the middle of a line.
     ragged_end: Option<usize>,
@@ -145,7 +148,7 @@ impl<'y> Builder<'y> {
         loop {
             let (event, span) = match self.events.next() {
                 None | Some(Ok((Event::StreamEnd, _))) => return Ok(Value::Null),
-                Some(Err(error)) => return Err(broken(&error)),
+                Some(Err(error)) => return Err(says(&words::of(&error, self.text))),
                 Some(Ok(next)) => next,
             };
             let merge = is_merge(&event);
@@ -294,14 +297,6 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Read
         Some(tag) => resolve::tagged(text, tag),
     }
     .map_err(|told| says(&format!("line {}: {told}", span.start.line())))
-}
-
-fn broken(error: &ScanError) -> DecodeError {
-    // Kubernetes: go-yaml does not say that it is the first line.
-    match error.marker().line() {
-        0 | 1 => says(&error.info()),
-        line => says(&format!("line {line}: {}", error.info())),
-    }
 }
 
 fn says(text: &str) -> DecodeError {

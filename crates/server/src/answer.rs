@@ -359,9 +359,11 @@ fn encode_any_as(encoding: Encoding, value: &Value) -> Bytes {
 }
 
 fn partial_value(version: &str, object: &Value) -> Value {
+    let mut metadata = object.get("metadata").cloned().unwrap_or_default();
+    kinds::convert::shed(object, &mut metadata);
     json!({
         "kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"),
-        "metadata": object.get("metadata").cloned().unwrap_or_default(),
+        "metadata": metadata,
     })
 }
 
@@ -370,7 +372,9 @@ fn partial(encoding: Encoding, version: &str, object: &Value) -> Bytes {
 }
 
 fn partial_list(encoding: Encoding, version: &str, meta: &ListMeta, objects: &[Value]) -> Bytes {
-    let items: Vec<_> = objects.iter().map(|object| partial_value(version, object)).collect();
+    let items = objects.iter().map(|object| partial_value(version, object)).collect();
+    // Kubernetes: no metadata is no list of it.
+    let items = if objects.is_empty() { Value::Null } else { Value::Array(items) };
     let value = json!({
         "kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"),
         "metadata": list_meta_value(meta), "items": items,

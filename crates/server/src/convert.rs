@@ -35,7 +35,14 @@ pub(crate) async fn as_stored(inner: &Inner, served: &Served, object: Value) -> 
     match (&served.kind, &served.stored) {
         (Kind::Custom(custom), Some(stored)) => {
             let converted = convert_custom(inner, custom, vec![object], &stored.version).await?;
-            Ok(converted.into_iter().next().unwrap_or_default())
+            let mut converted = converted.into_iter().next().unwrap_or_default();
+            // Whoever reads it in that version finds its defaults, so they may as well be kept.
+            if stored.version != served.resource.version
+                && let Some(compiled) = custom.compiled_as(&stored.version)
+            {
+                compiled.schema.adopt(&mut converted);
+            }
+            Ok(converted)
         }
         _ => Ok(built_in_as_stored(served, object)),
     }

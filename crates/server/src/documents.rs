@@ -75,6 +75,10 @@ impl<'a> Library<'a> {
                 Ok(Some(json(discovery::version())))
             }
             ["api" | "apis", ..] => self.discover(parts, head),
+            [".well-known", ..] | ["openid", ..] => {
+                let accounts = &self.inner.authenticator.accounts;
+                authenticate::documents(accounts, parts, &host(head), &head.headers)
+            }
             _ => Ok(self.describe(parts, head)),
         }
     }
@@ -107,9 +111,6 @@ impl<'a> Library<'a> {
     /// The API's own description.
     fn describe(&self, parts: &[&str], head: &Parts) -> Option<Response<Body>> {
         match parts {
-            [".well-known", ..] | ["openid", ..] => {
-                authenticate::documents(&self.inner.authenticator.accounts, parts, &host(head))
-            }
             ["openapi", "v2"] => Some(self.older(head)),
             ["openapi", "v3"] => self.index(head),
             ["openapi", "v3", rest @ ..] => {

@@ -287,7 +287,7 @@ impl Inner {
             Place::Other(path) => {
                 authorize::path(self, &caller, head, path).await?;
                 return match path.as_str() {
-                    "/metrics" => Ok(Box::pin(metrics::answer(self)).await),
+                    "/metrics" => Ok(Box::pin(metrics::answer(self, &head.method)).await),
                     fair::DUMP => Ok(fair::dump(self)),
                     path => Box::pin(health::answer(self, path, head)).await,
                 };
@@ -306,7 +306,7 @@ impl Inner {
         };
         // Kubernetes: what is built in does not answer to HEAD.
         let is_answered = |_: &Verb| head.method != Method::HEAD || served.custom().is_some();
-        let verb = verb.filter(is_answered).ok_or_else(verbs::method_not_allowed)?;
+        let verb = verb.filter(is_answered).ok_or_else(|| verbs::no_verb(&served))?;
         let call = verbs::Call::new(self, permit, verb, served, asked)?;
         let deprecation = call.served.deprecation().map(|text| text.into_owned());
         // A box for each: what is asked for most shall not be as large as the largest.

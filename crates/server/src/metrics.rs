@@ -10,7 +10,7 @@ mod watched;
 
 use crate::{Body, Inner, answer, request::Place};
 pub(crate) use family::{Histogram, Page};
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use labels::Labelled;
 use std::{
@@ -196,7 +196,12 @@ fn look_up<K: Ord + Default, V>(
 }
 
 /// The page.
-pub(crate) async fn answer(inner: &Inner) -> Response<Body> {
+pub(crate) async fn answer(inner: &Inner, method: &Method) -> Response<Body> {
+    if method == Method::DELETE {
+        inner.metrics.requests.write().unwrap_or_else(PoisonError::into_inner).clear();
+        inner.metrics.events.write().unwrap_or_else(PoisonError::into_inner).clear();
+        return answer::full(StatusCode::OK, "text/plain; charset=utf-8", "metrics reset\n");
+    }
     let mut page = Page::default();
     requests(inner, &mut page);
     watches(inner, &mut page);

@@ -301,6 +301,14 @@ pub(crate) fn method_not_allowed() -> Status {
     bare(405, "the server does not allow this method on the requested resource")
 }
 
+/// The method means nothing here. Kubernetes: the handler of custom resources names the verb, and there is none.
+pub(crate) fn no_verb(served: &Served) -> Status {
+    match served.custom() {
+        Some(_) => Status::method_not_supported(&served.group_resource(), ""),
+        None => method_not_allowed(),
+    }
+}
+
 /// What options of a request do not go together.
 pub(crate) fn bad_options(kind: &str, errors: ErrorList) -> Result<(), Status> {
     errors.into_result().map_err(|errors| Status::invalid(&GroupKind::new("meta.k8s.io", kind), "", &errors))

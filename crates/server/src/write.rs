@@ -49,7 +49,6 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> 
     metadata::drop_repeated_owners(call, &mut draft, Stage::Admitted);
     // Whoever had a say may have changed what it is called.
     check_target(call, &mut draft)?;
-    served.default(&mut draft);
     Ok(draft)
 }
 
@@ -85,7 +84,6 @@ pub(crate) async fn prepare_next(
     metadata::drop_repeated_owners(call, &mut draft, Stage::Admitted);
     // Whoever had a say may have left out what is the server's.
     metadata::carry_over(current, &mut draft);
-    served.default(&mut draft);
     let strategy = served.strategy();
     let with = Circumstances { now: now(call), user: &|| user(call) };
     match call.target.subresource.as_str() {

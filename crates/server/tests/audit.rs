@@ -178,13 +178,28 @@ rules:
 }
 
 #[test]
+fn what_nobody_is_answered_is_told_of() {
+    simulate(|world| async move {
+        let watched = Watched::start(world, "rules: [{level: RequestResponse}]").await;
+        let wrong = [("authorization", "Bearer wrong".to_owned())];
+        watched.place.send(&wrong, "GET /api", Value::Null).await;
+        let events = watched.events().await;
+        assert_eq!(events[0]["responseObject"]["kind"], "Status", "{events:?}");
+        assert_eq!(events[0]["responseObject"]["code"], 401);
+    });
+}
+
+#[test]
 fn refusals_watches_and_others_are_told_of() {
     simulate(|world| async move {
         let watched =
             Watched::start(world, "rules: [{level: Metadata, omitStages: [RequestReceived]}]").await;
         let place = &watched.place;
-        place.send(&[("authorization", "Bearer wrong".to_owned())], "GET /api", Value::Null).await;
+        // As HTTP/2 has it.
+        let wrong = [("authorization", "Bearer wrong".to_owned())];
+        place.send(&wrong, "GET https://here:1/api?a=b", Value::Null).await;
         let events = watched.events().await;
+        assert_eq!(events[0]["requestURI"], "/api?a=b");
         assert_eq!((&events[0]["stage"], &events[0]["user"]), (&json!("ResponseStarted"), &json!({})));
         assert_eq!(events[0]["responseStatus"]["message"], "Unauthorized", "{events:?}");
         assert!(!events[0].to_string().contains("wrong"), "{events:?}");

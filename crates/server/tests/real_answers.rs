@@ -5,19 +5,26 @@ use serde_json::{Value, json};
 use server::{Config, Server};
 use std::sync::Arc;
 
-const JSON: &str = "application/json";
-const MERGE: &str = "application/merge-patch+json";
-const APPLY: &str = "application/apply-patch+yaml";
-const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const MERGE: &str = "application/merge-patch+json";
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
+pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const PODS: &str = "/api/v1/namespaces/default/pods";
-const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
 /// A request, the code of its answer, and what stands at some places of it.
-struct Step(&'static str, String, &'static str, Value, u16, &'static [(&'static str, &'static str)]);
+pub(crate) struct Step(
+    pub(crate) &'static str,
+    pub(crate) String,
+    pub(crate) &'static str,
+    pub(crate) Value,
+    pub(crate) u16,
+    pub(crate) &'static [(&'static str, &'static str)],
+);
 
-fn step(
+pub(crate) fn step(
     method: &'static str,
     path: impl Into<String>,
     body: Value,
@@ -28,7 +35,7 @@ fn step(
     Step(method, path.into(), sort, body, code, holds)
 }
 
-fn run(steps: Vec<Step>) {
+pub(crate) fn run(steps: Vec<Step>) {
     let run = world::simulate(5, |world| async move {
         let store = Arc::new(store::Memory::new());
         let server = Server::start(&world, store, Config::default()).await.unwrap();

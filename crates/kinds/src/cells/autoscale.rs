@@ -1,6 +1,9 @@
 //! Autoscalers with what they measure, and disruption budgets.
 
+use api::object;
 use serde_json::Value;
+
+use crate::convert::convert;
 
 use super::row::{NONE, Row, UNKNOWN, UNSET, quantity, row, text};
 
@@ -8,6 +11,12 @@ use super::row::{NONE, Row, UNKNOWN, UNSET, quantity, row, text};
 const SHOWN: usize = 2;
 
 pub(super) fn autoscaler(it: &Row<'_>) -> Vec<Value> {
+    // Kubernetes prints its internal type, which is like `v2`.
+    if object::api_version(it.object) == "autoscaling/v1" {
+        let (from, to) = (("autoscaling", "v1"), ("autoscaling", "v2"));
+        let object = convert(it.object.clone(), from, to, "HorizontalPodAutoscaler");
+        return autoscaler(&Row { object: &object, now: it.now });
+    }
     let least = it.at("/spec/minReplicas").as_i64();
     row![
         it.name(),
@@ -21,11 +30,6 @@ pub(super) fn autoscaler(it: &Row<'_>) -> Vec<Value> {
 }
 
 fn metrics(it: &Row<'_>) -> String {
-    // Of autoscaling/v1, which knows of no metric but this one.
-    if let Some(target) = it.at("/spec/targetCPUUtilizationPercentage").as_i64() {
-        let current = it.at("/status/currentCPUUtilizationPercentage").as_i64();
-        return format!("cpu: {}/{target}%", percent(current, UNKNOWN));
-    }
     let (specs, statuses) = (it.items("/spec/metrics"), it.items("/status/currentMetrics"));
     if specs.is_empty() {
         return NONE.to_owned();

@@ -381,3 +381,14 @@ fn the_rest() {
         json!(["c", "Bound", "v", "1Gi", "RWO", "s", "<unset>", "5m", "<unset>"]),
     );
 }
+
+#[test]
+fn flow_schemas_come_in_the_order_in_which_they_are_asked() {
+    let schema = |name: &str, precedence: i64| json!({"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}});
+    let all = [schema("a", 5), schema("b", 1), schema("c", 5)];
+    for (group, expected) in [("flowcontrol.apiserver.k8s.io", ["b", "a", "c"]), ("x", ["a", "b", "c"])] {
+        let mut sorted: Vec<_> = all.iter().collect();
+        super::sort(group, "flowschemas", &mut sorted);
+        assert_eq!(sorted.into_iter().map(api::object::name).collect::<Vec<_>>(), expected);
+    }
+}

@@ -9,7 +9,7 @@ const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
-const TRAVELLING: [&str; 6] = [
+pub(super) const TRAVELLING: [&str; 6] = [
     METRICS,
     CURRENT_METRICS,
     CONDITIONS,
@@ -18,7 +18,7 @@ const TRAVELLING: [&str; 6] = [
     "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
 ];
 /// What is wanted of the CPU where no metric is said.
-const DEFAULT_PERCENTAGE: i64 = 80;
+pub(crate) const DEFAULT_PERCENTAGE: i64 = 80;
 /// The members of a scaling rule and of a policy in `v2`, and their names in the annotation, in its order.
 const RULE: [(&str, &str); 4] = [
     ("stabilizationWindowSeconds", "StabilizationWindowSeconds"),
@@ -112,6 +112,12 @@ pub(super) fn to_v2(autoscaler: &mut Members) {
         autoscaler.remove("status");
     }
     drop_travelling(autoscaler);
+}
+
+/// Whether an autoscaler of `v1` carries metrics for `v2`.
+pub(crate) fn metrics_on_the_way(autoscaler: &Members) -> bool {
+    let text = autoscaler.get("metadata").and_then(|it| it.get("annotations")?.get(METRICS)?.as_str());
+    text.and_then(|text| metric::read(Sort::Spec, text)).is_some_and(|metrics| !metrics.is_empty())
 }
 
 /// The percentage in a metric of the CPU, if it is one.

@@ -124,3 +124,24 @@ fn annotations_that_cannot_be_read_are_dropped() {
     let new = autoscaler(given, V1, V2);
     assert_eq!((&new["metadata"], new["spec"]["metrics"].as_array().map(Vec::len)), (&json!({}), Some(1)));
 }
+
+#[test]
+fn metadata_by_itself_lacks_what_stands_for_fields() {
+    let generation = "deprecated.daemonset.template.generation";
+    for (version, kind, annotations, expected) in [
+        ("apps/v1", "DaemonSet", json!({generation: "1"}), json!(null)),
+        ("apps/v1", "DaemonSet", json!({generation: "1", "a": "b"}), json!({"a": "b"})),
+        ("apps/v1", "Deployment", json!({generation: "1"}), json!({generation: "1"})),
+        (
+            "autoscaling/v1",
+            "HorizontalPodAutoscaler",
+            json!({"autoscaling.alpha.kubernetes.io/behavior": "{}"}),
+            json!(null),
+        ),
+    ] {
+        let object = json!({"apiVersion": version, "kind": kind, "metadata": {"annotations": annotations}});
+        let mut metadata = object["metadata"].clone();
+        super::shed(&object, &mut metadata);
+        assert_eq!(metadata["annotations"], expected, "{object}");
+    }
+}

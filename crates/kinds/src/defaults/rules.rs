@@ -16,6 +16,7 @@ pub(super) fn rule(type_name: &str) -> Option<Rule> {
         "apps.v1.DaemonSet" => workload::daemon_set,
         "apps.v1.Deployment" => workload::deployment,
         "apps.v1.StatefulSet" => workload::stateful_set,
+        "autoscaling.v1.HorizontalPodAutoscaler" => scaling::first_version,
         "autoscaling.v2.HorizontalPodAutoscalerBehavior" => scaling::behavior,
         "batch.v1.Job" => workload::job,
         "core.v1.Container" | "core.v1.EphemeralContainer" => container_image::container,

@@ -2,7 +2,18 @@
 
 use serde_json::json;
 
+use crate::convert::{DEFAULT_PERCENTAGE, metrics_on_the_way};
+
 use super::member::{self, Members};
+
+/// Kubernetes: the first version is completed on its way to the others, which alone know whether anything is measured.
+pub(super) fn first_version(autoscaler: &mut Members) {
+    let metrics = metrics_on_the_way(autoscaler);
+    let spec = member::made(autoscaler, "spec");
+    if !metrics {
+        spec.entry("targetCPUUtilizationPercentage").or_insert_with(|| DEFAULT_PERCENTAGE.into());
+    }
+}
 
 pub(super) fn behavior(behavior: &mut Members) {
     let up = member::made(behavior, "scaleUp");

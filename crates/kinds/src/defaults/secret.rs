@@ -8,6 +8,11 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 /// Kubernetes: `stringData` is only ever written, and wins over `data`.
 pub(super) fn secret(secret: &mut Members) {
+    for value in member::present(secret, "data").into_iter().flat_map(Members::values_mut) {
+        if value.is_null() {
+            *value = "".into();
+        }
+    }
     let Some(Value::Object(plain)) = secret.remove("stringData") else { return };
     for (name, text) in plain {
         let encoded = base64(text.as_str().unwrap_or_default().as_bytes());

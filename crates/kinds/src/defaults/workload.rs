@@ -58,7 +58,8 @@ pub(super) fn job(job: &mut Members) {
     let tries = if member::is_set(spec, "backoffLimitPerIndex") { i32::MAX } else { 6 };
     member::default_to(spec, "backoffLimit", tries);
     let replace = if spec.contains_key("podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
-    member::default_to(spec, "podReplacementPolicy", replace);
+    // Kubernetes: an empty one was said, and is refused.
+    spec.entry("podReplacementPolicy").or_insert_with(|| replace.into());
     label_like_template(job);
 }
 

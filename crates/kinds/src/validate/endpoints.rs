@@ -147,6 +147,11 @@ pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
     }
 }
 
+/// Endpoints that do not change may stay as bad as they were.
 pub(super) fn slice_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    if new.field("endpoints").value() == old.field("endpoints").value() {
+        let found = std::mem::take(errors);
+        errors.extend(found.into_iter().filter(|it| !it.field.starts_with("endpoints[")));
+    }
     new.field("addressType").immutable(errors, &old.field("addressType"));
 }

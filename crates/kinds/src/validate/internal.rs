@@ -43,6 +43,20 @@ pub(super) fn shown(type_name: &str, value: &Value) -> BadValue {
     }
 }
 
+/// Of a list of a type of the core group.
+pub(super) fn shown_core_list(type_name: &str, list: &[Value]) -> BadValue {
+    let Some((id, _)) = types().named(&format!("{CORE}{type_name}")) else { return BadValue::json(list) };
+    let text = |value: &Value| {
+        let mut out = String::new();
+        write_object(&mut out, id, value);
+        out
+    };
+    match list {
+        [] => BadValue::verbatim("null"),
+        list => BadValue::verbatim(format!("[{}]", list.iter().map(text).collect::<Vec<_>>().join(","))),
+    }
+}
+
 /// What a change of a part of the core group comes to, line by line.
 pub(super) fn changed_core(type_name: &str, old: &Value, new: &Value) -> String {
     let Some((id, _)) = types().named(&format!("{CORE}{type_name}")) else { return String::new() };

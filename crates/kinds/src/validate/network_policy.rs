@@ -112,7 +112,9 @@ fn contains((outer, outer_bits): (IpAddr, u32), (inner, inner_bits): (IpAddr, u3
 pub(super) fn ip_address(address: &At<'_, '_>, errors: &mut ErrorList) {
     let metadata = address.field("metadata");
     let name = metadata.field("name");
-    errors.extend(name::ip(name.path(), name.text()));
+    if !name.text().is_empty() {
+        errors.extend(name::ip(name.path(), name.text()));
+    }
     let spec = address.field("spec");
     let parent = spec.field("parentRef");
     if !parent.is_set() {

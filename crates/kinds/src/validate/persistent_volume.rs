@@ -34,7 +34,21 @@ const SOURCES: [&str; 22] = [
     "csi",
 ];
 
+/// Labels of nodes: their first names, and those of today.
+const GROWN_UP: [(&str, &str); 5] = [
+    ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+    ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+    ("beta.kubernetes.io/os", "kubernetes.io/os"),
+    ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+];
+
 pub(super) fn body(volume: &At<'_, '_>, errors: &mut ErrorList) {
+    content(volume, errors);
+    mount_options(volume, errors);
+}
+
+fn content(volume: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = volume.field("spec");
     modes(&spec, errors);
     capacity(&spec.field("capacity"), errors);
@@ -85,6 +99,20 @@ fn modes(spec: &At<'_, '_>, errors: &mut ErrorList) {
     access_modes(&modes, errors);
 }
 
+/// The annotation is as old as the volumes that it is good for.
+fn mount_options(volume: &At<'_, '_>, errors: &mut ErrorList) {
+    const ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options";
+    const WITHOUT: [&str; 9] =
+        ["csi", "fc", "flexVolume", "flocker", "hostPath", "local", "portworxVolume", "scaleIO", "storageos"];
+    let spec = volume.field("spec");
+    let is_mounted_with = |source: &&str| !WITHOUT.contains(source) && spec.has(source);
+    if api::object::annotation(volume.value(), ANNOTATION).is_some() && !SOURCES.iter().any(is_mounted_with) {
+        let path = Path::new("metadata.annotations");
+        let problem = "may not specify mount options for this volume type";
+        errors.push(Error::forbidden(&path.child(ANNOTATION), problem));
+    }
+}
+
 fn capacity(capacity: &At<'_, '_>, errors: &mut ErrorList) {
     if capacity.is_empty() {
         capacity.required(errors, "");
@@ -100,6 +128,26 @@ fn capacity(capacity: &At<'_, '_>, errors: &mut ErrorList) {
         if quantity.is_zero() || quantity.is_negative() {
             amount.invalid_text(errors, "must be greater than zero");
         }
+    }
+}
+
+/// Whether nodes are asked for as before, but for labels whose names have grown up.
+fn is_renamed(new: &Value, old: &Value) -> bool {
+    match (new, old) {
+        (Value::Object(new), Value::Object(old)) => {
+            let same = |(name, old): (&String, &Value)| match (name.as_str(), new.get(name), old) {
+                (_, None, _) => false,
+                ("key", Some(Value::String(new)), Value::String(old)) => {
+                    new == old || GROWN_UP.contains(&(old.as_str(), new.as_str()))
+                }
+                (_, Some(new), old) => is_renamed(new, old),
+            };
+            new.len() == old.len() && old.iter().all(same)
+        }
+        (Value::Array(new), Value::Array(old)) => {
+            new.len() == old.len() && new.iter().zip(old).all(|(new, old)| is_renamed(new, old))
+        }
+        _ => new == old,
     }
 }
 
@@ -123,6 +171,8 @@ pub(super) fn inline(spec: &At<'_, '_>, errors: &mut ErrorList) {
 
 /// After what a new volume must fulfil: the source and the mode stay.
 pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    // Kubernetes: it asks twice.
+    content(new, errors);
     let (spec, old_spec) = (new.field("spec"), old.field("spec"));
     let source = |spec: &At<'_, '_>| {
         let fields = volume_source::OF_PERSISTENT_VOLUME.iter();
@@ -143,6 +193,12 @@ pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
     }
     let mode = spec.field("volumeMode");
     At::new(mode.value(), Path::new("volumeMode")).immutable(errors, &old_spec.field("volumeMode"));
+    let (affinity, old_affinity) = (spec.field("nodeAffinity"), old_spec.field("nodeAffinity"));
+    if old_affinity.is_set() && !is_renamed(affinity.value(), old_affinity.value()) {
+        let shown = internal::shown_core("VolumeNodeAffinity", &affinity);
+        let problem = "field is immutable, except for updating from beta label to GA";
+        errors.push(Error::invalid(&Path::new("nodeAffinity"), shown, problem));
+    }
     let attributes = spec.field("volumeAttributesClassName");
     if old_spec.has("volumeAttributesClassName") && !attributes.is_set() {
         attributes.forbidden(errors, "update from non-nil value to nil is forbidden");

@@ -174,11 +174,13 @@ fn munged(new: &Value, old: &Value, is_bound: bool) -> (Value, Value) {
             }
         }
         if is_bound {
+            let size = old.get("resources").and_then(|it| it.pointer("/requests/storage")).cloned();
+            let requests = new.get_mut("resources").and_then(|it| it.get_mut("requests")?.as_object_mut());
+            if let Some(requests) = requests {
+                requests.insert("storage".to_owned(), size.unwrap_or_else(|| "0".into()));
+            }
             for spec in [new, old] {
                 spec.remove("volumeAttributesClassName");
-                if let Some(requests) = spec.get_mut("resources").and_then(|it| it.get_mut("requests")) {
-                    requests.as_object_mut().map(|requests| requests.remove("storage"));
-                }
             }
         }
     }

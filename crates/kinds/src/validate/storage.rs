@@ -2,6 +2,7 @@
 
 use api::field::{Error, ErrorList, Path};
 use api::name::{self, Format};
+use serde_json::Value;
 
 use super::at::{At, IMMUTABLE};
 use super::{internal, persistent_volume, selector, volume_source};
@@ -121,6 +122,24 @@ pub(super) fn attachment_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut
     if spec.value() != old.field("spec").value() {
         let shown = internal::shown("io.k8s.api.storage.v1.VolumeAttachmentSpec", spec.value());
         spec.invalid_as(errors, shown, IMMUTABLE);
+    }
+}
+
+/// What a driver said of a node stays, but for how much fits there.
+pub(super) fn node_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    let drivers = |node: &At<'_, '_>| node.field("spec").field("drivers").list().to_vec();
+    let lasting = |mut driver: Value| {
+        if let Some(driver) = driver.as_object_mut() {
+            driver.retain(|name, value| name != "allocatable" && !value.is_null());
+        }
+        driver
+    };
+    let now: Vec<Value> = drivers(new).into_iter().map(lasting).collect();
+    for before in drivers(old).into_iter().map(lasting) {
+        for driver in now.iter().filter(|driver| driver["name"] == before["name"] && **driver != before) {
+            let shown = internal::shown("io.k8s.api.storage.v1.CSINodeDriver", driver);
+            errors.push(Error::invalid(&Path::new("spec.drivers"), shown, IMMUTABLE));
+        }
     }
 }
 

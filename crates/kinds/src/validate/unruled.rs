@@ -4,8 +4,7 @@ use api::field::{Error, ErrorList, Path};
 use schema::types::{Node, TypeId};
 use serde_json::Value;
 
-use super::at::{At, IMMUTABLE};
-use super::internal;
+use super::at::At;
 use crate::types;
 
 /// Only the spec: a status is written by those who know, and metadata has rules of its own.
@@ -14,27 +13,6 @@ pub(super) fn check(group: &str, version: &str, kind: &str, object: &Value, erro
     let spec = of.field("spec").and_then(|field| field.node.object());
     if let Some(spec) = spec {
         check_object(spec, &At::root(object).field("spec"), errors);
-    }
-}
-
-/// Kinds whose spec stays as it was made.
-const FIXED: [(&str, &str); 2] =
-    [("resource.k8s.io", "ResourceClaim"), ("resource.k8s.io", "ResourceClaimTemplate")];
-
-pub(super) fn check_change(
-    group: &str,
-    version: &str,
-    kind: &str,
-    new: &Value,
-    old: &Value,
-    errors: &mut ErrorList,
-) {
-    check(group, version, kind, new, errors);
-    let (new, old) = (At::root(new), At::root(old));
-    let spec = new.field("spec");
-    if FIXED.contains(&(group, kind)) && spec.value() != old.field("spec").value() {
-        let shown = internal::shown(&format!("io.k8s.api.resource.{version}.{kind}Spec"), spec.value());
-        spec.invalid_as(errors, shown, IMMUTABLE);
     }
 }
 

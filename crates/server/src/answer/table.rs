@@ -8,6 +8,7 @@ use crate::{
 use api::{object, time::Time};
 use kinds::resources::Resource;
 use serde_json::{Value, json};
+use store::Revision;
 
 pub(super) fn table(
     call: &Call,
@@ -22,8 +23,10 @@ pub(super) fn table(
         Kind::BuiltIn { .. } => served.resource.columns.iter().map(column).collect(),
         Kind::Custom(custom) => custom.compiled().columns.definitions(),
     };
+    let mut objects: Vec<&Value> = objects.iter().collect();
+    kinds::cells::sort(&served.resource.group, &served.resource.name, &mut objects);
     let rows: Vec<_> = objects
-        .iter()
+        .into_iter()
         .map(|object| {
             let mut row = row(served, object, now);
             row["object"] = shown(call, version, object);
@@ -33,8 +36,10 @@ pub(super) fn table(
     // Kubernetes: kinds that say nothing about their columns have no rows where there are no objects.
     let is_usual = served.resource.columns.iter().any(|column| column.name == "Created At");
     let rows = if rows.is_empty() && is_usual { Value::Null } else { Value::Array(rows) };
+    // A dry run has no version.
+    let metadata = if meta.revision == Revision(0) { json!({}) } else { list_meta_value(meta) };
     json!({
-        "kind": "Table", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": list_meta_value(meta),
+        "kind": "Table", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": metadata,
         "columnDefinitions": if with_columns { Value::from(columns) } else { Value::Null },
         "rows": rows,
     })

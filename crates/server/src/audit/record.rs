@@ -13,7 +13,9 @@ use crate::{
     request::{Options, Place},
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, header, request::Parts, response};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Response, header, request::Parts, response, uri::PathAndQuery,
+};
 use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
 use serde::Serialize;
@@ -131,6 +133,13 @@ pub(crate) async fn refused(inner: &Arc<Inner>, head: &Parts, place: &Place, opt
     record.status = json!({
         "metadata": {}, "status": "Failure", "message": "Unauthorized", "reason": "Unauthorized", "code": 401,
     });
+    if record.interest.level == Level::RequestResponse {
+        let mut answer = json!({"kind": "Status", "apiVersion": "v1"});
+        if let (Some(answer), Some(status)) = (answer.as_object_mut(), record.status.as_object()) {
+            answer.extend(status.clone());
+        }
+        record.answer = Some(answer);
+    }
     record.is_over = true;
     record.tell(Stage::ResponseStarted).await;
 }
@@ -189,7 +198,8 @@ impl Record {
             trail: Trail::new(interest.level),
             interest,
             id: given.map_or_else(|| inner.world.uid(), str::to_owned),
-            uri: head.uri.to_string(),
+            // HTTP/2 sends the host along.
+            uri: head.uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned(),
             verb: verb.to_owned(),
             user: caller.map_or_else(|| json!({}), Caller::info),
             source_ips: source_ips(head),

@@ -1,14 +1,23 @@
 //! How others check tokens from here: the two documents of OpenID discovery.
 
 use super::Accounts;
-use crate::answer::{self, Body};
-use http::{HeaderValue, Response, StatusCode, header};
+use crate::{
+    answer::{self, Body},
+    negotiate::check_route,
+};
+use api::status::Status;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 
 const KEYS: &str = "/openid/v1/jwks";
 
 /// The document at a path, for clients that know this server as `host`.
-pub(crate) fn documents(accounts: &Accounts, path: &[&str], host: &str) -> Option<Response<Body>> {
+pub(crate) fn documents(
+    accounts: &Accounts,
+    path: &[&str],
+    host: &str,
+    headers: &HeaderMap,
+) -> Result<Option<Response<Body>>, Status> {
     let (content_type, document) = match path {
         [".well-known", "openid-configuration"] => {
             let (issuer, algorithm) = (json!(accounts.issuer), accounts.key.algorithm());
@@ -23,10 +32,11 @@ pub(crate) fn documents(accounts: &Accounts, path: &[&str], host: &str) -> Optio
         ["openid", "v1", "jwks"] => {
             ("application/jwk-set+json", json!({"keys": [accounts.key.jwk()]}).to_string())
         }
-        _ => return None,
+        _ => return Ok(None),
     };
+    check_route(headers, &[content_type])?;
     let mut response = answer::full(StatusCode::OK, content_type, document);
     let cached = HeaderValue::from_static("public, max-age=3600");
     response.headers_mut().insert(header::CACHE_CONTROL, cached);
-    Some(response)
+    Ok(Some(response))
 }

@@ -17,7 +17,7 @@ use schema::{
     types::{TypeId, Types},
 };
 use serde_json::{Value, value::RawValue};
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// A patch, and how carefully it is to be read.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Patch {
         // Kubernetes: what is shown is the object as patched, or else the patch.
         outcome.map_err(|problem| match self.sort {
             Sort::Strategic => unreadable(&patch::printed(&patch.value), &problem),
-            _ => unreadable(&text_of(patched.json, &document, &result), &problem),
+            _ => unreadable(&text_of_whole(patched.json, &document, &result), &problem),
         })
     }
 
@@ -107,7 +107,9 @@ impl Patch {
             _ => None,
         };
         let validation = if careful { FieldValidation::Warn } else { FieldValidation::Ignore };
-        let decoded = (patched.decode)(&encode_any(result), validation);
+        // Kubernetes: this sort is put into an object of the kind, whatever it says that it is.
+        let named = unknown.is_some().then(|| with_kind_of(patched.json, result)).flatten();
+        let decoded = (patched.decode)(&encode_any(named.as_ref().unwrap_or(result)), validation);
         let mut decoded = decoded.map_err(|refusal| {
             let text = refusal.message;
             text.split_once(": ").map_or(text.clone(), |(_, problem)| problem.to_owned())
@@ -169,13 +171,31 @@ fn unreadable(shown: &str, problem: &str) -> Status {
     Status::invalid(&GroupKind::new("", ""), "", &errors)
 }
 
+/// What a patch has made with the kind and version from before, where it says others.
+fn with_kind_of(json: &[u8], made: &Value) -> Option<Value> {
+    let before = ["kind", "apiVersion"].map(|name| (name, schema::scan::text(json, &[name])));
+    let is_same = |(name, text): &(&str, Cow<'_, str>)| made.get(*name).and_then(Value::as_str) == Some(text);
+    if before.iter().all(is_same) {
+        return None;
+    }
+    let mut made = made.clone();
+    let members = made.as_object_mut()?;
+    members.extend(before.map(|(name, text)| (name.to_owned(), text.into_owned().into())));
+    Some(made)
+}
+
 /// The patched object as Go's patch library writes it: what the patch has not touched stands as it stood, where it
 /// has, members are sorted.
 fn text_of(json: &[u8], before: &Value, after: &Value) -> String {
-    let json = std::str::from_utf8(json).unwrap_or_default();
-    if before == after {
-        return json.to_owned();
+    match before == after {
+        true => String::from_utf8_lossy(json).into_owned(),
+        false => text_of_whole(json, before, after),
     }
+}
+
+/// The same for an object that was touched, if only to find nothing to do.
+fn text_of_whole(json: &[u8], before: &Value, after: &Value) -> String {
+    let json = std::str::from_utf8(json).unwrap_or_default();
     if let (Value::Object(before), Value::Object(after)) = (before, after)
         && let Ok(parts) = serde_json::from_str::<BTreeMap<String, &RawValue>>(json)
     {

@@ -24,7 +24,6 @@ const ATTEMPTS: usize = 5;
 
 pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Status> {
     let Decoded { value: config, warnings } = read(call, body)?;
-    warnings.into_iter().for_each(|warning| call.warn(warning));
     if call.target.subresource == "scale" {
         return scale::update(call, scale::Change::Apply(&config)).await;
     }
@@ -35,6 +34,7 @@ pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, St
     for _ in 0..ATTEMPTS {
         let (code, outcome) = attempt(call, &config).await?;
         if let Outcome::Done(stored) = outcome {
+            warnings.into_iter().for_each(|warning| call.warn(warning));
             return answer::object(call, code, &stored).await;
         }
     }

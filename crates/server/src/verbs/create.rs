@@ -6,7 +6,7 @@ use crate::{
     convert, input,
     write::{self, Outcome, Record},
 };
-use api::{object, status::Status};
+use api::{go, object, status::Status};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;
@@ -35,7 +35,9 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
     let mut draft = decoded.value;
     write::check_target(call, &mut draft)?;
     // Kubernetes: it is the storage that minds, and a dry run does not get there.
-    if !object::resource_version(&draft).is_empty() && call.options.dry_run.is_none() {
+    let version = object::resource_version(&draft);
+    if !version.is_empty() && call.options.dry_run.is_none() && go::parse_uint(version).is_ok_and(|it| it > 0)
+    {
         return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));
     }
     make(call, draft).await

@@ -13,6 +13,7 @@ use crate::{
 };
 use api::{
     field::{Error, ErrorList, Path},
+    go,
     kind::GroupKind,
     object,
     status::Status,
@@ -49,6 +50,7 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, S
 async fn create_named(call: &Call, decoded: Decoded) -> Result<Response<Body>, Status> {
     let Decoded { value: mut draft, .. } = decoded;
     check_uid(call, object::uid(&draft), "")?;
+    seen_version(&draft)?;
     let caller = call.permit.caller();
     let create = authorize::OnResource::of(Verb::Create, &call.target, &call.options);
     authorize::demand(&call.inner, caller, &authorize::Attributes::Resource(create)).await?;
@@ -98,7 +100,7 @@ async fn change(
             check_uid(call, uid, object::uid(&live))?;
         }
         check_version(call, &live, &draft, Absent::AsStrategySays)?;
-        let unconditional = object::resource_version(&draft).is_empty()
+        let unconditional = seen_version(&draft)?.is_none()
             || call.headers.get("content-type").is_some_and(|kind| kind.as_bytes().ends_with(b"patch+json"));
         let Some(checked) = write::prepare_next(call, &live, draft, Record::Now).await? else {
             return answer::object(call, StatusCode::OK, &stored).await;
@@ -154,8 +156,8 @@ pub(crate) fn check_uid(call: &Call, wanted: &str, found: &str) -> Result<(), St
 }
 
 pub(super) fn check_version(call: &Call, live: &Value, draft: &Value, absent: Absent) -> Result<(), Status> {
-    let (name, wanted) = (call.target.name.as_str(), object::resource_version(draft));
-    if wanted.is_empty() {
+    let (name, wanted) = (call.target.name.as_str(), seen_version(draft)?);
+    if wanted.is_none() {
         if absent == Absent::Any || call.served.strategy().unconditional_update {
             return Ok(());
         }
@@ -166,12 +168,16 @@ pub(super) fn check_version(call: &Call, live: &Value, draft: &Value, absent: Ab
         let resource = call.resource();
         return Err(Status::invalid(&GroupKind::new(resource.group, resource.resource), name, &errors));
     }
-    if wanted.parse::<u64>().is_err() {
-        let text = api::go::quote(wanted);
-        return Err(Status::unclassified(format!("strconv.ParseUint: parsing {text}: invalid syntax")));
-    }
-    if wanted != object::resource_version(live) {
+    if wanted != seen_version(live)? {
         return Err(Status::modified(&call.resource(), name));
     }
     Ok(())
+}
+
+/// The version that a client says it saw. Kubernetes: zero is none.
+fn seen_version(object: &Value) -> Result<Option<u64>, Status> {
+    match object::resource_version(object) {
+        "" => Ok(None),
+        text => go::parse_uint(text).map(|it| (it > 0).then_some(it)).map_err(Status::unclassified),
+    }
 }

@@ -4,7 +4,7 @@
 //! A claim that exists cannot be made again, so no two services ever share one, whoever creates them
 //! and however fast; a claim goes with its service, so none is ever left behind, not even by a crash.
 
-use crate::verbs::Call;
+use crate::verbs::{Call, store_failed};
 use api::{
     field::{Error, ErrorList, Path},
     object,
@@ -15,6 +15,8 @@ use std::{collections::BTreeSet, net::Ipv4Addr};
 
 // Kubernetes: --service-node-port-range.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
+/// The first that a dry run makes up.
+const DRY_PORT: i64 = 32769;
 const FAMILIES: [&str; 1] = ["IPv4"];
 const ADDRESSES: &str = "/registry/ranges/serviceips/";
 const PORTS: &str = "/registry/ranges/servicenodeports/";
@@ -47,6 +49,12 @@ impl std::str::FromStr for ServiceRange {
         let prefix: u8 = prefix.parse().ok().filter(|prefix| (8..=28).contains(prefix)).ok_or_else(bad)?;
         let size = 1_u32 << (32 - prefix);
         Ok(ServiceRange { network: u32::from(address) & !(size - 1), prefix })
+    }
+}
+
+impl std::fmt::Display for ServiceRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", Ipv4Addr::from(self.network), self.prefix)
     }
 }
 
@@ -114,36 +122,80 @@ pub(super) fn fill(
     let has_address = service["spec"]["clusterIP"].as_str().is_some_and(|address| !address.is_empty());
     if kind != "ExternalName" && !has_address {
         let range = call.inner.service_range;
-        let address = range.nth(world.draw().wrapping_add(round)).to_string();
+        let address = match call.options.dry_run.is_some() {
+            true => Ipv4Addr::from(range.network),
+            false => range.nth(world.draw().wrapping_add(round)),
+        };
+        let address = address.to_string();
         chosen.insert(format!("{ADDRESSES}{address}"));
         service["spec"]["clusterIP"] = address.clone().into();
         service["spec"]["clusterIPs"] = vec![address].into();
     }
+    let mut ports = Ports { world, is_dry: call.options.dry_run.is_some(), last: 0, chosen };
     let wants_ports = kind == "NodePort"
         || (kind == "LoadBalancer" && service["spec"]["allocateLoadBalancerNodePorts"] != Value::Bool(false));
-    if wants_ports {
-        for port in service["spec"]["ports"].as_array_mut().into_iter().flatten() {
-            if port["nodePort"].as_i64().unwrap_or(0) == 0 {
-                let number = choose_port(world, &mut chosen);
-                port["nodePort"] = number.into();
-            }
-        }
+    if wants_ports && let Some(list) = service["spec"]["ports"].as_array_mut() {
+        ports.fill(list, old.is_none());
     }
     let wants_health = kind == "LoadBalancer" && service["spec"]["externalTrafficPolicy"] == "Local";
     if wants_health && service["spec"]["healthCheckNodePort"].as_i64().unwrap_or(0) == 0 {
-        service["spec"]["healthCheckNodePort"] = choose_port(world, &mut chosen).into();
+        service["spec"]["healthCheckNodePort"] = ports.next().into();
     }
-    Ok(Filled { service, chosen })
+    Ok(Filled { service, chosen: ports.chosen })
 }
 
-fn choose_port(world: &world::World, chosen: &mut BTreeSet<String>) -> i64 {
-    let count = (NODE_PORTS.end() - NODE_PORTS.start() + 1).unsigned_abs();
-    loop {
-        let number = NODE_PORTS.start() + world.pick(0..count).cast_signed();
-        if chosen.insert(format!("{PORTS}{number}")) {
-            return number;
+/// Where the node ports of one write come from.
+struct Ports<'w> {
+    world: &'w world::World,
+    is_dry: bool,
+    /// The largest yet.
+    last: i64,
+    chosen: BTreeSet<String>,
+}
+
+impl Ports<'_> {
+    /// Fills in what is missing. A new service has the same node port for one port in several protocols.
+    fn fill(&mut self, ports: &mut [Value], is_new: bool) {
+        let number = |port: &Value, name: &str| port[name].as_i64().unwrap_or(0);
+        for at in 0..ports.len() {
+            let (port, own) = (number(&ports[at], "port"), number(&ports[at], "nodePort"));
+            let shared = |other: &&Value| number(other, "port") == port && number(other, "nodePort") != 0;
+            let shared = ports.iter().find(shared).filter(|_| is_new).map(|it| number(it, "nodePort"));
+            let found = match own {
+                0 => shared.unwrap_or_else(|| self.next()),
+                own => own,
+            };
+            self.last = self.last.max(found);
+            ports[at]["nodePort"] = found.into();
         }
     }
+
+    fn next(&mut self) -> i64 {
+        if self.is_dry {
+            // Kubernetes: a dry run has ports that there are not.
+            self.last = if self.last == 0 { DRY_PORT } else { self.last + 1 };
+            return self.last;
+        }
+        let count = (NODE_PORTS.end() - NODE_PORTS.start() + 1).unsigned_abs();
+        loop {
+            let number = NODE_PORTS.start() + self.world.pick(0..count).cast_signed();
+            if self.chosen.insert(format!("{PORTS}{number}")) {
+                return number;
+            }
+        }
+    }
+}
+
+/// Whether a dry run names ports that others have.
+pub(super) async fn check_free(call: &Call, service: &Value, old: Option<&Value>) -> Result<(), Status> {
+    let had = old.map(of).unwrap_or_default();
+    for claim in of(service).difference(&had).filter(|claim| claim.starts_with(PORTS)) {
+        let read = call.inner.store.get(claim.clone().into(), None).await;
+        if read.map_err(|error| store_failed(&error))?.entry.is_some() {
+            return Err(taken(call, service, claim));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses families that the cluster has not got. `asked` is how many the client named.
@@ -187,19 +239,26 @@ fn check_families(call: &Call, service: &Value, asked: usize) -> Result<(), Stat
 fn check(call: &Call, service: &Value, had: &BTreeSet<String>) -> Result<(), Status> {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");
+    let is_dry = call.options.dry_run.is_some();
     let addresses = &service["spec"]["clusterIPs"];
     for text in addresses.as_array().into_iter().flatten().filter_map(Value::as_str) {
         let outside = text.parse().is_ok_and(|address| !call.inner.service_range.contains(address));
         if outside && !had.contains(&format!("{ADDRESSES}{text}")) {
-            let detail = format!(
-                "failed to allocate IP {text}: the provided network does not match the current range"
-            );
+            // Kubernetes: a dry run asks the range itself, others ask who has it.
+            let problem = match is_dry {
+                true => format!(
+                    "the provided IP ({text}) is not in the valid range. The range of valid IPs is {}",
+                    call.inner.service_range
+                ),
+                false => "the provided network does not match the current range".to_owned(),
+            };
+            let detail = format!("failed to allocate IP {text}: {problem}");
             errors.push(Error::invalid(&spec.child("clusterIPs"), addresses, detail));
         }
     }
     for (at, port) in service["spec"]["ports"].as_array().into_iter().flatten().enumerate() {
         let number = port["nodePort"].as_i64().unwrap_or(0);
-        if number != 0 && !NODE_PORTS.contains(&number) {
+        if number != 0 && !NODE_PORTS.contains(&number) && !is_dry {
             let detail = "provided port is not in the valid range. The range of valid ports is 30000-32767";
             errors.push(Error::invalid(&spec.child("ports").index(at).child("nodePort"), number, detail));
         }

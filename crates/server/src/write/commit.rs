@@ -96,6 +96,9 @@ async fn put(
         let before = current.filter(|_| turn.is_limited()).map(Stored::value);
         let charge = Box::pin(turn.charge(before.as_ref(), Some(&object))).await?;
         if call.options.dry_run.is_some() {
+            if wish.is_some() {
+                Box::pin(claims::check_free(call, &object, old.as_ref())).await?;
+            }
             return Ok(Outcome::Done(Stored::new(
                 json,
                 current.map_or(Revision(0), |current| current.revision),

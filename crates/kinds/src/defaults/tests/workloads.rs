@@ -144,7 +144,16 @@ fn a_cron_job_keeps_a_few_jobs_and_leaves_its_template_alone() {
 #[test]
 fn an_autoscaler_watches_the_cpu() {
     let cpu = json!([{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]);
-    check("autoscaling/v1", "HorizontalPodAutoscaler", json!({}), json!({"spec": {"minReplicas": 1}}));
+    let first = json!({"spec": {"minReplicas": 1, "targetCPUUtilizationPercentage": 80}});
+    check("autoscaling/v1", "HorizontalPodAutoscaler", json!({}), first);
+    let carried =
+        json!({"annotations": {"autoscaling.alpha.kubernetes.io/metrics": "[{\"type\":\"Pods\"}]"}});
+    check(
+        "autoscaling/v1",
+        "HorizontalPodAutoscaler",
+        json!({"metadata": carried, "spec": {}}),
+        json!({"metadata": carried, "spec": {"minReplicas": 1}}),
+    );
     check(
         "autoscaling/v2",
         "HorizontalPodAutoscaler",

@@ -144,6 +144,7 @@ fn gated_placement(
         now.invalid(errors, problem);
     }
     restore(fields, old.value(), "nodeSelector");
+    narrowed_terms(spec, old, errors);
     let before = old.value().pointer("/affinity/nodeAffinity").cloned();
     let mut affinity = fields.get("affinity").and_then(Value::as_object).cloned().unwrap_or_default();
     match before {
@@ -154,6 +155,37 @@ fn gated_placement(
         fields.remove("affinity");
     } else {
         fields.insert("affinity".to_owned(), affinity.into());
+    }
+}
+
+/// Terms on nodes are alternatives, so that each of them may only ask for more.
+fn narrowed_terms(spec: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    let terms = |spec: &At<'_, '_>| {
+        let place = "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+        spec.value().pointer(place).and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let (now, before) = (terms(spec), terms(old));
+    let path = Path::new("spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution");
+    let path = path.child("nodeSelectorTerms");
+    if !before.is_empty() && before.len() != now.len() {
+        let shown = internal::shown_core_list("NodeSelectorTerm", &now);
+        let problem = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
+        errors.push(Error::invalid(&path, shown, problem));
+        return;
+    }
+    for (at, (now, before)) in now.iter().zip(&before).enumerate() {
+        let list = |term: &Value, name: &str| term[name].as_array().cloned().unwrap_or_default();
+        let lists = ["matchExpressions", "matchFields"].map(|name| (list(now, name), list(before, name)));
+        let said_nothing = lists.iter().all(|(_, before)| before.is_empty());
+        let is_widened = match said_nothing {
+            true => lists.iter().any(|(now, _)| !now.is_empty()),
+            false => lists.iter().any(|(now, before)| !now.starts_with(before)),
+        };
+        if is_widened {
+            let shown = internal::shown("io.k8s.api.core.v1.NodeSelectorTerm", now);
+            let problem = "only additions are allowed (no mutations or deletions)";
+            errors.push(Error::invalid(&path.index(at), shown, problem));
+        }
     }
 }
 

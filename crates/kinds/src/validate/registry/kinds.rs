@@ -4,9 +4,9 @@ use api::name::NameRule;
 
 use super::super::{
     admission_policy, api_service, autoscaler, certificate_request, config_map, cron_job,
-    custom_resource_definition, daemon_set, deployment, endpoints, event, flow_control, ingress, job, lease,
-    namespace, network_policy, node, persistent_volume, persistent_volume_claim, pod, priority_class, quota,
-    rbac, replication_controller, review, secret, service, stateful_set, storage, webhook,
+    custom_resource_definition, daemon_set, deployment, device, endpoints, event, flow_control, ingress, job,
+    lease, namespace, network_policy, node, persistent_volume, persistent_volume_claim, pod, priority_class,
+    quota, rbac, replication_controller, review, secret, service, stateful_set, storage, webhook,
 };
 use super::Change::{Alone, AsNew, AsNewThen, BodyThen, JustAsNew, ThenAsNew};
 use super::Metadata::{Unchecked, WithAnyFinalizer};
@@ -17,6 +17,7 @@ const APPS: &str = "apps";
 const AUTHORIZATION: &str = "authorization.k8s.io";
 const BATCH: &str = "batch";
 const COORDINATION: &str = "coordination.k8s.io";
+const DEVICES: &str = "resource.k8s.io";
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
 const NETWORKING: &str = "networking.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -94,9 +95,14 @@ pub(super) const KINDS: &[Kind] = &[
         .metadata(WithAnyFinalizer(NameRule::PathSegment)),
     kind(RBAC, "ClusterRoleBinding", rbac::cluster_role_binding, AsNewThen(rbac::same_role))
         .metadata(WithAnyFinalizer(NameRule::PathSegment)),
+    kind(DEVICES, "DeviceClass", device::class, AsNew),
+    kind(DEVICES, "ResourceClaim", device::claim, Alone(device::claim_change))
+        .with(&[("status", device::claim_status)]),
+    kind(DEVICES, "ResourceClaimTemplate", device::template, Alone(device::template_change)),
+    kind(DEVICES, "ResourceSlice", device::slice, AsNewThen(device::slice_change)),
     kind(STORAGE, "StorageClass", storage::class, AsNewThen(storage::class_change)),
     kind(STORAGE, "VolumeAttachment", storage::attachment, JustAsNew(storage::attachment_change)),
-    kind(STORAGE, "CSINode", storage::node, JustAsNew(nothing)),
+    kind(STORAGE, "CSINode", storage::node, JustAsNew(storage::node_change)),
     kind(STORAGE, "CSIDriver", storage::driver, BodyThen(storage::driver_change)),
     kind(STORAGE, "CSIStorageCapacity", storage::capacity, AsNewThen(storage::capacity_change)),
     kind(

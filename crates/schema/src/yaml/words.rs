@@ -1,0 +1,101 @@
+//! What is wrong with a text that is no YAML, in the words of Go's library.
+
+use granit_parser::ScanError;
+
+const NO_TOKEN: &str = "found character that cannot start any token";
+
+const NO_SEQUENCE_END: &str = "did not find expected ',' or ']'";
+const NO_MAPPING_END: &str = "did not find expected ',' or '}'";
+const NO_KEY: &str = "did not find expected key";
+
+/// Who found it in Go's library, and on which line, counted from zero.
+enum Found {
+    Scanner(usize),
+    Parser(usize),
+}
+
+/// The error, with its line where Go tells it.
+pub(super) fn of(error: &ScanError, text: &str) -> String {
+    let (told, marker) = (error.info(), error.marker());
+    // Go does not say in what it was.
+    let problem = match told.strip_prefix("while ").and_then(|rest| rest.split_once(", ")) {
+        Some((_, problem)) => problem,
+        None => &told,
+    };
+    let here = marker.byte_offset().and_then(|at| text.get(at..)).unwrap_or_default();
+    let line = marker.line().saturating_sub(1);
+    let row = text.lines().nth(line).unwrap_or_default();
+    let (problem, found) = match problem {
+        "found unknown anchor" => return format!("unknown anchor '{}' referenced", anchor(here)),
+        "did not find expected key" if row.starts_with('\t') => (NO_TOKEN, Found::Scanner(line)),
+        // Its end is on a line of its own.
+        "unclosed bracket '['" => (NO_SEQUENCE_END, Found::Parser(text.lines().count())),
+        "unclosed bracket '{'" => (NO_MAPPING_END, Found::Parser(text.lines().count())),
+        "expected ',' or ']'" => (NO_SEQUENCE_END, Found::Parser(line)),
+        "misplaced bracket" => ("did not find expected node content", Found::Parser(line)),
+        "comment intercepting the multiline text" => (NO_KEY, Found::Parser(line + 1)),
+        "unclosed quote" | "invalid indentation in multiline quoted scalar" => {
+            ("found unexpected end of stream", Found::Scanner(text.matches('\n').count()))
+        }
+        "simple key expected ':'" => ("could not find expected ':'", Found::Scanner(line + 1)),
+        "did not find expected hexadecimal number" => {
+            ("did not find expected hexdecimal number", Found::Scanner(line))
+        }
+        _ if problem.starts_with("mismatched bracket '['") => (NO_SEQUENCE_END, Found::Parser(line)),
+        _ if problem.starts_with("mismatched bracket '{'") => (NO_MAPPING_END, Found::Parser(line)),
+        _ if problem.starts_with("tabs disallowed") => (NO_TOKEN, Found::Scanner(line)),
+        _ if problem.starts_with("invalid trailing content") => (NO_KEY, Found::Parser(line)),
+        _ if problem.contains("surrogate") => {
+            ("found invalid Unicode character escape code", Found::Scanner(line))
+        }
+        _ if problem.starts_with("unexpected character") => match here.starts_with(char::is_control) {
+            true => ("control characters are not allowed", Found::Scanner(line)),
+            false => (NO_TOKEN, Found::Scanner(line)),
+        },
+        NO_MAPPING_END | NO_KEY | "did not find expected '-' indicator" => (problem, Found::Parser(line)),
+        _ => (problem, Found::Scanner(line)),
+    };
+    match found {
+        Found::Scanner(0) | Found::Parser(0) => problem.to_owned(),
+        Found::Scanner(line) => format!("line {}: {problem}", line + 1),
+        Found::Parser(line) => format!("line {line}: {problem}"),
+    }
+}
+
+fn anchor(text: &str) -> &str {
+    let text = text.strip_prefix('*').unwrap_or(text);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    text.split(|c| !is_part(c)).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::yaml::to_json;
+
+    #[test]
+    fn errors_are_told_as_by_go() {
+        for (text, expected) in [
+            ("a: *x", "yaml: unknown anchor 'x' referenced"),
+            ("metadata: [unclosed", "yaml: line 1: did not find expected ',' or ']'"),
+            ("a: 'unclosed", "yaml: found unexpected end of stream"),
+            ("a: {name: x\nb: {a: b}\n", "yaml: line 1: did not find expected ',' or '}'"),
+            ("a: {name: x}\nb:\n\ta: b\n", "yaml: line 3: found character that cannot start any token"),
+            ("a: {name: x}\n\tbad", "yaml: line 2: found character that cannot start any token"),
+            ("a:\n  b: [1,\n  c: 2\n", "yaml: line 3: did not find expected ',' or ']'"),
+            ("a: 'x\nb: c\n", "yaml: line 3: found unexpected end of stream"),
+            ("a: @x", "yaml: found character that cannot start any token"),
+            ("a: \u{1}b\n", "yaml: control characters are not allowed"),
+            ("- a\nb: c\n", "yaml: line 1: did not find expected '-' indicator"),
+            ("a: b\n- c\n", "yaml: line 1: did not find expected key"),
+            ("{a: b]", "yaml: did not find expected ',' or '}'"),
+            ("a: ]", "yaml: did not find expected node content"),
+            ("a: 'b' c\n", "yaml: did not find expected key"),
+            ("key: \"\\q\"", "yaml: found unknown escape character"),
+            ("a: b: c", "yaml: mapping values are not allowed in this context"),
+            ("%YAML 9\n---\na", "yaml: did not find expected digit or '.' character"),
+        ] {
+            let told = to_json(text.as_bytes()).err().map(|error| error.to_string());
+            assert_eq!(told.as_deref(), Some(expected), "{text:?}");
+        }
+    }
+}
