@@ -2,8 +2,7 @@
 //!
 //! The bytes are our own encoder's: valid, and without space between things.
 
-use crate::run;
-use memchr::memmem;
+use memchr::{memchr2, memmem};
 use std::borrow::Cow;
 
 /// The value at a path of member names.
@@ -105,7 +104,7 @@ pub fn string_end(json: &[u8], at: usize) -> Option<usize> {
     }
     let mut end = at + 1;
     loop {
-        end += run::length(json.get(end..)?, |byte| (byte == b'"') | (byte == b'\\'));
+        end += memchr2(b'"', b'\\', json.get(end..)?)?;
         match json.get(end)? {
             b'"' => return Some(end + 1),
             _ => end += 2,
