@@ -86,9 +86,7 @@ pub(crate) fn scale(call: &Call, scale: &Value) -> Result<Response<Body>, Status
     check_single(call, || "autoscaling.Scale".to_owned())?;
     let Form { encoding, shape } = call.form;
     let body = match shape {
-        Shape::Table(version) if call.served.custom().is_none() => {
-            encode_any_as(encoding, &table::of_scale(call, version, scale))
-        }
+        Shape::Table(version) => encode_any_as(encoding, &table::of_scale(call, version, scale)),
         Shape::Metadata(version) => partial(encoding, version, scale),
         _ => return Ok(document(StatusCode::OK, call.form, "autoscaling", "v1", "Scale", scale)),
     };

@@ -88,7 +88,7 @@ impl Column {
         let found = self.path.find(object).ok().and_then(|found| found.first().copied());
         let Some(value) = found else { return Value::Null };
         match (self.sort, value) {
-            (Sort::String, Value::Null) => "null".into(),
+            (Sort::String, Value::Null) => "<no value>".into(),
             (Sort::String, Value::Array(_) | Value::Object(_)) => go::json(value).unwrap_or_default().into(),
             (Sort::String, value) => print::plain(value).into(),
             (Sort::Integer, Value::Number(number)) => match number.as_i64() {
@@ -138,7 +138,7 @@ mod tests {
             ("string", ".spec.i", json!("7")),
             ("string", ".spec.e", json!("1e+06")),
             ("string", ".spec.b", json!("true")),
-            ("string", ".spec.n", json!("null")),
+            ("string", ".spec.n", json!("<no value>")),
             ("string", ".spec.l", json!(r#"["a","\u003c"]"#)),
             ("string", ".spec.l[*]", json!("a")),
             ("string", ".spec.l[9]", json!(null)),

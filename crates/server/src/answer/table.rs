@@ -47,15 +47,17 @@ pub(super) fn table(
 
 /// A scale has columns of its own, whatever it scales.
 pub(super) fn of_scale(call: &Call, version: &str, scale: &Value) -> Value {
-    let column = |name: &str, sort: &str| json!({"name": name, "type": sort, "format": "", "description": name, "priority": 0});
+    let column = |name: &str, sort: &str, format: &str| json!({"name": name, "type": sort, "format": format, "description": name, "priority": 0});
+    // Kubernetes: the columns of custom resources are described anew.
+    let (named, aged) = if call.served.custom().is_some() { ("name", "date") } else { ("", "string") };
     let since = object::creation_timestamp(scale).map(|since| since.timestamp());
     let age = since.map(|since| kinds::cells::age(since, call.inner.world.wall()));
     json!({
         "kind": "Table", "apiVersion": format!("meta.k8s.io/{version}"),
         "metadata": {"resourceVersion": object::resource_version(scale)},
         "columnDefinitions": [
-            column("Name", "string"), column("Desired", "integer"), column("Available", "integer"),
-            column("Age", "string"),
+            column("Name", "string", named), column("Desired", "integer", ""), column("Available", "integer", ""),
+            column("Age", aged, ""),
         ],
         "rows": [{
             "cells": [

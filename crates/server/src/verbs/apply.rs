@@ -3,7 +3,6 @@
 use super::{Call, bad_options, create::in_version, store_failed};
 use crate::{
     answer::{self, Body},
-    input,
     stored::Stored,
     write::{self, Outcome, Record, scale},
 };
@@ -13,8 +12,9 @@ use api::{
     status::{Cause, Status},
 };
 use http::{Response, StatusCode};
+use kinds::resources::Resource;
 use schema::{
-    decode::{Decoded, FieldValidation},
+    decode::FieldValidation,
     managed_fields::{self, Applied, ApplyError},
     yaml::{self, FromYaml},
 };
@@ -23,26 +23,49 @@ use serde_json::Value;
 const ATTEMPTS: usize = 5;
 
 pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Status> {
-    let Decoded { value: config, warnings } = read(call, body)?;
+    let config = read(call, body)?;
     if call.target.subresource == "scale" {
-        return scale::update(call, scale::Change::Apply(&config)).await;
+        config.tell_duplicates(call)?;
+        return scale::update(call, scale::Change::Apply(&config.value)).await;
     }
     // An object that is there lends it its name.
-    if !object::name(&config).is_empty() {
-        write::check_target(call, &mut config.clone())?;
+    if !object::name(&config.value).is_empty() {
+        write::check_target(call, &mut config.value.clone())?;
     }
     for _ in 0..ATTEMPTS {
         let (code, outcome) = attempt(call, &config).await?;
         if let Outcome::Done(stored) = outcome {
-            warnings.into_iter().for_each(|warning| call.warn(warning));
             return answer::object(call, code, &stored).await;
         }
     }
     Err(Status::modified(&call.resource(), &call.target.name))
 }
 
-/// What a client applies. Whether it fits the type, merging it tells.
-fn read(call: &Call, body: &[u8]) -> Result<Decoded, Status> {
+/// What a client applies.
+struct Config {
+    value: Value,
+    /// Members that came twice, in words.
+    duplicates: Option<String>,
+}
+
+impl Config {
+    /// Kubernetes: nobody hears of them before all is merged.
+    fn tell_duplicates(&self, call: &Call) -> Result<(), Status> {
+        match (&self.duplicates, call.options.validation) {
+            (Some(told), FieldValidation::Strict) => Err(Status::bad_request(format!(
+                "error strict decoding YAML: error converting YAML to JSON: {told}"
+            ))),
+            (Some(told), FieldValidation::Warn) => {
+                yaml::lines(told).into_iter().for_each(|warning| call.warn(warning));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether it fits the type, merging it tells.
+fn read(call: &Call, body: &[u8]) -> Result<Config, Status> {
     if call.options.field_manager.is_empty() {
         let mut errors = ErrorList::new();
         errors.push(Error::required(&Path::new("fieldManager"), "is required for apply patch"));
@@ -57,16 +80,10 @@ fn read(call: &Call, body: &[u8]) -> Result<Decoded, Status> {
         let sort = sort.map(|error| error.to_string()).unwrap_or_default();
         return Err(bad(format!("error unmarshaling JSON: while decoding JSON: {sort}")));
     }
-    match (duplicates, call.options.validation) {
-        (Some(told), FieldValidation::Strict) => Err(Status::bad_request(format!(
-            "error strict decoding YAML: error converting YAML to JSON: {told}"
-        ))),
-        (Some(told), FieldValidation::Warn) => Ok(Decoded { value, warnings: yaml::lines(&told) }),
-        _ => Ok(Decoded { value, warnings: Vec::new() }),
-    }
+    Ok(Config { value, duplicates })
 }
 
-async fn attempt(call: &Call, config: &Value) -> Result<(StatusCode, Outcome), Status> {
+async fn attempt(call: &Call, config: &Config) -> Result<(StatusCode, Outcome), Status> {
     let read = call.inner.store.get(call.key(&call.target.name), None).await;
     let entry = read.map_err(|error| store_failed(&error))?.entry;
     let Some(entry) = entry else {
@@ -74,34 +91,36 @@ async fn attempt(call: &Call, config: &Value) -> Result<(StatusCode, Outcome), S
         if !call.target.subresource.is_empty() {
             return Err(call.not_found(name));
         }
-        let uid = object::uid(config);
+        let uid = object::uid(&config.value);
         if !uid.is_empty() {
             let cause = format!(
                 "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             );
             return Err(Status::conflict(&call.resource(), name, cause));
         }
-        let draft = decode(call, &merge(call, None, config).await?)?;
+        let draft = merge(call, None, config).await?;
         let draft = write::admit_new(call, draft, Record::AlreadyDone).await?;
         let checked = write::prepare_new(call, draft).await?;
         return Ok((StatusCode::CREATED, write::create(call, checked).await?));
     };
     let stored = Stored::new(entry.value, entry.revision);
     let live = in_version(call, &stored).await?;
-    super::update::check_version(call, &live, config, super::update::Absent::Any)?;
-    let draft = decode(call, &merge(call, Some(&live), config).await?)?;
+    super::update::check_version(call, &live, &config.value, super::update::Absent::Any)?;
+    let draft = merge(call, Some(&live), config).await?;
     match write::prepare_next(call, &live, draft, Record::AlreadyDone).await? {
         None => Ok((StatusCode::OK, Outcome::Done(stored))),
         Some(checked) => Ok((StatusCode::OK, write::replace(call, checked, &stored).await?)),
     }
 }
 
-async fn merge(call: &Call, live: Option<&Value>, config: &Value) -> Result<Value, Status> {
+async fn merge(call: &Call, live: Option<&Value>, config: &Config) -> Result<Value, Status> {
     let (manager, now) = (call.manager(), write::now(call).to_string());
     let merged = write::with_target(call, |target| {
-        managed_fields::apply(target, live, config, &manager, call.options.force, &now)
+        managed_fields::apply(target, live, &config.value, &manager, call.options.force, &now)
     });
-    applied(merged.await?)
+    let merged = decode(call, applied(merged.await?)?, &config.value)?;
+    config.tell_duplicates(call)?;
+    Ok(merged)
 }
 
 /// What came of merging, in words for callers.
@@ -122,16 +141,27 @@ pub(crate) fn applied(merged: Result<Applied, ApplyError>) -> Result<Value, Stat
 }
 
 /// What was merged, as an object of its type.
-fn decode(call: &Call, merged: &Value) -> Result<Value, Status> {
+fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Status> {
     // Kubernetes: a custom object is not read anew. What lost all of its members but not its owner is null now, which
     // only some schemas allow.
-    if call.served.custom().is_some() {
-        let mut merged = merged.clone();
-        write::check_target(call, &mut merged)?;
-        return Ok(merged);
+    if call.served.custom().is_none() {
+        let json = serde_json::to_vec(&merged).map_err(Status::internal_error)?;
+        let (types, of) = (call.served.types(), call.served.of());
+        let decoded = schema::decode::decode(types, of, &json, FieldValidation::Ignore);
+        merged = decoded.map_err(|error| unconverted(call, config, &error.to_string()))?.value;
     }
-    let json = serde_json::to_vec(merged).map_err(Status::internal_error)?;
-    let mut decoded = input::object(&call.served, &json, input::Encoding::Json, FieldValidation::Ignore)?;
-    write::check_target(call, &mut decoded.value)?;
-    Ok(decoded.value)
+    write::check_target(call, &mut merged)?;
+    Ok(merged)
+}
+
+/// Kubernetes: what fits the schema but not the Go type is found late, and nobody is thought to be at fault.
+fn unconverted(call: &Call, config: &Value, problem: &str) -> Status {
+    let (namespace, name) = (object::namespace(config), object::name(config));
+    let Resource { group, version, kind, .. } = &call.served.resource;
+    let kind = format!("{group}/{version}, Kind={kind}");
+    let means = if problem.starts_with("illegal base64") { "error decoding from json: " } else { "" };
+    Status::unclassified(format!(
+        "failed to convert new object ({namespace}/{name}; {kind}) to proper version: unable to convert unstructured \
+         object to {kind}: {means}{problem}"
+    ))
 }

@@ -62,9 +62,19 @@ pub(super) async fn make(call: &Call, draft: Value) -> Result<Response<Body>, St
             Outcome::Lost if generated => {
                 return Err(Status::generate_name_conflict(&call.resource(), &name, 1));
             }
-            Outcome::Lost => return Err(Status::already_exists(&call.resource(), &name)),
+            Outcome::Lost => return Err(taken(call, &name).await),
         }
     }
+}
+
+/// Why a name is taken: perhaps only for as long as its holder is going.
+async fn taken(call: &Call, name: &str) -> Status {
+    let mut status = Status::already_exists(&call.resource(), name);
+    let holder = read::find(call, name).await;
+    if holder.is_ok_and(|holder| holder.is_deleting()) {
+        status.message.insert_str(0, "object is being deleted: ");
+    }
+    status
 }
 
 /// The latest state of the object that the URL names, in the version of the request.

@@ -172,9 +172,12 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
 }
 
 /// Namespaces and definitions wait for their contents, whoever clears them away; they know no grace.
+// Kubernetes: only a definition that is deleted once more is told that it has none.
 fn mark_without_grace(call: &Call, draft: &mut Value) {
     if !object::is_deleting(draft) {
         object::set_deletion_timestamp(draft, Some(write::now(call)));
+    } else if call.served.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        object::set_deletion_grace_period_seconds(draft, Some(0));
     }
 }
 

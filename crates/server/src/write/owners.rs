@@ -99,8 +99,14 @@ fn in_version<'a>(
     match &call.served.kind {
         Kind::BuiltIn { types, .. } => {
             let (of, _) = types.kind(group, version, &resource.kind).ok_or(Unconvertible::NoSuchVersion)?;
-            let from = (&*resource.group, &*resource.version);
-            let made = kinds::convert::convert(object.clone(), from, (group, version), &resource.kind);
+            // It may have been converted before; one that does not say its version has that of the request.
+            let from = match object::api_version(object) {
+                "" => (&*resource.group, &*resource.version),
+                given => given.rsplit_once('/').unwrap_or(("", given)),
+            };
+            let mut made = kinds::convert::convert(object.clone(), from, (group, version), &resource.kind);
+            // Kubernetes: a conversion goes through Go's types, which hold some members always.
+            schema::encode::normalize(types, of, &mut made);
             Ok((made, types, of))
         }
         Kind::Custom(custom) => {

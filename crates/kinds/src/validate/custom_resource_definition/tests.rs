@@ -319,6 +319,14 @@ fn what_was_stored_ties_an_update() {
          spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from \
          status.storedVersions]"
     );
+    let twice = told(&old, &|new| {
+        let first = new["spec"]["versions"][0].clone();
+        new["spec"]["versions"].as_array_mut().unwrap().push(first);
+    });
+    assert!(
+        twice.contains("status.storedVersions: Invalid value: [\"v1\"]: must have the storage version v1"),
+        "{twice}"
+    );
     let untyped = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": {}}}});
     assert_ne!(told(&old, &|new| new["spec"]["versions"][0]["schema"] = untyped.clone()), "");
 }

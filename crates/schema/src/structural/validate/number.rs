@@ -65,7 +65,7 @@ impl Range<'_> {
             (Kind::Integer, Sort::Integer(integer)) => ("integer", self.holds(integer)),
             // Only what prints without a point is read back as an integer.
             (Kind::Integer, Sort::Real(real)) => {
-                ("integer", real.fract() == 0.0 && real.abs() <= i64::MAX as f64 && self.holds(real as i64))
+                ("integer", real.fract() == 0.0 && is_within(real) && self.holds(real as i64))
             }
             (Kind::Number, Sort::Real(real)) if self.format == Some("float") => {
                 ("number", real.abs() <= f64::from(f32::MAX))
@@ -85,6 +85,11 @@ impl Range<'_> {
     fn holds(&self, integer: i64) -> bool {
         self.format != Some("int32") || i32::try_from(integer).is_ok()
     }
+}
+
+/// Whether an integer can be that large. The largest one is no real: the next real is already more than that.
+fn is_within(real: f64) -> bool {
+    real >= i64::MIN as f64 && real < i64::MAX as f64
 }
 
 /// `native` says that integers are compared as such.
@@ -151,5 +156,22 @@ fn shown_number(number: &Number, native: bool) -> api::field::BadValue {
     match number.as_i64().filter(|_| native) {
         Some(integer) => integer.into(),
         None => number.as_f64().unwrap_or_default().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_within;
+
+    #[test]
+    fn reals_beyond_the_largest_integer_are_none() {
+        for (real, expected) in [
+            (9_223_372_036_854_774_784.0, true),
+            (9_223_372_036_854_775_808.0, false),
+            (-9_223_372_036_854_775_808.0, true),
+            (-9_223_372_036_854_777_856.0, false),
+        ] {
+            assert_eq!(is_within(real), expected, "{real}");
+        }
     }
 }

@@ -1,0 +1,80 @@
+//! Applies that fit the schema but no type, applies in several versions, and names that are not free yet.
+
+use super::{APPLY, MAPS, Step, run, step};
+use serde_json::{Value, json};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// An apply, in YAML.
+fn apply(path: String, config: Value, code: u16, holds: &'static [(&'static str, &'static str)]) -> Step {
+    Step("PATCH", path, APPLY, config, code, holds)
+}
+
+#[test]
+fn applies_find_late_what_fits_no_type() {
+    let map = |binary: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "binaryData": {"b": binary}});
+    let scaler = |version: &str, spec: Value| {
+        let (version, kind) = (format!("autoscaling/{version}"), "HorizontalPodAutoscaler");
+        json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": spec})
+    };
+    let scalers = |version: &str| {
+        format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers/a?fieldManager=m")
+    };
+    let target = json!({"kind": "Deployment", "name": "a", "apiVersion": "apps/v1"});
+    run(vec![
+        apply(
+            format!("{MAPS}/a?fieldManager=m"),
+            map("!"),
+            500,
+            &[(
+                "/message",
+                "failed to convert new object (/a; /v1, Kind=ConfigMap) to proper version: unable to convert \
+                 unstructured object to /v1, Kind=ConfigMap: error decoding from json: illegal base64 data at input \
+                 byte 0",
+            )],
+        ),
+        apply(format!("{MAPS}/a?fieldManager=m"), map("eA=="), 201, &[]),
+        // One manager applies in two versions.
+        apply(
+            scalers("v2"),
+            scaler(
+                "v2",
+                json!({"maxReplicas": 3, "scaleTargetRef": target, "metrics": [{"type": "Resource", "resource":
+                    {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 5}}}]}),
+            ),
+            201,
+            &[],
+        ),
+        apply(scalers("v1"), scaler("v1", json!({"maxReplicas": 4})), 200, &[("/spec/maxReplicas", "4")]),
+    ]);
+}
+
+#[test]
+fn what_is_going_still_has_its_name() {
+    let held = json!({"metadata": {"name": "a", "finalizers": ["example.com/hold"]}});
+    let one = format!("{DEFINITIONS}/as.example.com");
+    let definition = json!({
+        "metadata": {"name": "as.example.com", "finalizers": ["example.com/hold"]},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "as", "kind": "A"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    run(vec![
+        step("POST", MAPS, held.clone(), 201, &[]),
+        step("POST", MAPS, held.clone(), 409, &[("/message", "configmaps \"a\" already exists")]),
+        step("DELETE", format!("{MAPS}/a"), Value::Null, 200, &[]),
+        step(
+            "POST",
+            MAPS,
+            held,
+            409,
+            &[("/message", "object is being deleted: configmaps \"a\" already exists")],
+        ),
+        // A definition that is deleted once more is told that it has no grace.
+        step("POST", DEFINITIONS, definition, 201, &[]),
+        step("DELETE", one.clone(), Value::Null, 200, &[("/metadata/deletionGracePeriodSeconds", "null")]),
+        step("DELETE", one, Value::Null, 200, &[("/metadata/deletionGracePeriodSeconds", "0")]),
+    ]);
+}
