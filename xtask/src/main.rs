@@ -3,9 +3,13 @@
 #![expect(clippy::print_stdout, reason = "it talks to people")]
 
 mod bench;
+mod cluster;
+mod conformance;
 mod dependencies;
 mod fuzz;
+mod interop;
 mod steps;
+mod suites;
 mod test;
 mod tools;
 
@@ -22,6 +26,10 @@ usage: cargo xtask COMMAND
   bench definitions  what definitions of custom resources cost
   bench admission    what rules of access, webhooks and policies cost a request
   bench operator     the operator framework beside kube-rs's runtime; with a number, so many objects
+  interop [PROGRAM …]  builds official programs of Kubernetes (all, or those named) into target/tools/bin
+  conformance    the official conformance tests against a fresh Setpoint; --focus RE, --with-real-controllers,
+                 --against setpoint|etcd|real, --everything also runs those that need containers
+  suites [NAME …]  suites of other projects on envtest: controller-runtime, cluster-api; --against memory|etcd|real
   fuzz [TARGET]  looks for an input that breaks a target, or any of them; --minutes N for each
   tools          where the outside programs are that tests use, fetching what is missing";
 
@@ -31,6 +39,9 @@ fn main() -> Result<ExitCode> {
     match arguments[..] {
         ["test"] => test::run(),
         ["bench", subject, ref parts @ ..] => bench::run(subject, parts),
+        ["interop", ref names @ ..] => interop::run(names),
+        ["conformance", ref arguments @ ..] => conformance::run(arguments),
+        ["suites", ref arguments @ ..] => suites::run(arguments),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["tools"] => tools::show(),
         [] | ["help" | "--help" | "-h"] => {

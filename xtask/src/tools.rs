@@ -94,7 +94,7 @@ os.chmod(os.path.join(tools, program), 0o755)
     run(fetch.args(["-c", SCRIPT]).arg(tools).args([package, program])).context("it cannot be fetched")
 }
 
-fn on_path(name: &str) -> Option<PathBuf> {
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|directory| directory.join(name)).find(|candidate| candidate.is_file())
 }

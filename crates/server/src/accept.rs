@@ -8,14 +8,19 @@ mod unstalled;
 pub use limits::Limits;
 
 use crate::{
-    Caller, Server,
+    Body, Caller, Server,
     answer::Holding,
     authenticate::{CREDENTIAL_ID, ExpiredCertificate},
 };
 use api::status::Status;
 use aws_lc_rs::digest::{SHA256, digest};
 use connections::{Connections, Seat};
-use hyper::{body::Incoming, service::service_fn};
+use http::{Method, header};
+use http_body_util::{BodyExt, Empty};
+use hyper::{
+    body::{Body as _, Incoming},
+    service::service_fn,
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{
@@ -139,6 +144,7 @@ impl Visitor {
             let under_way = self.seat.begin();
             async move {
                 let form = crate::negotiate::Form::for_errors(request.headers());
+                let is_head = request.method() == Method::HEAD;
                 let (head, body) = request.into_parts();
                 let (lender, body) = Lender::lend(body);
                 let request = hyper::Request::from_parts(head, body);
@@ -146,6 +152,7 @@ impl Visitor {
                 let answered = world.timeout(limit, Box::pin(server.handle(request))).await;
                 lender.finish(&world).await;
                 let response = answered.unwrap_or_else(|_| crate::answer::status(&too_slow(), form));
+                let response = if is_head { headers_only(response) } else { response };
                 Ok::<_, std::convert::Infallible>(response.map(|body| Holding::new(body, under_way)))
             }
         });
@@ -153,6 +160,14 @@ impl Visitor {
         // A client that hangs up is no news.
         drop(watcher.watch(connection.into_owned()).await);
     }
+}
+
+/// The answer to HEAD: what GET would be answered, without its body. hyper sees to that in HTTP/1.1 only.
+fn headers_only(mut response: hyper::Response<Body>) -> hyper::Response<Body> {
+    if let Some(length) = response.body().size_hint().exact() {
+        response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+    }
+    response.map(|_| Empty::new().boxed_unsync())
 }
 
 fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {

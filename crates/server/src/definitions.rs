@@ -20,7 +20,13 @@ use kinds::definition::{accept, condition};
 use outline::Outline;
 use schema::scan;
 use serde_json::Value;
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::Ordering::{AcqRel, Release},
+    },
+    time::Duration,
+};
 use store::{Batch, Range};
 
 // Kubernetes: whoever sees this finalizer knows that objects are still being removed.
@@ -29,6 +35,9 @@ const GROUP: &str = "apiextensions.k8s.io";
 const RESOURCE: &str = "customresourcedefinitions";
 /// How often a status that others write too is tried.
 const ATTEMPTS: usize = 8;
+/// When a definition that could not be settled is tried again; twice as long after each failure.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
 /// Why a definition has to be settled.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +70,36 @@ pub(crate) async fn after(call: &Call) {
     };
     if let Err(status) = done {
         tracing::warn!(definition = call.target.name, problem = status.message, "a definition waits");
+        retry_later(&call.inner);
     }
+}
+
+/// Tries to settle all definitions until that succeeds: no later request may come that would do it.
+fn retry_later(inner: &Arc<Inner>) {
+    if inner.registry.is_retrying.swap(true, AcqRel) {
+        return;
+    }
+    // A server that is gone retries nothing.
+    let (world, waiting) = (inner.world.clone(), Arc::downgrade(inner));
+    let task = inner.world.spawn("definitions are settled later", async move {
+        let mut pause = FIRST_RETRY;
+        loop {
+            world.sleep(pause).await;
+            let Some(inner) = waiting.upgrade() else { return };
+            inner.registry.is_retrying.store(false, Release);
+            match settle_all(&inner).await {
+                Ok(()) => return,
+                Err(status) => {
+                    tracing::warn!(problem = status.message, "definitions still wait");
+                    if inner.registry.is_retrying.swap(true, AcqRel) {
+                        return;
+                    }
+                }
+            }
+            pause = (pause * 2).min(LONGEST_RETRY);
+        }
+    });
+    task.detach();
 }
 
 /// An object of a definition that is going may have been the last one.
@@ -212,11 +250,7 @@ async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Re
 /// Writes the status; `false` where somebody else was faster.
 async fn put(call: &Call, live: &Value, draft: Value, stored: &Stored) -> Result<bool, Status> {
     let Some(checked) = write::by_server(call, live, draft).await? else { return Ok(true) };
-    let outcome = if write::is_released(call, checked.object()) {
-        write::remove(call, &call.target.name, stored).await?
-    } else {
-        write::replace(call, checked, stored).await?
-    };
+    let outcome = write::replace_or_release(call, checked, stored).await?;
     Ok(matches!(outcome, Outcome::Done(_)))
 }
 

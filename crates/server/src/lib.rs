@@ -68,6 +68,8 @@ pub(crate) struct Inner {
     pub(crate) admission: admission::Configured,
     pub(crate) service_range: ServiceRange,
     pub(crate) enforces_owner_permissions: bool,
+    pub(crate) admits_service_accounts: bool,
+    pub(crate) fills_namespaces: bool,
     pub(crate) quotas: admission::resource_quota::Quotas,
     pub(crate) outbound: Arc<dyn Outbound>,
     pub(crate) authority: Option<String>,
@@ -99,6 +101,10 @@ pub struct Config {
     pub seats: u32,
     /// Kubernetes' OwnerReferencesPermissionEnforcement, which is off unless asked for.
     pub enforces_owner_permissions: bool,
+    /// Kubernetes' ServiceAccount: pods run as an account of their namespace, and find a token of it.
+    pub admits_service_accounts: bool,
+    /// Whether a new namespace gets at once what controllers would give it: the default account, and whom to trust.
+    pub fills_namespaces: bool,
     /// Who asked for what, for auditors; off unless asked for.
     pub audit: Option<Audit>,
 }
@@ -115,6 +121,8 @@ impl Default for Config {
             authority: None,
             seats: fair::SEATS,
             enforces_owner_permissions: false,
+            admits_service_accounts: true,
+            fills_namespaces: true,
             audit: None,
         }
     }
@@ -147,6 +155,8 @@ impl Server {
             admission: admission::Configured::default(),
             service_range: config.service_range,
             enforces_owner_permissions: config.enforces_owner_permissions,
+            admits_service_accounts: config.admits_service_accounts,
+            fills_namespaces: config.fills_namespaces,
             quotas: admission::resource_quota::Quotas::default(),
             outbound: config.outbound,
             authority: config.authority,

@@ -1,4 +1,5 @@
-//! What follows from a new namespace: an account that its pods run as, and the authority that they trust.
+//! What follows from a new namespace: an account that its pods run as, and the authority that they trust. `kube-system`
+//! also has what the real server says of itself there.
 //!
 //! In Kubernetes two controllers do this a moment later. Here it happens within the request, as with definitions, until
 //! controllers run in the same process.
@@ -8,12 +9,19 @@ use crate::{
     request::{Options, Target, Verb},
     verbs::{Call, create},
 };
-use api::{object, status::Status};
+use api::{object, status::Status, time::Time};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 const ACCOUNT: &str = "default";
 const AUTHORITY: &str = "kube-root-ca.crt";
+const SYSTEM: &str = "kube-system";
+// Kubernetes: the controller manager cleans up tokens in secrets only once this says since when their use is tracked.
+const TOKEN_TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
+// Kubernetes: whoever serves an API of their own learns here how callers are authenticated.
+const AUTHENTICATION: &str = "extension-apiserver-authentication";
+const BY_CONTROLLERS: &str = "kube-controller-manager";
+const BY_SERVER: &str = "kube-apiserver";
 
 /// Gives all namespaces what they should have.
 pub(crate) async fn furnish_all(inner: &Arc<Inner>) -> Result<(), Status> {
@@ -35,7 +43,12 @@ pub(crate) async fn after(call: &Call, verb: Verb) {
         },
         // Kubernetes: these come back.
         Verb::Delete if call.served.is("", "serviceaccounts") && name == ACCOUNT => namespace,
-        Verb::Delete if call.served.is("", "configmaps") && name == AUTHORITY => namespace,
+        Verb::Delete
+            if call.served.is("", "configmaps")
+                && [AUTHORITY, TOKEN_TRACKING, AUTHENTICATION].contains(&name.as_str()) =>
+        {
+            namespace
+        }
         _ => return,
     };
     if let Err(status) = Box::pin(furnish(&call.inner, concerned)).await {
@@ -44,20 +57,52 @@ pub(crate) async fn after(call: &Call, verb: Verb) {
 }
 
 async fn furnish(inner: &Arc<Inner>, namespace: &str) -> Result<(), Status> {
-    make(inner, namespace, "serviceaccounts", &json!({"metadata": {"name": ACCOUNT}})).await?;
-    let Some(authority) = &inner.authority else { return Ok(()) };
-    let description = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal \
-                       endpoints such as the internal service IP or kubernetes.default.svc. No other usage is \
-                       guaranteed across distributions of Kubernetes clusters.";
-    let map = json!({
-        "metadata": {"name": AUTHORITY, "annotations": {"kubernetes.io/description": description}},
-        "data": {"ca.crt": authority},
-    });
-    make(inner, namespace, "configmaps", &map).await
+    for (resource, manager, object) in wanted(inner, namespace) {
+        make(inner, namespace, resource, manager, &object).await?;
+    }
+    Ok(())
+}
+
+/// The objects that a namespace should have, each with its resource and who its fields belong to.
+fn wanted(inner: &Inner, namespace: &str) -> Vec<(&'static str, &'static str, Value)> {
+    let mut wanted = Vec::new();
+    if inner.fills_namespaces {
+        wanted.push(("serviceaccounts", BY_CONTROLLERS, json!({"metadata": {"name": ACCOUNT}})));
+    }
+    if let Some(authority) = inner.authority.as_ref().filter(|_| inner.fills_namespaces) {
+        let description = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal \
+                           endpoints such as the internal service IP or kubernetes.default.svc. No other usage is \
+                           guaranteed across distributions of Kubernetes clusters.";
+        let map = json!({
+            "metadata": {"name": AUTHORITY, "annotations": {"kubernetes.io/description": description}},
+            "data": {"ca.crt": authority},
+        });
+        wanted.push(("configmaps", BY_CONTROLLERS, map));
+    }
+    if namespace == SYSTEM {
+        let today = &Time::from(inner.world.wall()).to_string()[.."2006-01-02".len()];
+        let tracking = json!({"metadata": {"name": TOKEN_TRACKING}, "data": {"since": today}});
+        wanted.push(("configmaps", BY_SERVER, tracking));
+        if let Some(authority) = &inner.authority {
+            let data = json!({"client-ca-file": authority});
+            wanted.push((
+                "configmaps",
+                BY_SERVER,
+                json!({"metadata": {"name": AUTHENTICATION}, "data": data}),
+            ));
+        }
+    }
+    wanted
 }
 
 /// Creates an object that is not there yet.
-async fn make(inner: &Arc<Inner>, namespace: &str, resource: &str, object: &Value) -> Result<(), Status> {
+async fn make(
+    inner: &Arc<Inner>,
+    namespace: &str,
+    resource: &str,
+    manager: &str,
+    object: &Value,
+) -> Result<(), Status> {
     let Some(served) = inner.registry.find("", "v1", resource) else { return Ok(()) };
     let name = object::name(object);
     if lookup::object(inner, ("", "v1", resource), namespace, name).await?.is_some() {
@@ -69,7 +114,7 @@ async fn make(inner: &Arc<Inner>, namespace: &str, resource: &str, object: &Valu
         namespace: namespace.to_owned(),
         ..Target::default()
     };
-    let options = Options { field_manager: "kube-controller-manager".to_owned(), ..Options::default() };
+    let options = Options { field_manager: manager.to_owned(), ..Options::default() };
     let call = Call::by_server(inner, authorize::itself(), served, target, options);
     match create::create(&call, object.to_string().into()).await {
         // Somebody else was faster, or the namespace is gone again.

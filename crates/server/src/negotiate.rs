@@ -46,13 +46,16 @@ impl Form {
 
     /// The best of what the caller takes of a built-in resource.
     // Kubernetes: the router looks first, and takes media types by their whole names only.
-    pub(crate) fn route(headers: &HeaderMap, verb: Verb) -> Result<Form, Status> {
+    pub(crate) fn route(headers: &HeaderMap, verb: Verb, has_table: bool) -> Result<Form, Status> {
         let produced: &[&str] = match verb {
             Verb::List | Verb::Watch => &WATCHED_MEDIA_TYPES,
             _ => &MEDIA_TYPES,
         };
         check_route(headers, produced)?;
-        Form::pick(accept(headers), Clause::shape).ok_or_else(|| Status::not_acceptable(&MEDIA_TYPES))
+        let shape = |clause: &Clause<'_>, encoding| {
+            clause.shape(encoding).filter(|shape| has_table || !matches!(shape, Shape::Table(_)))
+        };
+        Form::pick(accept(headers), shape).ok_or_else(|| Status::not_acceptable(&MEDIA_TYPES))
     }
 
     /// The best of what the caller takes of a custom resource: its objects have no protobuf, but their metadata has.
@@ -203,7 +206,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT, accept.parse().unwrap());
-            let found = Form::route(&headers, verb).map(drop).map_err(|status| status.message);
+            let found = Form::route(&headers, verb, true).map(drop).map_err(|status| status.message);
             assert_eq!(found, expected, "{accept}");
         }
     }

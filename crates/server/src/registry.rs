@@ -14,7 +14,7 @@ use kinds::{
 use schema::types::Types;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
 };
 use store::Store;
 
@@ -27,6 +27,8 @@ pub(crate) struct Registry {
     built_in: Vec<Arc<Served>>,
     pub(crate) types: &'static Types,
     custom: Live<Definitions>,
+    /// Whether a task waits to settle definitions once more.
+    pub(crate) is_retrying: AtomicBool,
 }
 
 /// The custom resources at one moment.
@@ -98,7 +100,12 @@ impl Registry {
             built_in.push(Arc::new(Served { resource: resource.clone(), stored, kind }));
         }
         built_in.sort_by(|one, other| names(one).cmp(&names(other)));
-        Registry { built_in, types, custom: Live::new(DEFINITIONS, Definitions::default()) }
+        Registry {
+            built_in,
+            types,
+            custom: Live::new(DEFINITIONS, Definitions::default()),
+            is_retrying: AtomicBool::new(false),
+        }
     }
 
     /// Whether any version of a group is built in.

@@ -94,6 +94,19 @@ impl Served {
         self.resource.subresources.iter().find(|sub| sub.name == name)
     }
 
+    /// Whether a built-in resource, or one of its subresources, can be shown as a table.
+    // Kubernetes: what has no storage of its own has no columns, nor have these statuses.
+    pub(crate) fn has_table(&self, subresource: &str) -> bool {
+        match subresource {
+            "" => self.stored.is_some() || self.is("", "componentstatuses"),
+            "scale" => true,
+            "status" => {
+                self.resource.group != "resource.k8s.io" && !self.is("scheduling.k8s.io", "podgroups")
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn custom(&self) -> Option<&Custom> {
         match &self.kind {
             Kind::BuiltIn { .. } => None,

@@ -37,7 +37,13 @@ impl Stored {
             out.put_slice(self.json.get(start..).unwrap_or_default());
             return;
         }
-        let (before, after) = self.json.split_at(place(&self.json));
+        let Some(place) = place(&self.json) else {
+            // Only an object has metadata, and only objects are stored: never guess where it would go.
+            tracing::error!("a stored object has no metadata to put its resourceVersion in");
+            out.put_slice(self.json.get(start..).unwrap_or_default());
+            return;
+        };
+        let (before, after) = self.json.split_at(place);
         out.put_slice(before.get(start..).unwrap_or_default());
         let is_first = before.ends_with(b"{");
         out.put_slice(if is_first { b"\"resourceVersion\":\"" } else { b",\"resourceVersion\":\"" });
@@ -115,35 +121,24 @@ fn put_number(mut number: u64, out: &mut BytesMut) {
     out.put_slice(&digits[at..]);
 }
 
-/// Where in the bytes the resourceVersion belongs.
-fn place(json: &[u8]) -> usize {
-    let Some(mut at) = metadata_start(json) else { return json.len() };
-    at += 1;
+/// Where in the bytes the resourceVersion belongs; `None` where there is no metadata.
+fn place(json: &[u8]) -> Option<usize> {
+    let mut at = metadata_start(json)? + 1;
     // Behind each member that comes before it, and before its comma.
     loop {
         let start = if json.get(at) == Some(&b',') { at + 1 } else { at };
-        let Some((name, value_start)) = member(json, start) else { return at };
+        let Some((name, value_start)) = member(json, start) else { return Some(at) };
         if !BEFORE.contains(&name) {
-            return at;
+            return Some(at);
         }
-        let Some(end) = string_end(json, value_start) else { return at };
+        let Some(end) = string_end(json, value_start) else { return Some(at) };
         at = end;
     }
 }
 
-/// Where the object `metadata` begins.
+/// Where the object `metadata` begins. Members of a custom resource may come before it, of any type.
 fn metadata_start(json: &[u8]) -> Option<usize> {
-    let mut at = 1;
-    loop {
-        if json.get(at) == Some(&b',') {
-            at += 1;
-        }
-        let (name, value_start) = member(json, at)?;
-        if name == b"metadata" {
-            return Some(value_start);
-        }
-        at = string_end(json, value_start)?;
-    }
+    scan::start(json, 0, &["metadata"]).filter(|start| json.get(*start) == Some(&b'{'))
 }
 
 /// The name of the member that begins here, and where its value does.
@@ -170,12 +165,26 @@ mod tests {
                 r#"{"metadata":{"creationTimestamp":null}}"#,
                 r#"{"metadata":{"resourceVersion":"7","creationTimestamp":null}}"#,
             ),
+            (
+                r#"{"a":{"metadata":{"b":1}},"apiVersion":"v1","data":[{}],"kind":"A","metadata":{"name":"a"}}"#,
+                r#"{"a":{"metadata":{"b":1}},"apiVersion":"v1","data":[{}],"kind":"A","metadata":{"name":"a","resourceVersion":"7"}}"#,
+            ),
+            (r#"{"a":7,"b":null,"metadata":{}}"#, r#"{"a":7,"b":null,"metadata":{"resourceVersion":"7"}}"#),
         ] {
             let stored = Stored::new(Bytes::from(json), Revision(7));
             let mut out = BytesMut::new();
             stored.write(0, &mut out);
             assert_eq!(str::from_utf8(&out).unwrap(), expected);
             assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), stored.value());
+        }
+    }
+
+    #[test]
+    fn what_has_no_metadata_is_written_as_it_is() {
+        for json in [r#"{"a":1}"#, r#"{"metadata":null}"#, r#"{"metadata":"x"}"#, "{}", ""] {
+            let mut out = BytesMut::new();
+            Stored::new(Bytes::from(json), Revision(7)).write(0, &mut out);
+            assert_eq!(str::from_utf8(&out).unwrap(), json);
         }
     }
 }

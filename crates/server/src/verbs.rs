@@ -82,7 +82,7 @@ impl Call {
         }
         let form = match served.custom() {
             Some(_) => Form::of_custom(&head.headers)?,
-            None => Form::route(&head.headers, verb)?,
+            None => Form::route(&head.headers, verb, served.has_table(&target.subresource))?,
         };
         check_options(verb, &options)?;
         check_name(&target.name)?;

@@ -8,7 +8,7 @@ pub(crate) mod scale;
 mod validate;
 
 pub use claims::{BadRange, ServiceRange};
-pub(crate) use commit::{Outcome, create, encode, remove, replace};
+pub(crate) use commit::{Outcome, create, encode, remove, replace, replace_or_release};
 pub(crate) use metadata::{check_target, take_name, wants_name};
 pub(crate) use owners::with_target;
 pub(crate) use validate::Checked;

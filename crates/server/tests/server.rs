@@ -21,6 +21,7 @@ mod normalise;
 mod policies;
 mod reading;
 mod real_answers;
+mod real_clients;
 mod real_forms;
 mod service_claims;
 mod slow_store;

@@ -1,6 +1,8 @@
 //! The one binary. A command is a file; this one only finds it.
 
 mod bench;
+mod etcd_stand_in;
+mod kube_apiserver;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -22,18 +24,38 @@ struct Cli {
 enum Command {
     Up(Box<up::Options>),
     Bench(bench::Options),
+    /// What test environments start; the binary acts so when it is called by this name.
+    #[command(skip)]
+    KubeApiserver(kube_apiserver::Flags),
+    #[command(skip)]
+    Etcd(Vec<String>),
+}
+
+/// The name under which the binary was called: a link to it may stand in for another program.
+fn called_as() -> Option<String> {
+    let path = std::path::PathBuf::from(std::env::args_os().next()?);
+    Some(path.file_name()?.to_str()?.to_owned())
 }
 
 #[expect(clippy::print_stderr, reason = "errors go to the person who typed the command")]
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let called = called_as();
+    let command = match called.as_deref() {
+        Some("kube-apiserver") => {
+            Command::KubeApiserver(kube_apiserver::Flags::parse(std::env::args().skip(1)))
+        }
+        Some("etcd") => Command::Etcd(std::env::args().skip(1).collect()),
+        _ => Cli::parse().command,
+    };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
     let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let outcome = world::run(|world| async move {
-        match cli.command {
+        match command {
             Command::Up(options) => up::run(&world, *options).await,
             Command::Bench(options) => bench::run(&world, options).await,
+            Command::KubeApiserver(flags) => kube_apiserver::run(&world, flags).await,
+            Command::Etcd(arguments) => etcd_stand_in::run(&arguments).await,
         }
     });
     match outcome.map_err(anyhow::Error::from).flatten() {

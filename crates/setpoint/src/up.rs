@@ -3,7 +3,7 @@
 mod account_key;
 mod address;
 mod audit;
-mod certificates;
+pub(crate) mod certificates;
 mod controllers;
 mod kubeconfig;
 mod store;
@@ -190,7 +190,7 @@ ready {url} kubeconfig={kubeconfig}"
 }
 
 /// Ends when somebody asks this process to stop.
-fn stopped() -> Result<impl Future<Output = ()>> {
+pub(crate) fn stopped() -> Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     Ok(poll_fn(move |context| {
@@ -199,7 +199,7 @@ fn stopped() -> Result<impl Future<Output = ()>> {
     }))
 }
 
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout();
     // Whoever closed our output does not want to read it.
     drop(writeln!(out, "{line}").and_then(|()| out.flush()));

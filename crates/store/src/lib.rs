@@ -110,7 +110,8 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T, Error>>;
 /// The contract of a store.
 pub trait Store: fmt::Debug + Send + Sync {
     /// Writes all of `batch`, or nothing. The answer comes when it is as durable as the store gets,
-    /// and names the new revision; a batch that changes nothing gets the current one.
+    /// and names the new revision; a batch that changes nothing gets the current one. By then the feeds of this process
+    /// have the commit; after a conflict, what the batch lost against.
     fn commit(&self, batch: Batch) -> Answer<'_, Revision>;
 
     /// Reads one key, now or as it was at a revision.

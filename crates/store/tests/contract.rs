@@ -64,6 +64,7 @@ macro_rules! each_promise {
             the_future_cannot_be_read
             compaction_forgets_the_past_and_nothing_else
             a_feed_tells_every_change_with_what_it_replaced
+            a_feed_has_a_commit_when_it_is_answered
             a_feed_tells_a_commit_once_and_only_its_own_part
             a_feed_from_the_past_catches_up_without_a_gap
             a_feed_survives_a_compaction_that_it_is_ahead_of
@@ -379,6 +380,23 @@ pub(crate) async fn a_feed_tells_every_change_with_what_it_replaced(stage: Stage
         let commit = next(&stage.world, &mut feed).await;
         assert_eq!((commit.revision, &commit.changes[..]), (revision, &[change][..]));
     }
+}
+
+pub(crate) async fn a_feed_has_a_commit_when_it_is_answered(stage: Stage) {
+    let mut feed = stage.store.feed("/a/".into(), None).await.unwrap();
+    let waker = futures::task::noop_waker();
+    let mut context = std::task::Context::from_waker(&waker);
+    for _ in 0..100 {
+        let revision = stage.commit(Batch::new().put("/a/x", "1")).await;
+        let polled = feed.poll_next(&mut context);
+        let std::task::Poll::Ready(Ok(Event::Commit(commit))) = polled else {
+            panic!("commit {revision} is answered, and the feed does not have it")
+        };
+        assert_eq!(commit.revision, revision);
+    }
+    stage.commit(Batch::new().put("/a/y", "1")).await;
+    stage.store.commit(Batch::new().create("/a/y", "2")).await.unwrap_err();
+    assert!(feed.poll_next(&mut context).is_ready(), "what a batch lost against is told before the conflict");
 }
 
 pub(crate) async fn a_feed_tells_a_commit_once_and_only_its_own_part(stage: Stage) {

@@ -109,7 +109,7 @@ async fn attempt(call: &Call, config: &Config) -> Result<(StatusCode, Outcome), 
     let draft = merge(call, Some(&live), config).await?;
     match write::prepare_next(call, &live, draft, Record::AlreadyDone).await? {
         None => Ok((StatusCode::OK, Outcome::Done(stored))),
-        Some(checked) => Ok((StatusCode::OK, write::replace(call, checked, &stored).await?)),
+        Some(checked) => Ok((StatusCode::OK, write::replace_or_release(call, checked, &stored).await?)),
     }
 }
 

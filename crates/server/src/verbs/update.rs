@@ -105,20 +105,7 @@ async fn change(
         let Some(checked) = write::prepare_next(call, &live, draft, Record::Now).await? else {
             return answer::object(call, StatusCode::OK, &stored).await;
         };
-        let released = write::is_released(call, checked.object());
-        let outcome = if released {
-            let name = object::name(checked.object()).to_owned();
-            match write::remove(call, &name, &stored).await? {
-                Outcome::Done(gone) => {
-                    let last = write::encode(call, &mut checked.into_object()).await?;
-                    Outcome::Done(crate::stored::Stored::new(last, gone.revision))
-                }
-                lost => lost,
-            }
-        } else {
-            write::replace(call, checked, &stored).await?
-        };
-        match outcome {
+        match write::replace_or_release(call, checked, &stored).await? {
             Outcome::Done(stored) => return answer::object(call, StatusCode::OK, &stored).await,
             Outcome::Lost if unconditional => {}
             Outcome::Lost => break,

@@ -36,18 +36,34 @@ impl Destination {
     }
 }
 
-/// What a request is addressed to.
-// Kubernetes: the other side learns how long it has.
+/// The URL of a call: the webhook's own, with a clean path and the time that the webhook has for its answer.
 pub(super) fn url(address: &WebhookAddress, timeout: Duration) -> String {
-    let url = match address {
-        WebhookAddress::Url(url) => url.clone(),
+    let (authority, path) = match address {
+        WebhookAddress::Url(url) => {
+            let rest = url.strip_prefix("https://").unwrap_or(url);
+            let rest = rest.split(['?', '#']).next().unwrap_or_default();
+            let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+            (authority.to_owned(), path)
+        }
         WebhookAddress::Service { namespace, name, path, port } => {
-            let path = path.trim_start_matches('/');
-            format!("https://{}:{port}/{path}", name_of_service(namespace, name))
+            (format!("{}:{port}", name_of_service(namespace, name)), path.as_str())
         }
     };
-    let separator = if url.contains('?') { '&' } else { '?' };
-    format!("{url}{separator}timeout={}s", timeout.as_secs())
+    format!("https://{authority}{}?timeout={}s", clean_path(path), timeout.as_secs())
+}
+
+/// Kubernetes: a path as Go's `path.Join("/", path)` leaves it. Its mux would redirect anything else, and a redirect loses
+/// the body.
+fn clean_path(path: &str) -> String {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    format!("/{}", segments.join("/"))
 }
 
 /// Kubernetes: the name that certificates of services are made for.
@@ -110,8 +126,13 @@ mod tests {
             assert!(Destination::of_url(url).is_err(), "{url}");
         }
         let (namespace, name, path) = ("n".to_owned(), "s".to_owned(), "/p".to_owned());
+        let of_url = |url: &str| WebhookAddress::Url(url.to_owned());
         for (address, told) in [
-            (WebhookAddress::Url("https://a/x?a=b".to_owned()), "https://a/x?a=b&timeout=10s"),
+            (of_url("https://a/x"), "https://a/x?timeout=10s"),
+            (of_url("https://127.0.0.1:9443//validate"), "https://127.0.0.1:9443/validate?timeout=10s"),
+            (of_url("https://a//x/./y/../z//"), "https://a/x/z?timeout=10s"),
+            (of_url("https://a/../.."), "https://a/?timeout=10s"),
+            (of_url("https://a"), "https://a/?timeout=10s"),
             (
                 WebhookAddress::Service { namespace, name, path, port: 443 },
                 "https://s.n.svc:443/p?timeout=10s",

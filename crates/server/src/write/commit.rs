@@ -53,6 +53,26 @@ pub(crate) async fn replace(call: &Call, checked: Checked, current: &Stored) -> 
     put(call, checked, Some(current), |batch, json| batch.replace(key.clone(), json, revision)).await
 }
 
+/// Stores the next state of an object; removes the object instead if it was being deleted and this write takes away the
+/// last thing that held it up. Either way, what comes back is the state that the write made.
+pub(crate) async fn replace_or_release(
+    call: &Call,
+    checked: Checked,
+    current: &Stored,
+) -> Result<Outcome, Status> {
+    if !super::is_released(call, checked.object()) {
+        return replace(call, checked, current).await;
+    }
+    let name = object::name(checked.object()).to_owned();
+    match remove(call, &name, current).await? {
+        Outcome::Done(gone) => {
+            let last = encode(call, &mut checked.into_object()).await?;
+            Ok(Outcome::Done(Stored::new(last, gone.revision)))
+        }
+        Outcome::Lost => Ok(Outcome::Lost),
+    }
+}
+
 /// Removes an object that is still as it was read.
 pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<Outcome, Status> {
     if call.options.dry_run.is_some() {

@@ -111,7 +111,10 @@ fn in_version<'a>(
         }
         Kind::Custom(custom) => {
             let compiled = custom.compiled_as(version).filter(|_| group == resource.group);
-            let compiled = compiled.ok_or(Unconvertible::NoSuchVersion)?;
+            // Kubernetes: unlike a version of a built-in kind, one that a definition has dropped is not just skipped.
+            let compiled = compiled.ok_or_else(|| {
+                Unconvertible::Failed(format!("request to convert CR to an invalid group/version: {to}"))
+            })?;
             let (types, of) = (compiled.types(), compiled.of());
             match ready.iter().find(|it| it.to == version && it.from == *object) {
                 Some(found) => Ok((found.made.clone(), types, of)),

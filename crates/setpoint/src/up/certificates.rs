@@ -37,8 +37,8 @@ const BACKDATED_SECONDS: i64 = 3600;
 pub(crate) struct Certificates {
     pub(crate) ca: String,
     ca_key: String,
-    server: String,
-    server_key: String,
+    pub(crate) server: String,
+    pub(crate) server_key: String,
     pub(crate) admin: String,
     pub(crate) admin_key: String,
 }
@@ -102,22 +102,31 @@ impl Certificates {
         Ok(true)
     }
 
-    /// TLS as the server speaks it: HTTP/2 or 1.1, and a client may show a certificate of our CA.
     pub(crate) fn server_config(&self) -> Result<Arc<ServerConfig>> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(self.ca.as_bytes())?)?;
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-        let verifier = verifier.allow_unauthenticated().build()?;
-        let chain = vec![CertificateDer::from_pem_slice(self.server.as_bytes())?];
-        let key = PrivateKeyDer::from_pem_slice(self.server_key.as_bytes())?;
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_client_cert_verifier(verifier)
-            .with_single_cert(chain, key)?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Arc::new(config))
+        server_config(&self.server, &self.server_key, &self.ca)
     }
+}
+
+/// TLS as the server speaks it: HTTP/2 or 1.1, and a client may show a certificate of one of these CAs. All are PEM.
+pub(crate) fn server_config(chain: &str, key: &str, client_cas: &str) -> Result<Arc<ServerConfig>> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let mut roots = RootCertStore::empty();
+    for ca in CertificateDer::pem_slice_iter(client_cas.as_bytes()) {
+        roots.add(ca?)?;
+    }
+    let builder =
+        ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+    let builder = match roots.is_empty() {
+        true => builder.with_no_client_auth(),
+        false => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            builder.with_client_cert_verifier(verifier.allow_unauthenticated().build()?)
+        }
+    };
+    let chain = CertificateDer::pem_slice_iter(chain.as_bytes()).collect::<Result<Vec<_>, _>>()?;
+    let mut config = builder.with_single_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes())?)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
 }
 
 /// The same each time: certificates name their issuer by this.

@@ -2,7 +2,7 @@
 
 use super::super::{Call, bad_options};
 use crate::{
-    input::{self, Encoding, Wanted},
+    input::{self, Encoding},
     request,
 };
 use api::{
@@ -10,7 +10,10 @@ use api::{
     go,
     status::Status,
 };
-use schema::decode::{self, FieldValidation};
+use schema::{
+    decode::{self, FieldValidation},
+    proto::{self, Envelope},
+};
 use serde_json::Value;
 
 const KIND: &str = "DeleteOptions";
@@ -96,35 +99,38 @@ impl DeleteOptions {
     }
 }
 
+// Kubernetes: the kind decides. Old clients send it in the version of the group whose objects they delete.
 fn read_body(call: &Call, body: &[u8]) -> Result<Value, Status> {
     let types = call.types();
     let of = types.named("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
     let (of, _) = of.ok_or_else(super::super::not_served)?;
-    let encoding = input::encoding(input::media_type(&call.headers))?;
     let refused = |error: decode::DecodeError| Status::bad_request(error.to_string());
-    let converted;
-    let json = match encoding {
-        Encoding::Protobuf => {
-            let wanted = Wanted { types, of, group: "", version: "v1", kind: KIND };
-            return wanted.decode(body, encoding, FieldValidation::Ignore).map(|decoded| decoded.value);
-        }
-        Encoding::Json => body,
-        Encoding::Yaml => {
-            converted = schema::yaml::to_json(body).map_err(refused)?.json;
-            &converted
-        }
+    let decode_json = |json: &[u8]| {
+        let given = decode::type_meta(json).map_err(refused)?;
+        check_kind(&given.api_version, &given.kind)?;
+        Ok(decode::decode(types, of, json, FieldValidation::Ignore).map_err(refused)?.value)
     };
-    // Kubernetes: it may come in any group's version.
-    let given = decode::type_meta(json).map_err(refused)?;
-    if !matches!(given.kind.as_str(), "" | KIND) {
-        let version = if given.api_version.is_empty() { "v1" } else { &given.api_version };
-        // Kubernetes: the place in its source is part of the text.
-        return Err(Status::bad_request(format!(
-            "no kind {} is registered for version {} in scheme \
-             \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\"",
-            go::quote(&given.kind),
-            go::quote(version),
-        )));
+    match input::encoding(input::media_type(&call.headers))? {
+        Encoding::Json => decode_json(body),
+        Encoding::Yaml => decode_json(&schema::yaml::to_json(body).map_err(refused)?.json),
+        Encoding::Protobuf => {
+            let envelope = Envelope::open(body).map_err(|error| Status::bad_request(error.to_string()))?;
+            check_kind(&envelope.api_version, &envelope.kind)?;
+            proto::decode(types, of, &envelope.raw).map_err(|error| Status::bad_request(error.to_string()))
+        }
     }
-    Ok(decode::decode(types, of, json, FieldValidation::Ignore).map_err(refused)?.value)
+}
+
+fn check_kind(api_version: &str, kind: &str) -> Result<(), Status> {
+    if matches!(kind, "" | KIND) {
+        return Ok(());
+    }
+    let version = if api_version.is_empty() { "v1" } else { api_version };
+    // Kubernetes: the place in its source is part of the text.
+    Err(Status::bad_request(format!(
+        "no kind {} is registered for version {} in scheme \
+         \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\"",
+        go::quote(kind),
+        go::quote(version),
+    )))
 }

@@ -1,0 +1,200 @@
+//! `cargo xtask conformance`: the official conformance tests of Kubernetes against a fresh control plane, counted.
+
+use crate::{
+    cluster::{Against, Cluster},
+    interop, tools,
+};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    process::{Command, ExitCode, Stdio},
+};
+
+/// What is run unless `--focus` says otherwise: what an API server and its controllers answer for.
+const FOCUS: &str = r"\[sig-(api-machinery|auth|instrumentation|architecture)\].*\[Conformance\]";
+/// Tests that need what no simulated node has, each with its reason.
+const LEFT_OUT: &str = "interop/left-out.txt";
+
+struct Options {
+    focus: String,
+    against: Against,
+    with_real_controllers: bool,
+    /// Whether the tests of [`LEFT_OUT`] run as well.
+    everything: bool,
+}
+
+/// What became of one test.
+struct Outcome {
+    name: String,
+    state: String,
+    reason: String,
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
+    let options = Options::parse(arguments)?;
+    let suite = interop::build(&["e2e.test"])?.remove(0);
+    let folder = tools::root()?.join("target/conformance");
+    let mut cluster = Cluster::start(options.against, &folder)?;
+    if options.with_real_controllers {
+        cluster.add_real_controllers()?;
+    }
+    let kubectl = interop::build(&["kubectl"])?.remove(0);
+    let report = folder.join("report.json");
+    let mut command = Command::new(suite);
+    command
+        .arg(format!("--kubeconfig={}", cluster.kubeconfig.display()))
+        .arg(format!("--kubectl-path={}", kubectl.display()))
+        .arg(format!("--ginkgo.json-report={}", report.display()))
+        .arg(format!("--ginkgo.focus={}", options.focus))
+        .args(["--provider=skeleton", "--allowed-not-ready-nodes=-1", "--dump-logs-on-failure=false"])
+        .args(["--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=3h", "--disable-log-dump=true"]);
+    if !options.with_real_controllers {
+        // Nobody gives a namespace what these wait for.
+        command.arg("--e2e-verify-service-account=false");
+    }
+    let left_out = if options.everything { Vec::new() } else { left_out()? };
+    command.args(left_out.iter().map(|(pattern, _)| format!("--ginkgo.skip={pattern}")));
+    follow(command.current_dir(&folder), &folder.join("e2e.log"))?;
+    let outcomes = read(&fs::read_to_string(&report).context("the suite left no report; see e2e.log")?)?;
+    drop(cluster);
+    Ok(tell(&outcomes, &left_out))
+}
+
+impl Options {
+    fn parse(arguments: &[&str]) -> Result<Options> {
+        let mut options = Options {
+            focus: FOCUS.to_owned(),
+            against: Against::Setpoint,
+            with_real_controllers: false,
+            everything: false,
+        };
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
+            match *argument {
+                "--focus" => options.focus = (*value()?).to_owned(),
+                "--against" => {
+                    options.against = match *value()? {
+                        "setpoint" => Against::Setpoint,
+                        "etcd" => Against::SetpointOnEtcd,
+                        "real" => Against::Real,
+                        other => bail!("--against {other}: say setpoint, etcd (Setpoint on etcd) or real"),
+                    }
+                }
+                "--with-real-controllers" => options.with_real_controllers = true,
+                "--everything" => options.everything = true,
+                other => bail!("conformance does not know {other}"),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// The patterns of tests that are not run, and why.
+fn left_out() -> Result<Vec<(String, String)>> {
+    let text = fs::read_to_string(tools::root()?.join(LEFT_OUT)).context(LEFT_OUT)?;
+    Ok(parse_left_out(&text))
+}
+
+/// A reason is a line that begins with `#`; it holds for the patterns below it.
+fn parse_left_out(text: &str) -> Vec<(String, String)> {
+    let mut reason = "";
+    let mut found = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match line.strip_prefix('#') {
+            Some(comment) => reason = comment.trim(),
+            None => found.push((line.to_owned(), reason.to_owned())),
+        }
+    }
+    found
+}
+
+/// Runs the suite with its output in a file, and shows which test it is at.
+fn follow(command: &mut Command, log: &std::path::Path) -> Result<()> {
+    use std::io::Write;
+    let mut log = fs::File::create(log)?;
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start e2e.test")?;
+    let mut done = 0;
+    for line in BufReader::new(child.stdout.take().context("what the suite says")?).lines() {
+        let line = line?;
+        writeln!(log, "{line}")?;
+        if line.starts_with("• ") {
+            done += 1;
+            println!("{done:>4}  {line}");
+        }
+    }
+    child.wait()?;
+    Ok(())
+}
+
+fn read(report: &str) -> Result<Vec<Outcome>> {
+    let suites: Vec<Value> = serde_json::from_str(report).context("the report of the suite")?;
+    let specs = suites.iter().flat_map(|suite| suite["SpecReports"].as_array().into_iter().flatten());
+    let outcomes = specs.filter(|spec| spec["LeafNodeType"] == "It" || spec["State"] == "failed");
+    Ok(outcomes.map(outcome).collect())
+}
+
+fn outcome(spec: &Value) -> Outcome {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let containers = spec["ContainerHierarchyTexts"].as_array().into_iter().flatten().map(text);
+    let name: Vec<_> = containers.chain([text(&spec["LeafNodeText"])]).collect();
+    let message = text(&spec["Failure"]["Message"]);
+    let reason: Vec<_> = message.split_whitespace().collect();
+    Outcome {
+        name: name.join(" "),
+        state: text(&spec["State"]),
+        reason: reason.join(" ").chars().take(300).collect(),
+    }
+}
+
+fn tell(outcomes: &[Outcome], left_out: &[(String, String)]) -> ExitCode {
+    let count = |states: &[&str]| outcomes.iter().filter(|it| states.contains(&it.state.as_str())).count();
+    let passed = count(&["passed"]);
+    let skipped = count(&["skipped", "pending"]);
+    let failed: Vec<_> =
+        outcomes.iter().filter(|it| !["passed", "skipped", "pending"].contains(&it.state.as_str())).collect();
+    println!();
+    for (pattern, reason) in left_out {
+        println!("left out  {pattern}: {reason}");
+    }
+    for Outcome { name, state, reason } in &failed {
+        println!("{state}  {name}: {reason}");
+    }
+    println!("{passed} passed, {} failed, {skipped} skipped", failed.len());
+    if failed.is_empty() && passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_tells_of_each_test_and_why_it_failed() {
+        let report = r#"[{"SpecReports": [
+            {"LeafNodeType": "It", "ContainerHierarchyTexts": ["[sig-a] Pods"], "LeafNodeText": "run", "State": "passed"},
+            {"LeafNodeType": "It", "LeafNodeText": "fall", "State": "failed", "Failure": {"Message": "expected\n  1"}},
+            {"LeafNodeType": "BeforeSuite", "State": "passed"},
+            {"LeafNodeType": "BeforeSuite", "State": "failed", "Failure": {"Message": "no nodes"}}
+        ]}]"#;
+        let outcomes = read(report).unwrap();
+        let told: Vec<_> = outcomes.iter().map(|it| [&*it.name, &*it.state, &*it.reason]).collect();
+        let expected = [
+            ["[sig-a] Pods run", "passed", ""],
+            ["fall", "failed", "expected 1"],
+            ["", "failed", "no nodes"],
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_reason_holds_for_the_patterns_below_it() {
+        let found = parse_left_out("# needs a container\nlogs\nexec\n\n# needs a network\nDNS\n");
+        let pairs: Vec<_> = found.iter().map(|(pattern, reason)| [&**pattern, &**reason]).collect();
+        let expected =
+            [["logs", "needs a container"], ["exec", "needs a container"], ["DNS", "needs a network"]];
+        assert_eq!(pairs, expected);
+    }
+}

@@ -1,0 +1,129 @@
+//! `cargo xtask interop [PROGRAM …]`: builds official programs of Kubernetes from `interop/go.mod` into `target/tools`.
+
+use crate::tools;
+use anyhow::{Context, Result, bail};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    time::{Duration, Instant},
+};
+
+/// An official program, and the package of its module that it is built from.
+struct Program {
+    name: &'static str,
+    package: &'static str,
+    /// Whether it is the test binary of the package.
+    is_suite: bool,
+}
+
+const fn program(name: &'static str, package: &'static str) -> Program {
+    Program { name, package, is_suite: false }
+}
+
+const PROGRAMS: [Program; 8] = [
+    program("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+    program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    program("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    program("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+    program("etcd", "go.etcd.io/etcd/server/v3"),
+    program("helm", "helm.sh/helm/v3/cmd/helm"),
+    Program { name: "e2e.test", package: "k8s.io/kubernetes/test/e2e", is_suite: true },
+];
+
+/// How often a build says how far it is.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(names: &[&str]) -> Result<ExitCode> {
+    let all: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
+    for path in build(if names.is_empty() { &all } else { names })? {
+        println!("{}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds programs that are missing or older than the versions in `interop/go.mod`; answers where they are.
+pub(crate) fn build(names: &[&str]) -> Result<Vec<PathBuf>> {
+    let module = tools::root()?.join("interop");
+    let folder = tools::root()?.join("target").join("tools").join("bin");
+    fs::create_dir_all(&folder)?;
+    let mut built = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        let Some(program) = PROGRAMS.iter().find(|program| program.name == *name) else {
+            let known: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
+            bail!("no program is called {name}; there are: {}", known.join(", "));
+        };
+        let path = folder.join(name);
+        if !is_current(&path, &module)? {
+            println!("building {name} ({} of {}) from {}", at + 1, names.len(), program.package);
+            program.build(&module, &path)?;
+        }
+        built.push(path);
+    }
+    Ok(built)
+}
+
+/// Whether a program is younger than what names its version.
+fn is_current(path: &Path, module: &Path) -> Result<bool> {
+    let Ok(built) = fs::metadata(path) else { return Ok(false) };
+    let named = fs::metadata(module.join("go.sum")).context("interop/go.sum")?;
+    Ok(built.modified()? > named.modified()?)
+}
+
+/// Go's own command, in the module that names the versions.
+pub(crate) fn go() -> Result<Command> {
+    if tools::on_path("go").is_none() {
+        bail!(
+            "there is no Go on this machine, and the official programs of Kubernetes are built with it: install Go \
+             1.26 or newer and put `go` on PATH"
+        );
+    }
+    let mut command = Command::new("go");
+    command.current_dir(tools::root()?.join("interop")).env("CGO_ENABLED", "0");
+    Ok(command)
+}
+
+impl Program {
+    fn build(&self, module: &Path, path: &Path) -> Result<()> {
+        let version = kubernetes_version(module)?;
+        let minor = version.split('.').nth(1).unwrap_or_default();
+        let set = |name: &str, value: &str| format!("-X k8s.io/component-base/version.{name}={value}");
+        let flags = [set("gitVersion", &version), set("gitMajor", "1"), set("gitMinor", minor)].join(" ");
+        let mut command = go()?;
+        match self.is_suite {
+            true => command.args(["test", "-c"]),
+            false => command.arg("build"),
+        };
+        // A name of its own until it is whole.
+        let unfinished = path.with_extension("unfinished");
+        command.args(["-v", "-trimpath", "-ldflags", &format!("-s -w {flags}"), "-o"]).arg(&unfinished);
+        let begun = Instant::now();
+        let mut child = command.arg(self.package).stderr(Stdio::piped()).spawn()?;
+        let (mut packages, mut told, mut last) = (0, begun, Vec::new());
+        // Go names each package that it compiles, and what is wrong with it.
+        for line in BufReader::new(child.stderr.take().context("what go says")?).lines() {
+            packages += 1;
+            last.push(line?);
+            last.drain(..last.len().saturating_sub(20));
+            if told.elapsed() > PROGRESS {
+                println!("  {packages} packages, {} s", begun.elapsed().as_secs());
+                told = Instant::now();
+            }
+        }
+        if !child.wait()?.success() {
+            bail!("{} cannot be built:\n{}", self.name, last.join("\n"));
+        }
+        fs::rename(unfinished, path)?;
+        println!("  done in {} s", begun.elapsed().as_secs());
+        Ok(())
+    }
+}
+
+/// The version of Kubernetes that `go.mod` names.
+fn kubernetes_version(module: &Path) -> Result<String> {
+    let text = fs::read_to_string(module.join("go.mod")).context("interop/go.mod")?;
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
+    line.map(str::to_owned).context("interop/go.mod names no version of k8s.io/kubernetes")
+}
