@@ -140,10 +140,14 @@ impl Cluster {
         let common =
             [("--kubeconfig", kubeconfig.as_str()), ("--leader-elect", "false"), ("--secure-port", "0")];
         self.start_program("kube-scheduler", &common)?;
-        self.start_program(
-            "kwok",
-            &[("--kubeconfig", &kubeconfig), ("--manage-all-nodes", "true"), ("--cidr", "10.244.0.0/16")],
-        )?;
+        let stages = kwok_stages()?;
+        let mut arguments = vec![
+            ("--kubeconfig", kubeconfig.as_str()),
+            ("--manage-all-nodes", "true"),
+            ("--cidr", "10.244.0.0/16"),
+        ];
+        arguments.extend(stages.iter().map(|stage| ("--config", stage.as_str())));
+        self.start_program("kwok", &arguments)?;
         for number in 0..NODES {
             self.apply(&node(number))?;
         }
@@ -213,6 +217,26 @@ pub(crate) fn build_setpoint() -> Result<PathBuf> {
         bail!("setpoint cannot be built");
     }
     Ok(tools::root()?.join("target/release/setpoint"))
+}
+
+/// How KWOK's nodes and pods come and go: files of its own module.
+fn kwok_stages() -> Result<Vec<String>> {
+    let output = interop::go()?.args(["list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok"]).output()?;
+    let module = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    let mut stages = Vec::new();
+    for folder in ["node/fast", "node/heartbeat-with-lease", "pod/fast"] {
+        let folder = module.join("kustomize/stage").join(folder);
+        for entry in fs::read_dir(&folder).with_context(|| format!("{}", folder.display()))? {
+            let path = entry?.path();
+            let is_stage = path.extension().is_some_and(|extension| extension == "yaml")
+                && path.file_stem().is_some_and(|name| name != "kustomization");
+            if is_stage {
+                stages.push(path.display().to_string());
+            }
+        }
+    }
+    stages.sort();
+    Ok(stages)
 }
 
 /// A port that was free a moment ago: programs of others cannot be told to take any.
