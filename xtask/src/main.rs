@@ -1,4 +1,5 @@
-//! The chores of the house: `cargo xtask test`, `cargo xtask bench …`, `cargo xtask fuzz …`, `cargo xtask tools`.
+//! The chores of the house: `cargo xtask test`, `cargo xtask bench …`, `cargo xtask fuzz …`, `cargo xtask twin …`,
+//! `cargo xtask tools`.
 
 #![expect(clippy::print_stdout, reason = "it talks to people")]
 
@@ -8,6 +9,7 @@ mod fuzz;
 mod steps;
 mod test;
 mod tools;
+mod twin;
 
 use anyhow::{Result, bail};
 use std::process::ExitCode;
@@ -23,6 +25,7 @@ usage: cargo xtask COMMAND
   bench admission    what rules of access, webhooks and policies cost a request
   bench operator     the operator framework beside kube-rs's runtime; with a number, so many objects
   fuzz [TARGET]  looks for an input that breaks a target, or any of them; --minutes N for each
+  twin           the real kube-apiserver and Setpoint side by side on generated requests; --minutes N, --seed S
   tools          where the outside programs are that tests use, fetching what is missing";
 
 fn main() -> Result<ExitCode> {
@@ -32,6 +35,7 @@ fn main() -> Result<ExitCode> {
         ["test"] => test::run(),
         ["bench", subject, ref parts @ ..] => bench::run(subject, parts),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
+        ["twin", ref arguments @ ..] => twin::run(arguments),
         ["tools"] => tools::show(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

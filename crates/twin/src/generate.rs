@@ -1,7 +1,11 @@
 //! A seed and a number in, a story out.
 
+mod access;
+mod bad_input;
+mod definitions;
 mod mutate;
 mod reads;
+mod reviews;
 mod subject;
 mod value;
 mod writes;
@@ -25,11 +29,17 @@ pub fn story(seed: u64, number: u64) -> Story {
     let mut draw = Draw::new(seed, number);
     let subjects = subject::subjects();
     let (built_in, custom): (Vec<&Subject>, Vec<&Subject>) = subjects.iter().partition(|it| !it.is_custom());
-    match draw.below(10) {
-        0..3 => life("tame built-in", draw.pick(&built_in), Wildness::Tame, &mut draw),
-        3..5 => life("wild built-in", draw.pick(&built_in), Wildness::Wild, &mut draw),
-        5..8 => life("tame custom", draw.pick(&custom), Wildness::Tame, &mut draw),
-        _ => life("wild custom", draw.pick(&custom), Wildness::Wild, &mut draw),
+    match draw.below(21) {
+        0..4 => life("tame built-in", draw.pick(&built_in), Wildness::Tame, &mut draw),
+        4..7 => life("wild built-in", draw.pick(&built_in), Wildness::Wild, &mut draw),
+        7..11 => life("tame custom", draw.pick(&custom), Wildness::Tame, &mut draw),
+        11..13 => life("wild custom", draw.pick(&custom), Wildness::Wild, &mut draw),
+        13..15 => access::story(&mut draw),
+        15..17 => bad_input::story(&mut draw),
+        17 => reviews::documents(&mut draw),
+        18 => definitions::story(&mut draw),
+        19 => reviews::reviews(&mut draw),
+        _ => reviews::pods(&mut draw),
     }
 }
 

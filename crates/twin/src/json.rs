@@ -159,7 +159,7 @@ impl Json {
             Json::Object(members) if !members.is_empty() => {
                 for (name, value) in members {
                     out.push_str(&"  ".repeat(depth));
-                    drop(write!(out, "\"{name}\":"));
+                    out.push_str(&format!("\"{name}\":"));
                     value.write_yaml_behind(depth + 1, out);
                 }
             }
@@ -170,7 +170,7 @@ impl Json {
                     item.write_yaml_behind(depth + 1, out);
                 }
             }
-            other => drop(writeln!(out, "{}{other}", "  ".repeat(depth))),
+            other => out.push_str(&format!("{}{other}\n", "  ".repeat(depth))),
         }
     }
 
@@ -184,7 +184,7 @@ impl Json {
             out.push('\n');
             self.write_yaml(depth, out);
         } else {
-            drop(writeln!(out, " {self}"));
+            out.push_str(&format!(" {self}\n"));
         }
     }
 }

@@ -21,7 +21,6 @@ pub const USERS: [(&str, &str); 5] = [
 ];
 const SERVICE_RANGE: &str = "10.96.0.0/16";
 const ISSUER: &str = "https://kubernetes.default.svc";
-/// What kube-apiserver runs beyond its defaults so that both admit the same: nothing today.
 const READY_LIMIT: Duration = Duration::from_secs(90);
 const READY_PAUSE: Duration = Duration::from_millis(100);
 
@@ -47,16 +46,17 @@ impl Servers {
         let scratch = tempfile::tempdir().context("cannot make a directory for the servers")?;
         let tokens = scratch.path().join("tokens.csv");
         fs::write(&tokens, token_file())?;
-        let key = scratch.path().join("account-key.pem");
-        fs::write(&key, rcgen::KeyPair::generate()?.serialize_pem())?;
+        let (key, public_key) = (scratch.path().join("account-key.pem"), scratch.path().join("account-key.pub"));
+        let pair = rcgen::KeyPair::generate()?;
+        fs::write(&key, pair.serialize_pem())?;
+        fs::write(&public_key, pair.public_key_pem())?;
         let (etcd, peer, real, ours) = (free_port()?, free_port()?, free_port()?, free_port()?);
         let mut servers = Servers { real, ours, children: Vec::new(), scratch };
         servers.spawn("etcd", etcd_command(&programs.etcd, servers.scratch.path(), etcd, peer))?;
         let mut command = real_command(&programs.kube_apiserver, servers.scratch.path(), etcd, real);
         command.arg("--token-auth-file").arg(&tokens);
-        for flag in ["--service-account-key-file", "--service-account-signing-key-file"] {
-            command.arg(flag).arg(&key);
-        }
+        command.arg("--service-account-signing-key-file").arg(&key);
+        command.arg("--service-account-key-file").arg(&public_key);
         servers.spawn("kube-apiserver", command)?;
         let mut command = Command::new(&programs.setpoint);
         command.args(["up", "--ephemeral", "--listen", &ours.to_string()]);

@@ -9,7 +9,7 @@ use schema::types::{Node, TypeId};
 
 /// How wild the changes of a story are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wildness {
+pub(super) enum Wildness {
     /// What any controller would do: both servers must accept nearly all of it.
     Tame,
     /// Any field, any value.
@@ -17,7 +17,7 @@ pub enum Wildness {
 }
 
 /// Changes `object` in one place.
-pub fn mutate(object: &mut Json, subject: &Subject, wildness: Wildness, draw: &mut Draw) {
+pub(super) fn mutate(object: &mut Json, subject: &Subject, wildness: Wildness, draw: &mut Draw) {
     if wildness == Wildness::Tame || !subject.changeable || draw.one_in(4) {
         metadata(object, wildness, draw);
         if wildness == Wildness::Wild || !subject.changeable {

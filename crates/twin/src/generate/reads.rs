@@ -24,7 +24,7 @@ const WRONG: [&str; 6] = [
 ];
 
 /// The form of an answer about one object.
-pub fn object_form(draw: &mut Draw) -> &'static str {
+pub(super) fn object_form(draw: &mut Draw) -> &'static str {
     match draw.below(14) {
         0..5 => JSON,
         5 => YAML,
@@ -82,7 +82,7 @@ const INCLUDE: [&str; 4] =
     ["includeObject=None", "includeObject=Metadata", "includeObject=Object", "includeObject=Wrong"];
 
 /// A GET of one object.
-pub fn get(subject: &Subject, letter: &str, draw: &mut Draw) -> Step {
+pub(super) fn get(subject: &Subject, letter: &str, draw: &mut Draw) -> Step {
     let form = object_form(draw);
     let mut request = Request::new("GET", subject.path(letter)).accept(form);
     if form.contains("Table") && draw.one_in(2) {
@@ -99,7 +99,7 @@ pub fn get(subject: &Subject, letter: &str, draw: &mut Draw) -> Step {
 }
 
 /// A LIST of the collection, of all namespaces or of this story's.
-pub fn list(subject: &Subject, draw: &mut Draw) -> Step {
+pub(super) fn list(subject: &Subject, draw: &mut Draw) -> Step {
     let form = list_form(draw);
     let everywhere = !subject.namespaced || draw.one_in(5);
     let path = if everywhere { subject.everywhere() } else { subject.collection() };
@@ -123,7 +123,7 @@ pub fn list(subject: &Subject, draw: &mut Draw) -> Step {
 }
 
 /// Pages through the collection.
-pub fn pages(subject: &Subject, draw: &mut Draw) -> Vec<Step> {
+pub(super) fn pages(subject: &Subject, draw: &mut Draw) -> Vec<Step> {
     let form = draw.pick(&[JSON, JSON, PROTOBUF, TABLE, METADATA_LIST]);
     let page = |query: &str| {
         let request = Request::new("GET", subject.everywhere()).accept(form);
@@ -133,12 +133,12 @@ pub fn pages(subject: &Subject, draw: &mut Draw) -> Vec<Step> {
 }
 
 /// A list at the start of a story, where watches begin.
-pub fn watch_start(subject: &Subject) -> Step {
+pub(super) fn watch_start(subject: &Subject) -> Step {
     Request::new("GET", subject.everywhere()).query("labelSelector=story%3D{id}").compared()
 }
 
 /// What happened since the first list, up to the last object of the story.
-pub fn watch(subject: &Subject, draw: &mut Draw) -> Step {
+pub(super) fn watch(subject: &Subject, draw: &mut Draw) -> Step {
     let form = draw.pick(&[JSON, JSON, JSON, PROTOBUF, TABLE, METADATA, PROTOBUF_METADATA, YAML, "*/*"]);
     let everywhere = !subject.namespaced || draw.one_in(3);
     let path = if everywhere { subject.everywhere() } else { subject.collection() };

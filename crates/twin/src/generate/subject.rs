@@ -7,34 +7,34 @@ use std::sync::LazyLock;
 
 static MANIFESTS: &str = include_str!("../../data/manifests.txt");
 static DEFINITIONS: &str = include_str!("../../data/definitions.txt");
-pub const CUSTOM_GROUP: &str = "twin.example.com";
+pub(super) const CUSTOM_GROUP: &str = "twin.example.com";
 
 /// A resource in one version, with an object that both servers accept.
 #[derive(Clone, Debug)]
-pub struct Subject {
-    pub group: String,
-    pub version: String,
-    pub resource: String,
-    pub kind: String,
-    pub namespaced: bool,
+pub(super) struct Subject {
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) resource: String,
+    pub(super) kind: String,
+    pub(super) namespaced: bool,
     /// What lies beside `apiVersion`, `kind` and `metadata`.
-    pub content: Json,
+    pub(super) content: Json,
     /// Whether fields beside metadata may be changed.
-    pub changeable: bool,
-    pub subresources: Vec<String>,
-    pub shape: Shape,
+    pub(super) changeable: bool,
+    pub(super) subresources: Vec<String>,
+    pub(super) shape: Shape,
 }
 
 /// What tells a generator which members there are.
 #[derive(Clone, Debug)]
-pub enum Shape {
+pub(super) enum Shape {
     BuiltIn(TypeId),
     /// The schema of a custom resource.
     Custom(Json),
 }
 
 impl Subject {
-    pub fn api_version(&self) -> String {
+    pub(super) fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
@@ -44,30 +44,30 @@ impl Subject {
     }
 
     /// The collection in this story's namespace, or of the cluster.
-    pub fn collection(&self) -> String {
+    pub(super) fn collection(&self) -> String {
         let scope = if self.namespaced { "/namespaces/{ns}" } else { "" };
         format!("{}{scope}/{}", self.root(), self.resource)
     }
 
-    pub fn everywhere(&self) -> String {
+    pub(super) fn everywhere(&self) -> String {
         format!("{}/{}", self.root(), self.resource)
     }
 
     /// Names of the cluster hold the letters of the run.
-    pub fn name(&self, letter: &str) -> String {
+    pub(super) fn name(&self, letter: &str) -> String {
         if self.namespaced { letter.to_owned() } else { format!("{letter}-{{id}}") }
     }
 
     /// The name inside `{rv:…}`.
-    pub fn key(&self, letter: &str) -> String {
+    pub(super) fn key(&self, letter: &str) -> String {
         if self.namespaced { letter.to_owned() } else { format!("{letter}-<id>") }
     }
 
-    pub fn path(&self, letter: &str) -> String {
+    pub(super) fn path(&self, letter: &str) -> String {
         format!("{}/{}", self.collection(), self.name(letter))
     }
 
-    pub fn object(&self, letter: &str) -> Json {
+    pub(super) fn object(&self, letter: &str) -> Json {
         let mut object = Json::Object(Vec::new());
         object.set("apiVersion", Json::text(&self.api_version()));
         object.set("kind", Json::text(&self.kind));
@@ -79,17 +79,14 @@ impl Subject {
         object
     }
 
-    pub fn is_custom(&self) -> bool {
+    pub(super) fn is_custom(&self) -> bool {
         matches!(self.shape, Shape::Custom(_))
     }
 
-    pub fn has(&self, subresource: &str) -> bool {
-        self.subresources.iter().any(|name| name == subresource)
-    }
 }
 
 /// Every subject, built-in ones first.
-pub fn subjects() -> &'static [Subject] {
+pub(super) fn subjects() -> &'static [Subject] {
     static SUBJECTS: LazyLock<Vec<Subject>> = LazyLock::new(|| {
         let built_in = lines(MANIFESTS).filter_map(built_in);
         let custom = definitions().iter().flat_map(custom);
@@ -99,13 +96,13 @@ pub fn subjects() -> &'static [Subject] {
 }
 
 /// The definitions of the custom subjects.
-pub fn definitions() -> &'static [Json] {
+pub(super) fn definitions() -> &'static [Json] {
     static ALL: LazyLock<Vec<Json>> = LazyLock::new(|| lines(DEFINITIONS).filter_map(definition).collect());
     &ALL
 }
 
 /// Creates a definition, and waits until it is served.
-pub fn define(definition: &Json) -> Vec<crate::story::Step> {
+pub(super) fn define(definition: &Json) -> Vec<crate::story::Step> {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let name = definition.text_at(&["metadata", "name"]).unwrap_or_default();
     let group = definition.text_at(&["spec", "group"]).unwrap_or_default();
@@ -166,7 +163,7 @@ fn definition(line: &'static str) -> Option<Json> {
 }
 
 /// One subject for each served version of a definition.
-pub fn custom(definition: &Json) -> Vec<Subject> {
+pub(super) fn custom(definition: &Json) -> Vec<Subject> {
     let text = |path: &[&str]| definition.text_at(path).unwrap_or_default();
     let versions = definition.at(&["spec", "versions"]).map(Json::items).unwrap_or_default();
     let served = versions.iter().filter(|version| version.get("served") == Some(&Json::Bool(true)));

@@ -19,7 +19,7 @@ const SMALL_NUMBERS: [&str; 7] = ["0", "1", "2", "3", "5", "80", "8080"];
 const QUANTITIES: [&str; 12] =
     ["1", "0", "100m", "1Gi", "1000Mi", "1.5", "0.1", "1e3", "-1", "2k", "1000000000000", "x"];
 
-pub fn text(draw: &mut Draw) -> Json {
+pub(super) fn text(draw: &mut Draw) -> Json {
     if draw.one_in(40) { Json::text(&"x".repeat(LONG_TEXT)) } else { Json::text(draw.pick(&TEXTS)) }
 }
 
@@ -29,7 +29,7 @@ fn number(draw: &mut Draw, wild: bool) -> Json {
 }
 
 /// A value of any type at all.
-pub fn any(draw: &mut Draw, depth: usize) -> Json {
+pub(super) fn any(draw: &mut Draw, depth: usize) -> Json {
     match draw.below(if depth > 2 { 5 } else { 8 }) {
         0 => Json::Null,
         1 => Json::Bool(draw.one_in(2)),
@@ -48,7 +48,7 @@ pub fn any(draw: &mut Draw, depth: usize) -> Json {
 }
 
 /// A value for a node of the type table.
-pub fn of_node(node: &Node, draw: &mut Draw, depth: usize) -> Json {
+pub(super) fn of_node(node: &Node, draw: &mut Draw, depth: usize) -> Json {
     match node {
         Node::String => text(draw),
         Node::Bool => Json::Bool(draw.one_in(2)),
@@ -97,7 +97,7 @@ pub fn of_node(node: &Node, draw: &mut Draw, depth: usize) -> Json {
 }
 
 /// Some fields of a type; those that its schema demands more often.
-pub fn of_type(of: TypeId, draw: &mut Draw, depth: usize) -> Json {
+pub(super) fn of_type(of: TypeId, draw: &mut Draw, depth: usize) -> Json {
     let mut object = Json::Object(Vec::new());
     if depth > DEPTH_LIMIT {
         return object;
@@ -113,7 +113,7 @@ pub fn of_type(of: TypeId, draw: &mut Draw, depth: usize) -> Json {
 }
 
 /// A value for a structural schema.
-pub fn of_schema(schema: &Json, draw: &mut Draw, depth: usize) -> Json {
+pub(super) fn of_schema(schema: &Json, draw: &mut Draw, depth: usize) -> Json {
     let flag = |name: &str| schema.get(name) == Some(&Json::Bool(true));
     if let Some(Json::List(choices)) = schema.get("enum")
         && !draw.one_in(6)

@@ -12,10 +12,10 @@ use crate::{
     story::{Body, JSON, PROTOBUF, Request, Step, YAML},
 };
 
-pub const MERGE: &str = "application/merge-patch+json";
-pub const STRATEGIC: &str = "application/strategic-merge-patch+json";
-pub const JSON_PATCH: &str = "application/json-patch+json";
-pub const APPLY: &str = "application/apply-patch+yaml";
+pub(super) const MERGE: &str = "application/merge-patch+json";
+pub(super) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+pub(super) const JSON_PATCH: &str = "application/json-patch+json";
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
 const OPTIONS: [&str; 9] = [
     "dryRun=All",
@@ -32,15 +32,15 @@ const MANAGERS: [&str; 3] = ["fieldManager=one", "fieldManager=two", "fieldManag
 
 /// An object as the story knows it: what was sent last.
 #[derive(Clone, Debug)]
-pub struct Writer<'s> {
-    pub subject: &'s Subject,
-    pub letter: &'static str,
-    pub wildness: Wildness,
+pub(super) struct Writer<'s> {
+    pub(super) subject: &'s Subject,
+    pub(super) letter: &'static str,
+    pub(super) wildness: Wildness,
     object: Json,
 }
 
 impl<'s> Writer<'s> {
-    pub fn new(subject: &'s Subject, letter: &'static str, wildness: Wildness, draw: &mut Draw) -> Writer<'s> {
+    pub(super) fn new(subject: &'s Subject, letter: &'static str, wildness: Wildness, draw: &mut Draw) -> Writer<'s> {
         let mut object = subject.object(letter);
         for _ in 0..draw.below(3) {
             mutate(&mut object, subject, wildness, draw);
@@ -61,7 +61,7 @@ impl<'s> Writer<'s> {
     }
 
     /// The next write, whatever it is.
-    pub fn next(&mut self, draw: &mut Draw) -> Step {
+    pub(super) fn next(&mut self, draw: &mut Draw) -> Step {
         let request = match draw.below(24) {
             0..2 => self.create(draw),
             2..6 => self.update(draw),
@@ -96,13 +96,13 @@ impl<'s> Writer<'s> {
         }
     }
 
-    pub fn create(&mut self, draw: &mut Draw) -> Request {
+    pub(super) fn create(&mut self, draw: &mut Draw) -> Request {
         let object = if draw.one_in(3) { self.changed(draw) } else { self.object.clone() };
         self.with_body(Request::new("POST", self.subject.collection()), object, draw)
     }
 
     /// The first write: as often as not the object exists afterwards.
-    pub fn first(&mut self, draw: &mut Draw) -> Step {
+    pub(super) fn first(&mut self, draw: &mut Draw) -> Step {
         if draw.one_in(4) {
             return self.apply(draw).compared();
         }
@@ -186,7 +186,7 @@ impl<'s> Writer<'s> {
         Request::new("PATCH", self.subject.path(self.letter)).body(content_type, Body::Json(patch))
     }
 
-    pub fn apply(&mut self, draw: &mut Draw) -> Request {
+    pub(super) fn apply(&mut self, draw: &mut Draw) -> Request {
         let mut object = self.changed(draw);
         if draw.one_in(3) {
             // Members that this manager no longer lists are given up.
@@ -240,7 +240,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    pub fn delete(&mut self, draw: &mut Draw) -> Request {
+    pub(super) fn delete(&mut self, draw: &mut Draw) -> Request {
         let key = self.subject.key(self.letter);
         let request = Request::new("DELETE", self.subject.path(self.letter));
         let preconditions = format!(r#"{{"preconditions":{{"uid":"{{uid:{key}}}","resourceVersion":"{{rv:{key}}}"}}}}"#);
@@ -272,7 +272,7 @@ impl<'s> Writer<'s> {
     }
 
     /// The object whose event ends a watch.
-    pub fn last(subject: &Subject) -> Step {
+    pub(super) fn last(subject: &Subject) -> Step {
         let mut object = subject.object("zz-last");
         object.set_at(&["metadata", "labels", "a"], Json::text("1"));
         Request::new("POST", subject.collection()).json(object).uncompared()
