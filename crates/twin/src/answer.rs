@@ -60,6 +60,15 @@ impl Answer {
         }
     }
 
+    /// Drops the events of a watch behind the first that holds a text: how many come at once is up to the network.
+    pub fn end_events_with(&mut self, text: &str) {
+        if let Content::Events(events) = &mut self.content
+            && let Some(at) = events.iter().position(|event| event.to_string().contains(text))
+        {
+            events.truncate(at + 1);
+        }
+    }
+
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }

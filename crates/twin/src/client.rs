@@ -24,8 +24,8 @@ use world::World;
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 /// How long a watch may stay silent before its stream is taken for complete.
-const WATCH_SILENCE: Duration = Duration::from_millis(700);
-const WATCH_LIMIT: Duration = Duration::from_secs(6);
+const WATCH_SILENCE: Duration = Duration::from_millis(2500);
+const WATCH_LIMIT: Duration = Duration::from_secs(15);
 
 /// What came back, as it came.
 #[derive(Clone, Debug)]

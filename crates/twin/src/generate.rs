@@ -47,7 +47,7 @@ pub fn story(seed: u64, number: u64) -> Story {
 fn namespace() -> Vec<Step> {
     let namespace = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"{ns}","labels":{"story":"{id}"}}}"#;
     let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
-    let authority = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt"},"data":{}}"#;
+    let authority = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt"},"data":{"ca.crt":"x"}}"#;
     let real_only = |step: Step| Step { real_only: true, ..step };
     vec![
         Request::new("POST", "/api/v1/namespaces").json(Json::literal(namespace)).uncompared(),
@@ -58,7 +58,9 @@ fn namespace() -> Vec<Step> {
 
 /// The life of one to three objects of a kind: writes, with reads after each, then lists and watches of everything.
 fn life(theme: &'static str, subject: &Subject, wildness: Wildness, draw: &mut Draw) -> Story {
-    let mut steps = vec![reads::watch_start(subject)];
+    let mut steps = Vec::new();
+    let mut setup = namespace();
+    setup.push(reads::watch_start(subject));
     let letters = &["a", "b", "c"][..=draw.below(3)];
     let mut writers: Vec<_> = letters.iter().map(|letter| Writer::new(subject, letter, wildness, draw)).collect();
     for at in 0..writers.len() {
@@ -73,7 +75,7 @@ fn life(theme: &'static str, subject: &Subject, wildness: Wildness, draw: &mut D
             steps.push(reads::list(subject, draw));
         }
     }
-    steps.push(Writer::last(subject));
+    steps.extend(Writer::last(subject));
     let watches: Vec<_> = (0..2).map(|_| reads::watch(subject, draw)).collect();
     let lists: Vec<_> = (0..3).map(|_| reads::list(subject, draw)).collect();
     steps.extend(watches);
@@ -84,17 +86,17 @@ fn life(theme: &'static str, subject: &Subject, wildness: Wildness, draw: &mut D
         steps.push(request.compared());
         steps.push(reads::list(subject, draw));
     }
-    Story { theme, setup: namespace(), steps, cleanup: cleanup(subject, letters) }
+    Story { theme, setup, steps, cleanup: cleanup(subject, letters) }
 }
 
 /// Removes what the story made, finalizers first.
 fn cleanup(subject: &Subject, letters: &[&'static str]) -> Vec<Step> {
     let mut steps = Vec::new();
-    for letter in letters.iter().chain(&["zz-last"]) {
+    for letter in letters.iter().chain(&["zz-last", "zz-last-too"]) {
         let path = subject.path(letter);
         let patch = Json::literal(r#"{"metadata":{"finalizers":null}}"#);
         let patch = crate::story::Body::Json(patch);
-        if *letter != "zz-last" {
+        if !letter.starts_with("zz-last") {
             steps.push(Request::new("PATCH", path.clone()).body(writes::MERGE, patch).uncompared());
         }
         steps.push(Request::new("DELETE", path).query("gracePeriodSeconds=0").uncompared());

@@ -28,7 +28,8 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
         r"|(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?P<part>\.\d+)?(?P<zone>Z|[+-]\d\d:\d\d)",
         r"|(?P<token>eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)",
         r"|(?P<address>\b10\.96\.\d+\.\d+)",
-        r"|(?P<generated>\bgen-[bcdfghjklmnpqrstvwxz2456789]{5})\b",
+        r"|(?P<generated>\b(gen|kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5})\b",
+        r#"|(?P<before>resourceVersion\\*":\\*"|precondition \(|in record \()(?P<rv>\d+)"#,
         r"|(?P<old>resource version: \d+ \(\d+\))",
         r"|(?P<future>large resource version: \d+, current: \d+)",
     ))
@@ -39,6 +40,10 @@ static AGE: LazyLock<Regex> =
 static YAML_VERSION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?m)^(?P<indent>[ -]*)resourceVersion: "(?P<version>\d+)"$"#)
         .expect("the pattern is a constant")
+});
+
+static YAML_PORT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?P<field>nodePort|healthCheckNodePort): [1-9]\d*").expect("the pattern is a constant")
 });
 
 /// Objects that Setpoint makes with a namespace, and that are made by hand on the real server.
@@ -71,6 +76,7 @@ impl Leveller {
     }
 
     fn json(&mut self, json: &mut Json, is_list: bool) {
+        sort_causes(json);
         self.value(json, is_list);
         json.each_text(&mut |text| *text = self.text(text));
     }
@@ -91,6 +97,8 @@ impl Leveller {
                         "nodePort" | "healthCheckNodePort" => self.port(member),
                         "managedFields" => sort_managers(member),
                         "cells" => ages(member),
+                        // The real server lists custom resources in the order of a hash map.
+                        "resources" => sort_by_name(member),
                         "metadata" if is_list || is_table => self.value(member, is_list),
                         _ => self.value(member, is_list && (name == "object" || name == "message")),
                     }
@@ -141,6 +149,9 @@ impl Leveller {
                 return self.number(what, text.as_str());
             }
         }
+        if let Some(version) = found.name("rv") {
+            return format!("{}{}", &found["before"], self.number("rv", version.as_str()));
+        }
         if let Some(time) = found.name("time") {
             let is_now = self.days.iter().any(|day| time.as_str().starts_with(day.as_str()));
             return match found.name("part") {
@@ -162,7 +173,7 @@ impl Leveller {
                 if is_list && indent == "  " { "{list}".to_owned() } else { self.number("rv", &found["version"]) };
             format!("{indent}resourceVersion: {version}")
         });
-        let text = levelled.into_owned();
+        let text = YAML_PORT.replace_all(&levelled, "${field}: {port}").into_owned();
         self.text(&text)
     }
 }
@@ -201,6 +212,26 @@ fn sort_managers(value: &mut Json) {
             let part = |name: &str| entry.text_at(&[name]).unwrap_or_default();
             (part("manager"), part("operation"), part("subresource"), part("apiVersion"))
         });
+    }
+}
+
+/// The real server checks the members of custom resources in the order of a hash map. The message says the causes again.
+fn sort_causes(status: &mut Json) {
+    let Some(Json::List(causes)) = status.get_mut("details").and_then(|it| it.get_mut("causes")) else { return };
+    if causes.len() < 2 {
+        return;
+    }
+    causes.sort_by_cached_key(Json::to_string);
+    if let Some(Json::Text(message)) = status.get_mut("message")
+        && let Some(at) = message.find(": [")
+    {
+        message.replace_range(at.., ": {causes}");
+    }
+}
+
+fn sort_by_name(resources: &mut Json) {
+    if let Json::List(resources) = resources {
+        resources.sort_by_cached_key(|resource| resource.text_at(&["name"]));
     }
 }
 

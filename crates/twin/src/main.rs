@@ -26,6 +26,9 @@ struct Options {
     /// How many stories are played at once.
     #[arg(long, default_value_t = 12)]
     at_once: usize,
+    /// Compare the order of members, too.
+    #[arg(long)]
+    order: bool,
     /// Stop after so many differences.
     #[arg(long, default_value_t = 100)]
     limit: usize,
@@ -58,6 +61,7 @@ fn main() -> Result<ExitCode> {
         story: options.story,
         theme: options.theme,
         at_once: if options.story.is_some() { 1 } else { options.at_once },
+        with_order: options.order,
         difference_limit: options.limit,
     };
     let tally = world::run(async |world| run::run(&world, &programs, plan).await)??;

@@ -123,7 +123,10 @@ impl<'s> Player<'s> {
         let Some(filled) = self.fill.request(request) else { return Answer::failed() };
         match self.client.send(filled, request.http2, &until).await {
             Ok(reply) => {
-                let answer = Answer::read(&reply, request.is_watch());
+                let mut answer = Answer::read(&reply, request.is_watch());
+                if let ReadUntil::Text(text) = &until {
+                    answer.end_events_with(text);
+                }
                 self.fill.learn(request, &answer);
                 answer
             }

@@ -32,6 +32,8 @@ pub struct Plan {
     pub theme: Option<String>,
     /// Stories that are played at once.
     pub at_once: usize,
+    /// Whether the order of an object's members counts, which has no meaning in JSON.
+    pub with_order: bool,
     /// Differences after which a run ends: more would hide the first ones.
     pub difference_limit: usize,
 }
@@ -122,12 +124,18 @@ impl Run {
         self.tell(stage, number, &smallest, &difference).await;
     }
 
+    fn differences(&self, step: &Compared) -> Vec<Difference> {
+        let mut found = compare::differences(&step.real, &step.ours);
+        found.retain(|difference| self.plan.with_order || !difference.path.ends_with(compare::ORDER));
+        found
+    }
+
     /// The first difference of a story that is neither known nor told before.
     fn first_news(&self, story: &Story, compared: &[Compared]) -> Option<(usize, Difference)> {
         for step in compared {
             let request = &story.steps[step.at].request;
             let mut stops = false;
-            for difference in compare::differences(&step.real, &step.ours) {
+            for difference in self.differences(step) {
                 stops |= difference.path == "status" && request.method != "GET";
                 if let Some(reason) = self.known.reason(request, &difference) {
                     *self.tally().known.entry(reason.to_owned()).or_default() += 1;
@@ -148,7 +156,7 @@ impl Run {
         let compared = stage.play(story).await;
         let Some(last) = compared.last().filter(|last| last.at + 1 == story.steps.len()) else { return false };
         let request = &story.steps[last.at].request;
-        compare::differences(&last.real, &last.ours).iter().any(|found| {
+        self.differences(last).iter().any(|found| {
             is_same_sort(found, wanted) && self.known.reason(request, found).is_none()
         })
     }
@@ -157,7 +165,9 @@ impl Run {
         let compared = stage.play(story).await;
         let mut found = Vec::new();
         if let Some(last) = compared.last() {
-            found = compare::differences(&last.real, &last.ours);
+            let request = &story.steps[last.at].request;
+            found = self.differences(last);
+            found.retain(|difference| self.known.reason(request, difference).is_none());
         }
         if found.is_empty() {
             found.push(wanted.clone());

@@ -16,7 +16,7 @@ pub const USERS: [(&str, &str); 5] = [
     ("admin", "system:masters"),
     ("viewer", "twin:viewers"),
     ("editor", "twin:editors"),
-    ("nobody", ""),
+    ("nobody", "twin:nobodies"),
     ("other", "twin:editors,twin:viewers"),
 ];
 const SERVICE_RANGE: &str = "10.96.0.0/16";

@@ -134,7 +134,7 @@ pub(super) fn pages(subject: &Subject, draw: &mut Draw) -> Vec<Step> {
 
 /// A list at the start of a story, where watches begin.
 pub(super) fn watch_start(subject: &Subject) -> Step {
-    Request::new("GET", subject.everywhere()).query("labelSelector=story%3D{id}").compared()
+    Request::new("GET", subject.everywhere()).query("labelSelector=story%3D{id}").uncompared()
 }
 
 /// What happened since the first list, up to the last object of the story.
@@ -150,6 +150,6 @@ pub(super) fn watch(subject: &Subject, draw: &mut Draw) -> Step {
     let request = Request::new("GET", path).accept(form).query("watch=1&resourceVersion={firstlist}").query(selector);
     let mut request = request.query("timeoutSeconds=20");
     request.http2 = draw.one_in(2);
-    request.watch_until = Some(subject.name("zz-last"));
+    request.watch_until = Some("zz-last".to_owned());
     request.compared()
 }

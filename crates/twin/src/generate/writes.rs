@@ -271,11 +271,12 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// The object whose event ends a watch.
-    pub(super) fn last(subject: &Subject) -> Step {
-        let mut object = subject.object("zz-last");
-        object.set_at(&["metadata", "labels", "a"], Json::text("1"));
-        Request::new("POST", subject.collection()).json(object).uncompared()
+    /// The objects whose events end a watch, whatever its selector asks for.
+    pub(super) fn last(subject: &Subject) -> [Step; 2] {
+        let mut labelled = subject.object("zz-last");
+        labelled.set_at(&["metadata", "labels", "a"], Json::text("1"));
+        [labelled, subject.object("zz-last-too")]
+            .map(|object| Request::new("POST", subject.collection()).json(object).uncompared())
     }
 }
 
