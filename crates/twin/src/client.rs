@@ -25,6 +25,7 @@ use world::World;
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 /// How long a watch may stay silent before its stream is taken for complete.
 const WATCH_SILENCE: Duration = Duration::from_millis(2500);
+const LAST_EVENT_SILENCE: Duration = Duration::from_millis(200);
 const WATCH_LIMIT: Duration = Duration::from_secs(15);
 
 /// What came back, as it came.
@@ -121,8 +122,9 @@ impl Client {
         }
         let start = self.world.now();
         let mut all = BytesMut::new();
+        let mut silence = WATCH_SILENCE;
         while self.world.now().since(start) < WATCH_LIMIT {
-            let Ok(frame) = self.world.timeout(WATCH_SILENCE, body.frame()).await else { break };
+            let Ok(frame) = self.world.timeout(silence, body.frame()).await else { break };
             let Some(frame) = frame else { break };
             if let Some(data) = frame?.data_ref() {
                 all.extend_from_slice(data);
@@ -130,7 +132,11 @@ impl Client {
             if let ReadUntil::Text(text) = until
                 && contains(&all, text.as_bytes())
             {
-                break;
+                // The event that holds the text may come in several pieces.
+                silence = LAST_EVENT_SILENCE;
+                if all.starts_with(b"{") && all.ends_with(b"\n") {
+                    break;
+                }
             }
         }
         Ok(all.freeze())

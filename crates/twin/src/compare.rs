@@ -25,17 +25,6 @@ pub struct Difference {
 impl Difference {
     /// The same for differences that have the same cause: without indexes, numbers and quoted names.
     pub fn signature(&self) -> String {
-        let digest = |text: &str| {
-            let head: String = text.chars().take(60).collect();
-            head.split(|letter: char| !letter.is_ascii_alphabetic()).filter(|word| !word.is_empty()).fold(
-                String::new(),
-                |mut all, word| {
-                    all.push_str(word);
-                    all.push(' ');
-                    all
-                },
-            )
-        };
         // Whole bodies of two sorts: what is in them says nothing about the cause.
         if self.path == "body" {
             return format!("body|{}", self.ours.starts_with('{'));
@@ -43,6 +32,19 @@ impl Difference {
         let path: String = self.path.chars().filter(|letter| !letter.is_ascii_digit()).collect();
         format!("{path}|{}|{}", digest(&self.real), digest(&self.ours))
     }
+}
+
+/// The first words of a text, without quoted names, kinds, numbers and dotted names.
+fn digest(text: &str) -> String {
+    const WORDS: usize = 9;
+    let mut outside = String::new();
+    for (at, part) in text.split("\\\"").enumerate() {
+        outside.push_str(if at % 2 == 0 { part } else { " " });
+    }
+    let is_word = |word: &&str| word.chars().all(|letter| letter.is_ascii_lowercase() || ":,(){\"".contains(letter));
+    let is_code = |word: &&str| word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let words: Vec<_> = outside.split_whitespace().filter(|it| is_word(it) || is_code(it)).take(WORDS).collect();
+    words.join(" ")
 }
 
 impl fmt::Display for Difference {
@@ -198,5 +200,11 @@ mod tests {
     fn the_signature_knows_no_numbers() {
         let at = |path: &str| Difference { path: path.into(), real: "\"a1\"".into(), ours: ABSENT.into() };
         assert_eq!(at("body.items[3].x").signature(), at("body.items[12].x").signature());
+        for (text, expected) in [
+            (r#"403 "earlies.twin.example.com \"b\" is forbidden: User \"x\" cannot create""#, "403 is forbidden: cannot create\""),
+            (r#"404 "pods \"a\" not found""#, "404 \"pods not found\""),
+        ] {
+            assert_eq!(digest(text), expected);
+        }
     }
 }

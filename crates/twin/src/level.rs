@@ -30,6 +30,8 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
         r"|(?P<address>\b10\.96\.\d+\.\d+)",
         r"|(?P<generated>\b(gen|kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5})\b",
         r#"|(?P<before>resourceVersion\\*":\\*"|precondition \(|in record \()(?P<rv>\d+)"#,
+        // The file of the real server's source, as its build names it.
+        r#"|(?P<scheme>in scheme \\*"[\w./-]+:\d+)"#,
         r"|(?P<old>resource version: \d+ \(\d+\))",
         r"|(?P<future>large resource version: \d+, current: \d+)",
     ))
@@ -160,9 +162,10 @@ impl Leveller {
                 None => "{time}".to_owned(),
             };
         }
-        match found.name("token") {
-            Some(_) => "{token}".to_owned(),
-            None => "{resource versions}".to_owned(),
+        match (found.name("token"), found.name("scheme")) {
+            (Some(_), _) => "{token}".to_owned(),
+            (None, Some(_)) => "in scheme {scheme}".to_owned(),
+            (None, None) => "{resource versions}".to_owned(),
         }
     }
 

@@ -135,13 +135,19 @@ impl Run {
         for step in compared {
             let request = &story.steps[step.at].request;
             let mut stops = false;
+            let mut news = Vec::new();
             for difference in self.differences(step) {
                 stops |= difference.path == "status" && request.method != "GET";
-                if let Some(reason) = self.known.reason(request, &difference) {
-                    *self.tally().known.entry(reason.to_owned()).or_default() += 1;
-                } else if self.tally().seen.insert(signature(request, &difference)) {
-                    return Some((step.at, difference));
+                match self.known.reason(request, &difference) {
+                    Some(reason) => *self.tally().known.entry(reason.to_owned()).or_default() += 1,
+                    None => news.push(difference),
                 }
+            }
+            // One difference that was told before mostly explains the others of the same answer.
+            let told = news.iter().any(|it| self.tally().seen.contains(&signature(request, it)));
+            if let Some(first) = news.into_iter().next().filter(|_| !told) {
+                self.tally().seen.insert(signature(request, &first));
+                return Some((step.at, first));
             }
             if stops {
                 // What follows differs because of this write.
