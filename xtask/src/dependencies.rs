@@ -19,6 +19,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("prove", &["world", "api", "operator", "server"]),
     ("testkit", &[ANYTHING]),
     ("fuzz", &[ANYTHING]),
+    ("twin", &["world", "api", "schema", "kinds"]),
     ("setpoint", &[ANYTHING]),
     ("xtask", &[]),
 ];

@@ -1,4 +1,5 @@
-//! The chores of the house: `cargo xtask test`, `cargo xtask bench …`, `cargo xtask fuzz …`, `cargo xtask tools`.
+//! The chores of the house: `cargo xtask test`, `cargo xtask bench …`, `cargo xtask fuzz …`, `cargo xtask twin …`,
+//! `cargo xtask tools`.
 
 #![expect(clippy::print_stdout, reason = "it talks to people")]
 
@@ -12,6 +13,7 @@ mod steps;
 mod suites;
 mod test;
 mod tools;
+mod twin;
 
 use anyhow::{Result, bail};
 use std::process::ExitCode;
@@ -31,6 +33,7 @@ usage: cargo xtask COMMAND
                  --against setpoint|etcd|real, --everything also runs those that need containers
   suites [NAME …]  suites of other projects on envtest: controller-runtime, cluster-api; --against memory|etcd|real
   fuzz [TARGET]  looks for an input that breaks a target, or any of them; --minutes N for each
+  twin           the real kube-apiserver and Setpoint side by side on generated requests; --minutes N, --seed S
   tools          where the outside programs are that tests use, fetching what is missing";
 
 fn main() -> Result<ExitCode> {
@@ -43,6 +46,7 @@ fn main() -> Result<ExitCode> {
         ["conformance", ref arguments @ ..] => conformance::run(arguments),
         ["suites", ref arguments @ ..] => suites::run(arguments),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
+        ["twin", ref arguments @ ..] => twin::run(arguments),
         ["tools"] => tools::show(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

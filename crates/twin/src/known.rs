@@ -1,0 +1,102 @@
+//! Differences that are on purpose or known: `differences.txt`, each with its reason, matched narrowly.
+
+use crate::{compare::Difference, story::Request};
+use anyhow::{Context, Result, bail};
+use regex::Regex;
+
+static TEXT: &str = include_str!("../differences.txt");
+
+#[derive(Debug)]
+pub struct Known(Vec<Rule>);
+
+/// Every pattern that is given must match.
+#[derive(Debug, Default)]
+struct Rule {
+    reason: String,
+    request: Option<Regex>,
+    path: Option<Regex>,
+    real: Option<Regex>,
+    ours: Option<Regex>,
+}
+
+impl Known {
+    pub fn read() -> Result<Known> {
+        Known::parse(TEXT)
+    }
+
+    /// Rules are parted by empty lines; `#` begins a reason, `request:`, `path:`, `real:` and `ours:` a pattern.
+    fn parse(text: &str) -> Result<Known> {
+        let mut rules = Vec::new();
+        for block in text.split("\n\n") {
+            let rule = rule(block.trim()).with_context(|| format!("in differences.txt:\n{block}"))?;
+            rules.extend(rule);
+        }
+        Ok(Known(rules))
+    }
+
+    /// Why this difference is no news, if it is none.
+    pub fn reason(&self, request: &Request, difference: &Difference) -> Option<&str> {
+        let text = request.to_string();
+        let matches = |pattern: &Option<Regex>, text: &str| pattern.as_ref().is_none_or(|it| it.is_match(text));
+        let found = self.0.iter().find(|rule| {
+            matches(&rule.path, &difference.path)
+                && matches(&rule.real, &difference.real)
+                && matches(&rule.ours, &difference.ours)
+                && matches(&rule.request, &text)
+        });
+        found.map(|rule| rule.reason.as_str())
+    }
+}
+
+fn rule(block: &str) -> Result<Option<Rule>> {
+    let mut rule = Rule::default();
+    let mut patterns = 0;
+    for line in block.lines() {
+        if let Some(reason) = line.strip_prefix('#') {
+            rule.reason = format!("{} {}", rule.reason, reason.trim()).trim().to_owned();
+            continue;
+        }
+        let (name, pattern) = line.split_once(": ").context("a line is a reason or `name: pattern`")?;
+        let pattern = Some(Regex::new(pattern)?);
+        match name {
+            "request" => rule.request = pattern,
+            "path" => rule.path = pattern,
+            "real" => rule.real = pattern,
+            "ours" => rule.ours = pattern,
+            _ => bail!("{name} is no name of a pattern"),
+        }
+        patterns += 1;
+    }
+    match (patterns, rule.reason.is_empty()) {
+        // The heading of the file.
+        (0, _) => Ok(None),
+        (_, true) => bail!("a rule needs a reason"),
+        (1, false) => bail!("one pattern alone is too wide"),
+        _ => Ok(Some(rule)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_can_be_read() {
+        Known::read().unwrap();
+    }
+
+    #[test]
+    fn a_rule_matches_only_where_all_its_patterns_do() {
+        let known = Known::parse("# Heading.\n\n# Because.\nrequest: ^GET '/version\npath: ^body.x$\n").unwrap();
+        let difference = |path: &str| Difference { path: path.into(), real: "1".into(), ours: "2".into() };
+        assert_eq!(known.reason(&Request::new("GET", "/version"), &difference("body.x")), Some("Because."));
+        assert_eq!(known.reason(&Request::new("GET", "/version"), &difference("body.y")), None);
+        assert_eq!(known.reason(&Request::new("GET", "/api"), &difference("body.x")), None);
+    }
+
+    #[test]
+    fn wide_and_unexplained_rules_are_refused() {
+        assert!(Known::parse("# Why.\npath: .*").is_err());
+        assert!(Known::parse("path: x\nreal: y").is_err());
+    }
+}

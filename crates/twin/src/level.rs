@@ -1,0 +1,330 @@
+//! Replaces what must differ between two servers: uids, versions, times, addresses, tokens, generated names.
+//!
+//! Values are numbered by their first appearance in the story, so that two places that must hold the same uid or
+//! resourceVersion are still compared.
+
+use crate::{
+    answer::{Answer, Content},
+    json::Json,
+    story::Request,
+};
+use regex::{Captures, Regex};
+use std::{collections::BTreeMap, sync::LazyLock};
+
+/// Levels the answers of one server in one run of a story.
+#[derive(Debug)]
+pub struct Leveller {
+    namespace: String,
+    id: String,
+    /// Yesterday, today and tomorrow: other times were sent, and must come back.
+    days: [String; 3],
+    seen: BTreeMap<&'static str, Vec<String>>,
+}
+
+/// Uids, moments, tokens, service addresses and generated names, wherever they stand.
+static VARYING: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?P<uid>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})",
+        r"|(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?P<part>\.\d+)?(?P<zone>Z|[+-]\d\d:\d\d)",
+        r"|(?P<token>eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)",
+        r"|(?P<address>\b10\.96\.\d+\.\d+)",
+        r"|(?P<generated>\b(gen|kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5})\b",
+        r#"|(?P<before>resourceVersion\\*":\\*"|precondition \(|in record \()(?P<rv>\d+)"#,
+        // The file of the real server's source, as its build names it.
+        r#"|(?P<scheme>in scheme \\*"[\w./-]+:\d+)"#,
+        r"|(?P<old>resource version: \d+ \(\d+\))",
+        r"|(?P<future>large resource version: \d+, current: \d+)",
+    ))
+    .expect("the pattern is a constant")
+});
+static AGE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(\d+[smhdy])+( \(x\d+ over .*\))?$").expect("the pattern is a constant"));
+static YAML_VERSION: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?m)^(?P<indent>[ -]*)resourceVersion: "(?P<version>\d+)"$"#)
+        .expect("the pattern is a constant")
+});
+
+static YAML_PORT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?P<field>nodePort|healthCheckNodePort): [1-9]\d*").expect("the pattern is a constant")
+});
+
+/// Objects that Setpoint makes with a namespace, and that are made by hand on the real server.
+const MADE_BY_SERVER: [(&str, &str); 2] = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
+
+impl Leveller {
+    pub fn new(namespace: &str, id: &str, now: jiff::Timestamp) -> Leveller {
+        let day = |hours: i64| {
+            let at = now + jiff::SignedDuration::from_hours(hours);
+            at.strftime("%Y-%m-%d").to_string()
+        };
+        let days = [day(-24), day(0), day(24)];
+        Leveller { namespace: namespace.to_owned(), id: id.to_owned(), days, seen: BTreeMap::new() }
+    }
+
+    pub fn level(&mut self, request: &Request, answer: &mut Answer) {
+        let is_list = matches!(request.method, "GET" | "DELETE") && !names_an_object(&request.path);
+        for (_, value) in &mut answer.headers {
+            *value = self.text(value);
+        }
+        match &mut answer.content {
+            Content::Json(json) => self.json(json, is_list),
+            Content::Events(events) => events.iter_mut().for_each(|event| {
+                let is_bookmark = event.get("type") == Some(&Json::text("BOOKMARK"));
+                self.json(event, is_bookmark);
+            }),
+            Content::Text(text) => *text = self.yaml(text, is_list),
+            Content::Empty | Content::Failed(_) => {}
+        }
+    }
+
+    fn json(&mut self, json: &mut Json, is_list: bool) {
+        sort_causes(json);
+        self.value(json, is_list);
+        json.each_text(&mut |text| *text = self.text(text));
+    }
+
+    /// Levels what only its place tells: versions, ports, ages.
+    fn value(&mut self, value: &mut Json, is_list: bool) {
+        if is_made_by_server(value) {
+            *value = Json::text("an object that the server makes");
+            return;
+        }
+        match value {
+            Json::Object(members) => {
+                let is_table = members.iter().any(|(name, _)| name == "columnDefinitions");
+                for (name, member) in members {
+                    match name.as_str() {
+                        "resourceVersion" => self.version(member, is_list),
+                        "continue" => *member = Json::text("{continue}"),
+                        "nodePort" | "healthCheckNodePort" => self.port(member),
+                        "managedFields" => sort_managers(member),
+                        "cells" => ages(member),
+                        // The real server lists custom resources in the order of a hash map.
+                        "resources" => sort_by_name(member),
+                        "metadata" if is_list || is_table => self.value(member, is_list),
+                        _ => self.value(member, is_list && (name == "object" || name == "message")),
+                    }
+                    if name == "managedFields" {
+                        self.value(member, false);
+                    }
+                }
+            }
+            Json::List(items) => items.iter_mut().for_each(|item| self.value(item, false)),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => {}
+        }
+    }
+
+    fn version(&mut self, value: &mut Json, is_list: bool) {
+        let Json::Text(digits) = value else { return };
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return;
+        }
+        *digits = if is_list { "{list}".to_owned() } else { self.number("rv", digits) };
+    }
+
+    fn port(&mut self, value: &mut Json) {
+        if let Json::Number(digits) = value
+            && digits != "0"
+        {
+            *value = Json::Text(self.number("port", &digits.clone()));
+        }
+    }
+
+    fn number(&mut self, what: &'static str, text: &str) -> String {
+        let seen = self.seen.entry(what).or_default();
+        let at = seen.iter().position(|known| known == text).unwrap_or_else(|| {
+            seen.push(text.to_owned());
+            seen.len() - 1
+        });
+        format!("{{{what} {at}}}")
+    }
+
+    fn text(&mut self, text: &str) -> String {
+        let text = text.replace(&self.namespace, "{ns}").replace(&self.id, "{id}");
+        let replaced = VARYING.replace_all(&text, |found: &Captures<'_>| self.replacement(found));
+        replaced.into_owned()
+    }
+
+    fn replacement(&mut self, found: &Captures<'_>) -> String {
+        for what in ["uid", "address", "generated"] {
+            if let Some(text) = found.name(what) {
+                return self.number(what, text.as_str());
+            }
+        }
+        if let Some(version) = found.name("rv") {
+            return format!("{}{}", &found["before"], self.number("rv", version.as_str()));
+        }
+        if let Some(time) = found.name("time") {
+            let is_now = self.days.iter().any(|day| time.as_str().starts_with(day.as_str()));
+            return match found.name("part") {
+                _ if !is_now => found[0].to_owned(),
+                Some(_) => "{time with fractions}".to_owned(),
+                None => "{time}".to_owned(),
+            };
+        }
+        match (found.name("token"), found.name("scheme")) {
+            (Some(_), _) => "{token}".to_owned(),
+            (None, Some(_)) => "in scheme {scheme}".to_owned(),
+            (None, None) => "{resource versions}".to_owned(),
+        }
+    }
+
+    fn yaml(&mut self, text: &str, is_list: bool) -> String {
+        let levelled = YAML_VERSION.replace_all(text, |found: &Captures<'_>| {
+            let indent = &found["indent"];
+            let version =
+                if is_list && indent == "  " { "{list}".to_owned() } else { self.number("rv", &found["version"]) };
+            format!("{indent}resourceVersion: {version}")
+        });
+        let text = YAML_PORT.replace_all(&levelled, "${field}: {port}").into_owned();
+        self.text(&text)
+    }
+}
+
+/// Whether a path ends in the name of an object or goes on below one, as opposed to a collection.
+pub fn names_an_object(path: &str) -> bool {
+    let words: Vec<_> = path.trim_matches('/').split('/').collect();
+    let below = match words.first() {
+        Some(&"api") => &words[2.min(words.len())..],
+        Some(&"apis") => &words[3.min(words.len())..],
+        _ => return false,
+    };
+    match below {
+        ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => true,
+        ["namespaces", _, rest @ ..] => rest.len() >= 2,
+        rest => rest.len() >= 2,
+    }
+}
+
+fn is_made_by_server(value: &Json) -> bool {
+    let Some(name) = value.text_at(&["metadata", "name"]) else { return false };
+    if !MADE_BY_SERVER.iter().any(|(_, made)| *made == name) {
+        return false;
+    }
+    // Items of lists do not say their kind; a service account has nothing but metadata.
+    match value.text_at(&["kind"]) {
+        Some(kind) => MADE_BY_SERVER.contains(&(&kind, &name)) || kind == "PartialObjectMetadata",
+        None => true,
+    }
+}
+
+/// Kubernetes sorts them by time, in whole seconds: two servers may see the second change at different writes.
+fn sort_managers(value: &mut Json) {
+    if let Json::List(entries) = value {
+        entries.sort_by_cached_key(|entry| {
+            let part = |name: &str| entry.text_at(&[name]).unwrap_or_default();
+            (part("manager"), part("operation"), part("subresource"), part("apiVersion"))
+        });
+    }
+}
+
+/// The real server checks the members of custom resources in the order of a hash map. The message says the causes again.
+fn sort_causes(status: &mut Json) {
+    let Some(Json::List(causes)) = status.get_mut("details").and_then(|it| it.get_mut("causes")) else { return };
+    if causes.len() < 2 {
+        return;
+    }
+    causes.sort_by_cached_key(Json::to_string);
+    if let Some(Json::Text(message)) = status.get_mut("message")
+        && let Some(at) = message.find(": [")
+    {
+        message.replace_range(at.., ": {causes}");
+    }
+}
+
+fn sort_by_name(resources: &mut Json) {
+    if let Json::List(resources) = resources {
+        resources.sort_by_cached_key(|resource| resource.text_at(&["name"]));
+    }
+}
+
+fn ages(cells: &mut Json) {
+    let Json::List(cells) = cells else { return };
+    for cell in cells {
+        if let Json::Text(text) = cell
+            && AGE.is_match(text)
+        {
+            *text = "{age}".to_owned();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levelled(path: &str, bodies: &[&str]) -> Vec<String> {
+        let now: jiff::Timestamp = "2026-05-04T10:00:00Z".parse().unwrap();
+        let mut leveller = Leveller::new("ns-q1q", "q1q", now);
+        let level = |body: &&str| {
+            let content = match Json::parse(body.as_bytes()) {
+                Some((json, [])) => Content::Json(json),
+                _ => Content::Text((*body).to_owned()),
+            };
+            let mut answer = Answer { status: 200, headers: Vec::new(), content };
+            leveller.level(&Request::new("GET", path), &mut answer);
+            match answer.content {
+                Content::Json(json) => json.to_string(),
+                Content::Text(text) => text,
+                _ => String::new(),
+            }
+        };
+        bodies.iter().map(level).collect()
+    }
+
+    const OBJECT: &str = "/api/v1/namespaces/ns-q1q/configmaps/a";
+    const LIST: &str = "/api/v1/namespaces/ns-q1q/configmaps";
+
+    #[test]
+    fn values_are_numbered_so_that_equal_ones_stay_equal() {
+        let one = r#"{"metadata":{"namespace":"ns-q1q","uid":"11111111-2222-3333-4444-555555555555","resourceVersion":"7"}}"#;
+        let two = r#"{"metadata":{"namespace":"ns-q1q","uid":"11111111-2222-3333-4444-555555555555","resourceVersion":"9"}}"#;
+        assert_eq!(
+            levelled(OBJECT, &[one, two]),
+            [
+                r#"{"metadata":{"namespace":"{ns}","uid":"{uid 0}","resourceVersion":"{rv 0}"}}"#,
+                r#"{"metadata":{"namespace":"{ns}","uid":"{uid 0}","resourceVersion":"{rv 1}"}}"#
+            ]
+        );
+    }
+
+    #[test]
+    fn the_version_of_a_list_is_not_that_of_an_object() {
+        let list = r#"{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"resourceVersion":"9"}}]}"#;
+        assert_eq!(
+            levelled(LIST, &[list]),
+            [r#"{"metadata":{"resourceVersion":"{list}"},"items":[{"metadata":{"resourceVersion":"{rv 0}"}}]}"#]
+        );
+    }
+
+    #[test]
+    fn only_times_of_now_are_levelled() {
+        let body = r#"{"a":"2026-05-04T09:59:59Z","b":"2001-01-01T00:00:00Z","c":"2026-05-04T09:59:59.123456Z"}"#;
+        assert_eq!(
+            levelled(OBJECT, &[body]),
+            [r#"{"a":"{time}","b":"2001-01-01T00:00:00Z","c":"{time with fractions}"}"#]
+        );
+    }
+
+    #[test]
+    fn yaml_is_levelled_as_text() {
+        let body = "metadata:\n  name: gen-bcdfg\n  resourceVersion: \"12\"\n";
+        assert_eq!(levelled(OBJECT, &[body]), ["metadata:\n  name: {generated 0}\n  resourceVersion: {rv 0}\n"]);
+        assert_eq!(levelled(LIST, &[body]), ["metadata:\n  name: {generated 0}\n  resourceVersion: {list}\n"]);
+    }
+
+    #[test]
+    fn a_path_tells_objects_from_collections() {
+        for (path, expected) in [
+            ("/api/v1/namespaces", false),
+            ("/api/v1/namespaces/a", true),
+            ("/api/v1/namespaces/a/pods", false),
+            ("/api/v1/namespaces/a/pods/b", true),
+            ("/apis/apps/v1/namespaces/a/deployments/b/scale", true),
+            ("/apis/apps/v1/deployments", false),
+            ("/apis/storage.k8s.io/v1/storageclasses/x", true),
+        ] {
+            assert_eq!(names_an_object(path), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `twin --minutes N [--seed S]`: compares the real kube-apiserver with Setpoint until the time is up.
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+use twin::{
+    run::{self, Plan, say},
+    servers::Programs,
+};
+
+/// Send the same generated requests to the real kube-apiserver and to Setpoint, and compare the answers.
+#[derive(Debug, Parser)]
+struct Options {
+    /// How long to look for differences.
+    #[arg(long, default_value_t = 5.0)]
+    minutes: f64,
+    /// Which stories are told; the same seed tells the same ones.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Play only this story of the seed.
+    #[arg(long)]
+    story: Option<u64>,
+    /// Play only stories of this theme.
+    #[arg(long)]
+    theme: Option<String>,
+    /// How many stories are played at once.
+    #[arg(long, default_value_t = 12)]
+    at_once: usize,
+    /// Compare the order of members, too.
+    #[arg(long)]
+    order: bool,
+    /// Stop after so many differences.
+    #[arg(long, default_value_t = 100)]
+    limit: usize,
+    /// The folder of kube-apiserver and etcd; by default $SETPOINT_TOOLS or target/tools/bin.
+    #[arg(long)]
+    tools: Option<PathBuf>,
+    /// The program that is compared.
+    #[arg(long, default_value = "target/release/setpoint")]
+    setpoint: PathBuf,
+}
+
+fn main() -> Result<ExitCode> {
+    let options = Options::parse();
+    let tools = options.tools.or_else(|| std::env::var_os("SETPOINT_TOOLS").map(PathBuf::from));
+    let tools = tools.unwrap_or_else(|| PathBuf::from("target/tools/bin"));
+    let programs = Programs {
+        etcd: tools.join("etcd"),
+        kube_apiserver: tools.join("kube-apiserver"),
+        setpoint: options.setpoint,
+    };
+    for program in [&programs.etcd, &programs.kube_apiserver] {
+        if !program.exists() {
+            bail!("{} is missing: run `cargo xtask interop kube-apiserver etcd`", program.display());
+        }
+    }
+    let programs = Programs { setpoint: std::path::absolute(&programs.setpoint)?, ..programs };
+    let plan = Plan {
+        seed: options.seed,
+        time: Duration::from_secs_f64(options.minutes * 60.0),
+        story: options.story,
+        theme: options.theme,
+        at_once: if options.story.is_some() { 1 } else { options.at_once },
+        with_order: options.order,
+        difference_limit: options.limit,
+    };
+    let tally = world::run(async |world| run::run(&world, &programs, plan).await)??;
+    for (reason, count) in &tally.known {
+        say(&format!("known, {count} times: {reason}"));
+    }
+    say(&format!(
+        "{} stories, {} differences that did not come again\n{} requests compared, {} differences",
+        tally.stories, tally.unsteady, tally.compared, tally.differences
+    ));
+    Ok(if tally.differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
