@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 /// The group of the sections that describe a shape.
 const COMMON: &str = "common";
 
-/// The texts and the API group that each is for: the last part of a package but the version.
+/// The texts and the group that each is for, as the names of types have it: `core` in `io.k8s.api.core.v1.Pod`.
 static FILES: [(&str, &str); 33] = [
     ("admission", include_str!("../data/descriptions/admission.txt")),
     ("admissionregistration", include_str!("../data/descriptions/admissionregistration.txt")),
@@ -45,8 +45,6 @@ static FILES: [(&str, &str); 33] = [
     ("events", include_str!("../data/descriptions/events.txt")),
     ("flowcontrol", include_str!("../data/descriptions/flowcontrol.txt")),
     ("meta", include_str!("../data/descriptions/meta.txt")),
-    // `io.k8s.apimachinery.pkg.version.Info`.
-    ("version", include_str!("../data/descriptions/version.txt")),
     ("networking", include_str!("../data/descriptions/networking.txt")),
     ("node", include_str!("../data/descriptions/node.txt")),
     ("policy", include_str!("../data/descriptions/policy.txt")),
@@ -55,6 +53,7 @@ static FILES: [(&str, &str); 33] = [
     ("scheduling", include_str!("../data/descriptions/scheduling.txt")),
     ("storage", include_str!("../data/descriptions/storage.txt")),
     ("storagemigration", include_str!("../data/descriptions/storagemigration.txt")),
+    ("version", include_str!("../data/descriptions/version.txt")),
 ];
 
 /// What is said of a type. Empty where nothing is.
@@ -151,6 +150,7 @@ fn entries(fields: &'static str) -> impl Iterator<Item = (&'static str, &'static
 mod tests {
     use super::*;
     use crate::types;
+    use schema::types::Node;
     use std::collections::BTreeSet;
 
     fn all_sections() -> Vec<Section> {
@@ -209,14 +209,32 @@ mod tests {
                 assert!(text.ends_with('.') && text.trim() == text, "{place}: {text}");
                 assert!((8..300).contains(&text.len()), "{place}: {} bytes", text.len());
                 let first = text.chars().next().unwrap();
-                assert!(first.is_uppercase() || first.is_ascii_digit() || what_starts_lower_case(text), "{place}: {text}");
+                let is_capital = first.is_uppercase() || first.is_ascii_digit();
+                assert!(is_capital || starts_with_a_value(text), "{place}: {text}");
             }
         }
     }
 
-    /// Some begin with a value as it must be written: `linux or windows.`
-    fn what_starts_lower_case(text: &str) -> bool {
+    /// Some start with a value as it must be written: `linux or windows.`
+    fn starts_with_a_value(text: &str) -> bool {
         ["linux ", "rbac."].iter().any(|start| text.starts_with(start))
+    }
+
+    /// kubectl prints both, one after the other.
+    #[test]
+    fn a_field_says_something_else_than_its_type() {
+        for (_, of) in types().iter() {
+            for field in of.fields() {
+                let node = match &field.node {
+                    Node::List(list) => &list.items,
+                    Node::Map(map) => &map.values,
+                    node => node,
+                };
+                let (Node::Object(id) | Node::AtomicObject(id)) = node else { continue };
+                let type_text = describe(types().get(*id)).text();
+                assert_ne!(describe(of).field(&field.name), type_text, "{}.{}", of.name, field.name);
+            }
+        }
     }
 
     #[test]
@@ -228,7 +246,6 @@ mod tests {
             missing.extend(fields.map(|field| format!("{}.{}", of.name, field.name)));
             missing.extend(description.text().is_none().then(|| of.name.to_string()));
         }
-        // Kinds themselves take no description from their shape: what an object is differs for each.
         assert_eq!(missing, Vec::<String>::new());
     }
 
