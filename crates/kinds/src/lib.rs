@@ -10,16 +10,18 @@
 //! | [`mod@convert`] | what does it look like in another version? |
 //! | [`mod@older`] | which kinds are known in versions that are not served? |
 //! | [`mod@policy`] | what may the expressions of policies and webhooks say? |
+//! | [`mod@descriptions`] | what does `kubectl explain` say of types and fields? |
 //! | [`mod@definition`] | what does a CustomResourceDefinition add to all this? |
 //!
 //! The facts lie in `data/`, where `carry.py` writes them from recordings of the real server. They are read once,
-//! on first use; the text itself stays in the binary, so names are slices of it.
+//! on first use; the text itself stays in the binary, so names are slices of it. `data/descriptions/` is written by hand.
 
 pub mod bootstrap;
 pub mod cells;
 pub mod convert;
 pub mod defaults;
 pub mod definition;
+pub mod descriptions;
 pub mod older;
 pub mod policy;
 pub mod resources;

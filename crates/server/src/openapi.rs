@@ -7,8 +7,8 @@
 //! | `/openapi/v2` | [`swagger`]: everything in one document of the older form |
 //!
 //! kubectl explains, validates and patches by them. The index names a document by a
-//! fingerprint of what it is made from, not of its text. What is left out on purpose: descriptions and enums of
-//! fields, which the table of types does not hold, and the old paths under `/watch/`.
+//! fingerprint of what it is made from, not of its text. What is left out on purpose: enums of fields, which the
+//! table of types does not hold, and the old paths under `/watch/`.
 
 pub(crate) mod custom;
 mod gnostic;

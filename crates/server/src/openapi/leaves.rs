@@ -30,46 +30,45 @@ pub(super) fn name(node: &Node) -> Option<String> {
 pub(super) fn definition(name: &str) -> Option<Value> {
     let leaf = match name.rsplit_once('.')? {
         (_, "Quantity") if name == QUANTITY => json!({
-            "description": "Quantity is a fixed-point representation of a number.",
+            "description": "An exact amount with an optional unit, such as 500m, 1Gi or 2.5.",
             "oneOf": [{ "type": "string" }, { "type": "number" }],
         }),
         (_, "IntOrString") if name == INT_OR_STRING => json!({
-            "description": "IntOrString is a type that can hold an int32 or a string.",
+            "description": "A whole number of 32 bits, or a text.",
             "format": "int-or-string",
             "oneOf": [{ "type": "integer" }, { "type": "string" }],
         }),
         (_, "RawExtension") if name == RAW => json!({
-            "description": "RawExtension is used to hold extensions in external versions.",
+            "description": "An object of any kind, kept as it is.",
             "type": "object",
         }),
         (META, "Time") => json!({
-            "description": "Time is a moment in RFC 3339 with seconds.",
+            "description": "A moment to the second, in RFC 3339, such as 2026-01-31T12:00:00Z.",
             "format": "date-time",
             "type": "string",
         }),
         (META, "MicroTime") => json!({
-            "description": "MicroTime is version of Time with microsecond level precision.",
+            "description": "A moment to the microsecond, in RFC 3339.",
             "format": "date-time",
             "type": "string",
         }),
         (META, "FieldsV1") => json!({
-            "description": "FieldsV1 stores a set of fields in a data structure like a Trie, in JSON format.",
+            "description": "A set of fields as a tree: f:NAME is a field, k:KEYS and v:VALUE are items of a list, . is the place itself.",
             "type": "object",
         }),
         (META, "Patch") => json!({
-            "description":
-                "Patch is provided to give a concrete name and type to the Kubernetes PATCH request body.",
+            "description": "The body of a patch request. Its content type tells its form.",
             "type": "object",
         }),
-        (EXTENSIONS, "JSON") => json!({ "description": "JSON represents any valid JSON value." }),
+        (EXTENSIONS, "JSON") => json!({ "description": "Any JSON value." }),
         (EXTENSIONS, "JSONSchemaPropsOrArray") => json!({
-            "description": "JSONSchemaPropsOrArray represents a value that can either be a JSONSchemaProps or an array of JSONSchemaProps. Mainly here for serialization purposes.",
+            "description": "A schema, or a list of schemas.",
         }),
         (EXTENSIONS, "JSONSchemaPropsOrBool") => json!({
-            "description": "JSONSchemaPropsOrBool represents JSONSchemaProps or a boolean value. Defaults to true for the boolean property.",
+            "description": "A schema, or true for anything and false for nothing.",
         }),
         (EXTENSIONS, "JSONSchemaPropsOrStringArray") => json!({
-            "description": "JSONSchemaPropsOrStringArray represents a JSONSchemaProps or a string array.",
+            "description": "A schema, or a list of names of properties.",
         }),
         _ => return None,
     };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kinds::descriptions::describe;
 use schema::types::{Field, ListKind, Node, PatchStrategy, Type, TypeId, Types};
 use serde_json::{Map, Value, json};
 
@@ -92,8 +93,15 @@ impl<'a> Known<'a> {
 }
 
 fn schema_of(known: &Known<'_>, id: TypeId, of: &Type, version: Option<(&str, &str)>) -> Value {
-    let mut properties: Map<_, _> =
-        of.fields().iter().map(|field| (field.name.to_string(), property(known, field))).collect();
+    let description = describe(of);
+    let property_of = |field: &Field| {
+        let mut schema = property(known, field);
+        if let Some(text) = description.field(&field.name) {
+            schema["description"] = Value::from(text);
+        }
+        (field.name.to_string(), schema)
+    };
+    let mut properties: Map<_, _> = of.fields().iter().map(property_of).collect();
     // Kubernetes: the items of a list of objects are the only ones of which nobody says how they merge.
     if let Some(items) = properties.get_mut("items").filter(|_| of.short_name().ends_with("List")) {
         items.as_object_mut().map(|items| items.remove("x-kubernetes-list-type"));
@@ -102,6 +110,9 @@ fn schema_of(known: &Known<'_>, id: TypeId, of: &Type, version: Option<(&str, &s
     let mut schema = json!({ "type": "object", "properties": properties });
     if !required.is_empty() {
         schema["required"] = json!(required);
+    }
+    if let Some(text) = description.text() {
+        schema["description"] = Value::from(text);
     }
     let kinds = kinds_of(of, version);
     if !kinds.is_empty() {

@@ -1,5 +1,7 @@
 //! The documents against what kubectl looks for in them, and against the real server's words.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::custom::{CustomKind, Form, custom_schemas};
@@ -16,6 +18,11 @@ fn parsed(text: &str) -> Value {
 
 fn built_in_document(group: &str, version: &str) -> Value {
     parsed(&document(&built_in(), kinds::types(), &CustomSchemas::new(), group, version).unwrap())
+}
+
+fn described(type_name: &str, field: &str) -> &'static str {
+    let (_, of) = kinds::types().named(type_name).unwrap();
+    kinds::descriptions::describe(of).field(field).unwrap()
 }
 
 fn custom() -> Listed<'static> {
@@ -130,6 +137,7 @@ fn kubectl_finds_what_it_needs_to_patch() {
     assert_eq!(
         schemas["io.k8s.api.core.v1.Container"]["properties"]["ports"],
         json!({
+            "description": described("io.k8s.api.core.v1.Container", "ports"),
             "type": "array",
             "items": { "allOf": [{ "$ref": "#/components/schemas/io.k8s.api.core.v1.ContainerPort" }], "default": {} },
             "x-kubernetes-list-type": "map",
@@ -140,7 +148,10 @@ fn kubectl_finds_what_it_needs_to_patch() {
     );
     assert_eq!(
         schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]["containerPort"],
-        json!({ "type": "integer", "format": "int32", "default": 0 })
+        json!({
+            "description": described("io.k8s.api.core.v1.ContainerPort", "containerPort"),
+            "type": "integer", "format": "int32", "default": 0,
+        })
     );
     assert_eq!(schemas["io.k8s.api.core.v1.ContainerPort"]["required"], json!(["containerPort"]));
     assert_eq!(
@@ -150,6 +161,36 @@ fn kubectl_finds_what_it_needs_to_patch() {
             { "group": "apps", "kind": "DeleteOptions", "version": "v1" },
         ])
     );
+}
+
+/// The paths of schemas and properties that say nothing of themselves.
+fn without_description(schemas: &Value) -> Vec<String> {
+    let mut silent = Vec::new();
+    for (name, schema) in schemas.as_object().unwrap() {
+        if !schema["description"].is_string() {
+            silent.push(name.clone());
+        }
+        for (field, property) in schema["properties"].as_object().into_iter().flatten() {
+            if !property["description"].is_string() {
+                silent.push(format!("{name}.{field}"));
+            }
+        }
+    }
+    silent
+}
+
+#[test]
+fn every_built_in_schema_and_property_has_a_description() {
+    let all = built_in();
+    let versions: BTreeSet<_> = all.iter().map(|it| (it.group, it.version)).collect();
+    for (group, version) in versions {
+        let document = built_in_document(group, version);
+        let silent = without_description(&document["components"]["schemas"]);
+        assert!(silent.is_empty(), "{group} {version} {silent:?}");
+    }
+    let older = parsed(&swagger(&all, kinds::types(), &CustomSchemas::new()));
+    let silent = without_description(&older["definitions"]);
+    assert!(silent.is_empty(), "{silent:?}");
 }
 
 #[test]
@@ -287,7 +328,10 @@ fn the_older_form_says_the_same() {
     assert_eq!(document["swagger"], "2.0");
     assert_eq!(
         document["definitions"]["io.k8s.api.apps.v1.Deployment"]["properties"]["spec"],
-        json!({ "$ref": "#/definitions/io.k8s.api.apps.v1.DeploymentSpec" })
+        json!({
+            "description": described("io.k8s.api.apps.v1.Deployment", "spec"),
+            "$ref": "#/definitions/io.k8s.api.apps.v1.DeploymentSpec",
+        })
     );
     let schema = &document["definitions"]["io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"]
         ["properties"]["default"];
