@@ -19,6 +19,8 @@ const LEFT_OUT: &str = "interop/left-out.txt";
 
 struct Options {
     focus: String,
+    /// What is not run this time.
+    skip: Option<String>,
     against: Against,
     with_real_controllers: bool,
     /// Whether the tests of [`LEFT_OUT`] run as well.
@@ -56,6 +58,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     }
     let left_out = if options.everything { Vec::new() } else { left_out()? };
     command.args(left_out.iter().map(|(pattern, _)| format!("--ginkgo.skip={pattern}")));
+    command.args(options.skip.iter().map(|pattern| format!("--ginkgo.skip={pattern}")));
     follow(command.current_dir(&folder), &folder.join("e2e.log"))?;
     let outcomes = read(&fs::read_to_string(&report).context("the suite left no report; see e2e.log")?)?;
     drop(cluster);
@@ -66,6 +69,7 @@ impl Options {
     fn parse(arguments: &[&str]) -> Result<Options> {
         let mut options = Options {
             focus: FOCUS.to_owned(),
+            skip: None,
             against: Against::Setpoint,
             with_real_controllers: false,
             everything: false,
@@ -75,6 +79,7 @@ impl Options {
             let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
             match *argument {
                 "--focus" => options.focus = (*value()?).to_owned(),
+                "--skip" => options.skip = Some((*value()?).to_owned()),
                 "--against" => {
                     options.against = match *value()? {
                         "setpoint" => Against::Setpoint,
@@ -117,13 +122,16 @@ fn follow(command: &mut Command, log: &std::path::Path) -> Result<()> {
     let mut log = fs::File::create(log)?;
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start e2e.test")?;
-    let mut done = 0;
+    let (mut done, mut name) = (0, String::new());
     for line in BufReader::new(child.stdout.take().context("what the suite says")?).lines() {
         let line = line?;
         writeln!(log, "{line}")?;
+        if line.starts_with("[sig-") {
+            name.clone_from(&line);
+        }
         if line.starts_with("• ") {
             done += 1;
-            println!("{done:>4}  {line}");
+            println!("{done:>4}  {line} {name}");
         }
     }
     child.wait()?;

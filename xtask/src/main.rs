@@ -29,8 +29,8 @@ usage: cargo xtask COMMAND
   bench admission    what rules of access, webhooks and policies cost a request
   bench operator     the operator framework beside kube-rs's runtime; with a number, so many objects
   interop [PROGRAM …]  builds official programs of Kubernetes (all, or those named) into target/tools/bin
-  conformance    the official conformance tests against a fresh Setpoint; --focus RE, --with-real-controllers,
-                 --against setpoint|etcd|real, --everything also runs those that need containers
+  conformance    the official conformance tests against a fresh Setpoint; --focus RE, --skip RE,
+                 --with-real-controllers, --against setpoint|etcd|real, --everything also runs those that need containers
   suites [NAME …]  suites of other projects on envtest: controller-runtime, cluster-api; --against memory|etcd|real
   fuzz [TARGET]  looks for an input that breaks a target, or any of them; --minutes N for each
   twin           the real kube-apiserver and Setpoint side by side on generated requests; --minutes N, --seed S

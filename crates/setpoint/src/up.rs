@@ -4,6 +4,7 @@ mod account_key;
 mod address;
 mod audit;
 pub(crate) mod certificates;
+pub(crate) mod compaction;
 mod controllers;
 mod kubeconfig;
 mod store;
@@ -16,7 +17,9 @@ use std::{
     io::Write,
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
+    sync::Arc,
     task::Poll,
+    time::Duration,
 };
 use tokio::{
     net::TcpListener,
@@ -85,6 +88,9 @@ pub(crate) struct Options {
         value_name = "NAME,…"
     )]
     controllers: Vec<controllers::Choice>,
+    /// Seconds after which old states of objects are forgotten: lists from before then cannot be continued.
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..), value_name = "SECONDS")]
+    compaction_interval: u64,
     /// Endpoints of the etcd cluster, for --store etcd.
     #[arg(long, value_delimiter = ',', value_name = "URL,…")]
     etcd_servers: Vec<String>,
@@ -156,6 +162,11 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
         authority: Some(certificates.ca.clone()),
         ..Config::default()
     };
+    let interval = Duration::from_secs(options.compaction_interval);
+    let forgets = options.store_kind() != StoreKind::Etcd;
+    let _forgetting = forgets
+        .then(|| compaction::forget_from_time_to_time(world.clone(), Arc::clone(&store), interval))
+        .map(|task| world.spawn("compaction", task));
     let server = Server::start(world, store, config).await.context("cannot start on this store")?;
     welcome(&url, &place, controllers::chosen(&options.controllers).count(), &kubeconfig);
     let limits = Limits { connections: options.max_connections.max(1), ..Limits::default() };

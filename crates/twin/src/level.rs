@@ -172,8 +172,11 @@ impl Leveller {
     fn yaml(&mut self, text: &str, is_list: bool) -> String {
         let levelled = YAML_VERSION.replace_all(text, |found: &Captures<'_>| {
             let indent = &found["indent"];
-            let version =
-                if is_list && indent == "  " { "{list}".to_owned() } else { self.number("rv", &found["version"]) };
+            let version = if is_list && indent == "  " {
+                "{list}".to_owned()
+            } else {
+                self.number("rv", &found["version"])
+            };
             format!("{indent}resourceVersion: {version}")
         });
         let text = YAML_PORT.replace_all(&levelled, "${field}: {port}").into_owned();
@@ -220,7 +223,9 @@ fn sort_managers(value: &mut Json) {
 
 /// The real server checks the members of custom resources in the order of a hash map. The message says the causes again.
 fn sort_causes(status: &mut Json) {
-    let Some(Json::List(causes)) = status.get_mut("details").and_then(|it| it.get_mut("causes")) else { return };
+    let Some(Json::List(causes)) = status.get_mut("details").and_then(|it| it.get_mut("causes")) else {
+        return;
+    };
     if causes.len() < 2 {
         return;
     }
@@ -293,13 +298,16 @@ mod tests {
         let list = r#"{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"resourceVersion":"9"}}]}"#;
         assert_eq!(
             levelled(LIST, &[list]),
-            [r#"{"metadata":{"resourceVersion":"{list}"},"items":[{"metadata":{"resourceVersion":"{rv 0}"}}]}"#]
+            [
+                r#"{"metadata":{"resourceVersion":"{list}"},"items":[{"metadata":{"resourceVersion":"{rv 0}"}}]}"#
+            ]
         );
     }
 
     #[test]
     fn only_times_of_now_are_levelled() {
-        let body = r#"{"a":"2026-05-04T09:59:59Z","b":"2001-01-01T00:00:00Z","c":"2026-05-04T09:59:59.123456Z"}"#;
+        let body =
+            r#"{"a":"2026-05-04T09:59:59Z","b":"2001-01-01T00:00:00Z","c":"2026-05-04T09:59:59.123456Z"}"#;
         assert_eq!(
             levelled(OBJECT, &[body]),
             [r#"{"a":"{time}","b":"2001-01-01T00:00:00Z","c":"{time with fractions}"}"#]
@@ -309,8 +317,14 @@ mod tests {
     #[test]
     fn yaml_is_levelled_as_text() {
         let body = "metadata:\n  name: gen-bcdfg\n  resourceVersion: \"12\"\n";
-        assert_eq!(levelled(OBJECT, &[body]), ["metadata:\n  name: {generated 0}\n  resourceVersion: {rv 0}\n"]);
-        assert_eq!(levelled(LIST, &[body]), ["metadata:\n  name: {generated 0}\n  resourceVersion: {list}\n"]);
+        assert_eq!(
+            levelled(OBJECT, &[body]),
+            ["metadata:\n  name: {generated 0}\n  resourceVersion: {rv 0}\n"]
+        );
+        assert_eq!(
+            levelled(LIST, &[body]),
+            ["metadata:\n  name: {generated 0}\n  resourceVersion: {list}\n"]
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{Options, StoreKind, say};
 use anyhow::{Context, Result, anyhow};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use store::{Embedded, Error, Etcd, EtcdOptions, EtcdTls, Memory, Progress, Store};
 use world::World;
 
@@ -20,6 +20,7 @@ pub(super) async fn open(world: &World, options: &Options) -> Result<(Arc<dyn St
         }
         StoreKind::Etcd => {
             let mut etcd_options = EtcdOptions::new(options.etcd_servers.clone());
+            etcd_options.compaction_interval = Some(Duration::from_secs(options.compaction_interval));
             etcd_options.tls = options.etcd_cafile.clone().map(|ca| EtcdTls {
                 ca,
                 identity: options.etcd_certfile.clone().zip(options.etcd_keyfile.clone()),
