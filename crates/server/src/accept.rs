@@ -3,6 +3,7 @@
 mod connections;
 mod lent;
 mod limits;
+mod streams;
 mod unstalled;
 
 pub use limits::Limits;
@@ -15,9 +16,10 @@ use crate::{
 use api::status::Status;
 use aws_lc_rs::digest::{SHA256, digest};
 use connections::{Connections, Seat};
+use http_body::Body as _;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioIo, TokioTimer},
     server::{
         conn::auto,
         graceful::{GracefulShutdown, Watcher},
@@ -30,6 +32,7 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
+use streams::{StreamTasks, ThisStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 use unstalled::Unstalled;
@@ -117,7 +120,7 @@ impl Visitor {
         let address = stream.get_ref().0.peer_address().map(ClientAddress);
         // By what was agreed on, not by the first bytes: nobody would wait for those with a clock in hand.
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        let builder = builder(&self.limits);
+        let builder = builder(&self.world, &self.limits);
         let builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
         if !is_http2 {
             // What is quiet may be reading slowly sent headers. One clock for both: hyper's is wound up for each request.
@@ -138,6 +141,7 @@ impl Visitor {
             let (world, server, limit) = (self.world.clone(), self.server.clone(), self.limits.request);
             let under_way = self.seat.begin();
             async move {
+                let stream = ThisStream::current();
                 let form = crate::negotiate::Form::for_errors(request.headers());
                 let (head, body) = request.into_parts();
                 let (lender, body) = Lender::lend(body);
@@ -146,6 +150,12 @@ impl Visitor {
                 let answered = world.timeout(limit, Box::pin(server.handle(request))).await;
                 lender.finish(&world).await;
                 let response = answered.unwrap_or_else(|_| crate::answer::status(&too_slow(), form));
+                // Other bodies are watches and the like, which last as long as their clients want.
+                let has_end = response.body().size_hint().exact().is_some()
+                    || response.headers().contains_key(http::header::CONTENT_ENCODING);
+                if let Some(stream) = stream.filter(|_| has_end) {
+                    stream.is_answered();
+                }
                 Ok::<_, std::convert::Infallible>(response.map(|body| Holding::new(body, under_way)))
             }
         });
@@ -155,8 +165,8 @@ impl Visitor {
     }
 }
 
-fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn builder(world: &World, limits: &Limits) -> auto::Builder<StreamTasks> {
+    let mut builder = auto::Builder::new(StreamTasks::new(world, limits.request));
     builder
         .http1()
         .header_read_timeout(None)

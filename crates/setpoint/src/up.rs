@@ -6,6 +6,8 @@ mod audit;
 mod certificates;
 mod controllers;
 mod kubeconfig;
+mod private_file;
+mod quota;
 mod store;
 
 use anyhow::{Context, Result, bail};
@@ -36,6 +38,10 @@ pub(crate) struct Options {
     /// What keeps it.
     #[arg(long, value_enum, default_value = "embedded")]
     store: StoreKind,
+    /// How much the store may hold, like 4Gi; what would add to more is refused. By default a quarter of the memory, and
+    /// 8Gi at the most. An etcd cluster has a quota of its own.
+    #[arg(long, value_parser = quota::parse, value_name = "SIZE")]
+    store_quota: Option<u64>,
     /// Keep nothing: the same as --store memory, with new certificates.
     #[arg(long)]
     ephemeral: bool,
