@@ -4,7 +4,7 @@ mod bad_value;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use crate::go;
 
@@ -52,9 +52,17 @@ pub enum ErrorType {
     TypeInvalid,
 }
 
-/// Everything wrong with an object, in the order found. It prints as Kubernetes' aggregate does.
+/// Everything wrong with an object, in the order found; of too much, the first. It prints as Kubernetes' aggregate does.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct ErrorList(Vec<Error>);
+pub struct ErrorList {
+    errors: Vec<Error>,
+    /// The length of their texts, about.
+    bytes: usize,
+}
+
+/// Texts of one list. A list of thousands of entries that are all wrong, each error showing the whole list, would
+/// otherwise be as long as the square of what was sent; no human reads so much.
+const MAX_BYTES: usize = 1 << 20;
 
 impl<'a> Path<'a> {
     /// The object itself. Alone it prints as `<nil>`, as the real server's does.
@@ -238,23 +246,32 @@ fn count(number: usize, noun: &str) -> String {
 
 impl ErrorList {
     pub const fn new() -> Self {
-        ErrorList(Vec::new())
+        ErrorList { errors: Vec::new(), bytes: 0 }
     }
 
     pub fn push(&mut self, error: Error) {
-        self.0.push(error);
+        if !self.is_full() {
+            let shown = error.value.text().map_or(0, str::len);
+            self.bytes += error.field.len() + shown + error.detail.len();
+            self.errors.push(error);
+        }
+    }
+
+    /// Whether nothing more is taken, so that nobody needs to put another error in words.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= MAX_BYTES
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.errors.is_empty()
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.errors.len()
     }
 
     pub fn iter(&self) -> std::slice::Iter<'_, Error> {
-        self.0.iter()
+        self.errors.iter()
     }
 
     /// `Err` with the list unless it is empty.
@@ -266,13 +283,11 @@ impl ErrorList {
 /// `a` alone or `[a, b]`, each text once.
 impl fmt::Display for ErrorList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut texts = Vec::<String>::with_capacity(self.len());
-        for text in self.iter().map(Error::to_string) {
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
-        match texts.as_slice() {
+        let texts: Vec<String> = self.iter().map(Error::to_string).collect();
+        let mut said = HashSet::with_capacity(texts.len());
+        let different: Vec<&str> =
+            texts.iter().map(String::as_str).filter(|text| said.insert(*text)).collect();
+        match different.as_slice() {
             [only] => f.write_str(only),
             [] => Ok(()),
             several => write!(f, "[{}]", several.join(", ")),
@@ -284,19 +299,21 @@ impl std::error::Error for ErrorList {}
 
 impl Extend<Error> for ErrorList {
     fn extend<I: IntoIterator<Item = Error>>(&mut self, errors: I) {
-        self.0.extend(errors);
+        errors.into_iter().for_each(|error| self.push(error));
     }
 }
 
 impl FromIterator<Error> for ErrorList {
     fn from_iter<I: IntoIterator<Item = Error>>(errors: I) -> Self {
-        ErrorList(errors.into_iter().collect())
+        let mut list = ErrorList::new();
+        list.extend(errors);
+        list
     }
 }
 
 impl From<Error> for ErrorList {
     fn from(error: Error) -> Self {
-        ErrorList(vec![error])
+        ErrorList::from_iter([error])
     }
 }
 
@@ -305,7 +322,7 @@ impl IntoIterator for ErrorList {
     type IntoIter = std::vec::IntoIter<Error>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.errors.into_iter()
     }
 }
 

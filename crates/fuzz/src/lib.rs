@@ -7,6 +7,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a target that panics has found something")]
 
+#[path = "../../server/tests/counted.rs"]
+#[expect(dead_code, reason = "the tests of the server ask for more")]
+mod counted;
 mod mutate;
 mod reach;
 mod recorded;

@@ -1,6 +1,6 @@
 //! Looking for an input that breaks a target, and making it small.
 
-use crate::{Target, mutate, reach};
+use crate::{Target, counted::Meter, mutate, reach};
 use std::{
     cell::Cell,
     fs::File,
@@ -133,7 +133,12 @@ thread_local! {
 fn complaint(target: &Target, input: &[u8]) -> Option<String> {
     hush();
     QUIET.set(true);
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| (target.check)(input)));
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+        let meter = Meter::start();
+        (target.check)(input);
+        // Whatever an input says, it costs no more than a request of its size may.
+        meter.assert_modest(input.len(), target.name);
+    }));
     QUIET.set(false);
     let panicked = outcome.err()?;
     let text = panicked.downcast_ref::<String>().cloned();

@@ -39,9 +39,14 @@ pub fn cells(group: &str, resource: &str, object: &Value, now: Timestamp) -> Vec
     }
 }
 
+/// Whether rows of a resource are in another order than that of their names.
+pub fn has_order(group: &str, resource: &str) -> bool {
+    (group, resource) == ("flowcontrol.apiserver.k8s.io", "flowschemas")
+}
+
 /// Puts objects in the order of their rows, which for most kinds is that of their names.
 pub fn sort(group: &str, resource: &str, objects: &mut [&Value]) {
-    if (group, resource) == ("flowcontrol.apiserver.k8s.io", "flowschemas") {
+    if has_order(group, resource) {
         objects.sort_by_key(|schema| (schema["spec"]["matchingPrecedence"].as_i64(), object::name(schema)));
     }
 }

@@ -19,6 +19,7 @@ mod resource_names;
 mod rollout;
 mod schedule;
 mod selector;
+mod taken;
 mod template;
 #[cfg(test)]
 mod tests;

@@ -37,6 +37,11 @@ mod walk;
 
 pub use type_meta::{TypeMeta, type_meta};
 
+/// Items of lists and members of objects in one body. In memory each takes many times the two bytes that it can be
+/// written in, so that a body within its limits could take all memory. Objects count for four. The largest objects that
+/// people write have a tenth of these.
+pub const MAX_VALUES: usize = 200_000;
+
 /// `fieldValidation`: what happens to members that no type knows, or that come twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {

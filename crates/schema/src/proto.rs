@@ -32,7 +32,7 @@ mod forget;
 mod wire;
 
 pub use decode::decode;
-pub use encode::encode;
+pub use encode::{encode, encode_item};
 pub use envelope::{Envelope, watch_frame};
 pub use forget::forget_empty;
 
@@ -54,6 +54,8 @@ pub enum ProtoError {
     WrongWireType(u8, String),
     #[error("proto: nesting exceeds {0} levels")]
     TooDeep(usize),
+    #[error("proto: more than {0} values")]
+    TooManyValues(usize),
     /// A value inside is none: a quantity, or JSON.
     #[error("{0}")]
     BadValue(String),

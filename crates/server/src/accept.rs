@@ -3,6 +3,7 @@
 mod connections;
 mod lent;
 mod limits;
+mod streams;
 mod unstalled;
 
 pub use limits::Limits;
@@ -16,13 +17,11 @@ use api::status::Status;
 use aws_lc_rs::digest::{SHA256, digest};
 use connections::{Connections, Seat};
 use http::{Method, header};
+use http_body::Body as _;
 use http_body_util::{BodyExt, Empty};
-use hyper::{
-    body::{Body as _, Incoming},
-    service::service_fn,
-};
+use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioIo, TokioTimer},
     server::{
         conn::auto,
         graceful::{GracefulShutdown, Watcher},
@@ -35,6 +34,7 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
+use streams::{StreamTasks, ThisStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 use unstalled::Unstalled;
@@ -122,7 +122,7 @@ impl Visitor {
         let address = stream.get_ref().0.peer_address().map(ClientAddress);
         // By what was agreed on, not by the first bytes: nobody would wait for those with a clock in hand.
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        let builder = builder(&self.limits);
+        let builder = builder(&self.world, &self.limits);
         let builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
         if !is_http2 {
             // What is quiet may be reading slowly sent headers. One clock for both: hyper's is wound up for each request.
@@ -143,6 +143,7 @@ impl Visitor {
             let (world, server, limit) = (self.world.clone(), self.server.clone(), self.limits.request);
             let under_way = self.seat.begin();
             async move {
+                let stream = ThisStream::current();
                 let form = crate::negotiate::Form::for_errors(request.headers());
                 let is_head = request.method() == Method::HEAD;
                 let (head, body) = request.into_parts();
@@ -153,6 +154,12 @@ impl Visitor {
                 lender.finish(&world).await;
                 let response = answered.unwrap_or_else(|_| crate::answer::status(&too_slow(), form));
                 let response = if is_head { headers_only(response) } else { response };
+                // Other bodies are watches and the like, which last as long as their clients want.
+                let has_end = response.body().size_hint().exact().is_some()
+                    || response.headers().contains_key(header::CONTENT_ENCODING);
+                if let Some(stream) = stream.filter(|_| has_end) {
+                    stream.is_answered();
+                }
                 Ok::<_, std::convert::Infallible>(response.map(|body| Holding::new(body, under_way)))
             }
         });
@@ -170,8 +177,8 @@ fn headers_only(mut response: hyper::Response<Body>) -> hyper::Response<Body> {
     response.map(|_| Empty::new().boxed_unsync())
 }
 
-fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn builder(world: &World, limits: &Limits) -> auto::Builder<StreamTasks> {
+    let mut builder = auto::Builder::new(StreamTasks::new(world, limits.request));
     builder
         .http1()
         .header_read_timeout(None)

@@ -1,12 +1,17 @@
 //! Objects in, a response in the form that the caller wants out.
 
+mod at_rest;
+mod encoded;
 mod gzip;
 mod holding;
+mod list;
+mod pieces;
 mod table;
 mod yaml;
 
 pub(crate) use gzip::{Gzip, compress, mark as mark_gzipped};
 pub(crate) use holding::Holding;
+pub(crate) use list::{list, list_meta_value};
 
 use crate::{
     convert,
@@ -20,9 +25,11 @@ use api::{
     field::{Error, Path},
     status::Status,
 };
+use at_rest::AtRest;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
+use pieces::Pieces;
 use schema::{encode, proto, types::Types};
 use serde_json::{Value, json};
 use store::Revision;
@@ -34,6 +41,9 @@ pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 /// Kubernetes: marks the bookmark behind the events that tell what there is.
 pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
+/// Answers of more bytes at rest are written in pieces while they are read.
+const LONG: usize = 64 << 10;
+
 /// What a list says of itself.
 #[derive(Debug, Default)]
 pub(crate) struct ListMeta {
@@ -43,7 +53,11 @@ pub(crate) struct ListMeta {
 }
 
 pub(crate) fn full(code: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Body> {
-    let mut response = Response::new(Full::new(body.into()).boxed_unsync());
+    with_body(code, content_type, Full::new(body.into()).boxed_unsync())
+}
+
+fn with_body(code: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     *response.status_mut() = code;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     // Kubernetes: nothing that is read here may be kept by a proxy.
@@ -157,6 +171,11 @@ fn line(mut json: Vec<u8>) -> Vec<u8> {
 pub(crate) async fn object(call: &Call, code: StatusCode, stored: &Stored) -> Result<Response<Body>, Status> {
     check_table_options(call)?;
     check_single(call, || call.served.go_type(""))?;
+    let is_as_it_is = call.form == Form::default() && call.served.is_as_stored(stored.revision);
+    if is_as_it_is && stored.json.len() > LONG {
+        let body = Pieces::body("", AtRest::new(vec![stored.clone()], false), b"", "\n");
+        return Ok(with_body(code, call.form.content_type(), body));
+    }
     Ok(full(code, call.form.content_type(), object_bytes(call, stored, true).await?))
 }
 
@@ -210,115 +229,6 @@ pub(crate) fn check_table_options(call: &Call) -> Result<(), Status> {
     Err(Status::bad_request(format!("Unable to convert to Table as requested: {error}")))
 }
 
-/// A list of objects.
-pub(crate) async fn list(call: &Call, meta: &ListMeta, objects: &[Stored]) -> Result<Response<Body>, Status> {
-    let served = &call.served;
-    check_table_options(call)?;
-    if matches!(call.form.shape, Shape::Metadata(_)) {
-        let kind = served.go_type("List");
-        let asked = "you requested PartialObjectMetadata, but the requested object is a list";
-        return Err(not_acceptable(format!("{asked} (*{kind})")));
-    }
-    let as_stored = objects.iter().all(|stored| served.is_as_stored(stored.revision));
-    let body = match call.form {
-        Form { encoding: Encoding::Json, shape: Shape::AsIs } if as_stored => {
-            json_list(served, meta, objects)
-        }
-        Form { encoding, shape } => {
-            let values = objects.iter().map(Stored::value).collect();
-            let values = convert::in_version(&call.inner, served, values).await?;
-            match shape {
-                Shape::AsIs => typed_list(call, encoding, meta, values),
-                Shape::Metadata(version) | Shape::MetadataList(version) => {
-                    partial_list(encoding, version, meta, &values)
-                }
-                Shape::Table(version) => {
-                    encode_any_as(encoding, &table::table(call, version, meta, &values, true))
-                }
-            }
-        }
-    };
-    Ok(full(StatusCode::OK, call.form.content_type(), body))
-}
-
-/// The bytes at rest, one after the other; items do not say their kind, but for custom ones.
-fn json_list(served: &Served, meta: &ListMeta, objects: &[Stored]) -> Bytes {
-    let size: usize = objects.iter().map(|stored| stored.json.len() + 40).sum();
-    let mut out = BytesMut::with_capacity(size + 256);
-    let (kind, version) = (json!(served.list_kind()), json!(served.api_version()));
-    // Kubernetes: lists of custom objects are maps, which Go writes in the order of their keys.
-    let metadata = match served.custom() {
-        None => list_meta(meta),
-        Some(_) => custom_list_meta(meta).to_string(),
-    };
-    let head = match served.custom() {
-        None => format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{metadata},\"items\":["),
-        Some(_) => format!("{{\"apiVersion\":{version},\"items\":["),
-    };
-    out.put_slice(head.as_bytes());
-    for (at, stored) in objects.iter().enumerate() {
-        if at > 0 {
-            out.put_u8(b',');
-        }
-        match served.custom() {
-            Some(_) => stored.write(0, &mut out),
-            None => {
-                out.put_u8(b'{');
-                stored.write(stored.metadata_member().unwrap_or(1), &mut out);
-            }
-        }
-    }
-    match served.custom() {
-        None => out.put_slice(b"]}\n"),
-        Some(_) => out.put_slice(format!("],\"kind\":{kind},\"metadata\":{metadata}}}\n").as_bytes()),
-    }
-    out.freeze()
-}
-
-fn list_meta(meta: &ListMeta) -> String {
-    let mut text = format!("{{\"resourceVersion\":\"{}\"", meta.revision);
-    if !meta.continue_token.is_empty() {
-        text.push_str(&format!(",\"continue\":\"{}\"", meta.continue_token));
-    }
-    if let Some(remaining) = meta.remaining {
-        text.push_str(&format!(",\"remainingItemCount\":{remaining}"));
-    }
-    text.push('}');
-    text
-}
-
-pub(crate) fn list_meta_value(meta: &ListMeta) -> Value {
-    serde_json::from_str(&list_meta(meta)).unwrap_or_default()
-}
-
-/// Kubernetes: a list of custom objects says that there is no more.
-fn custom_list_meta(meta: &ListMeta) -> Value {
-    let mut value = list_meta_value(meta);
-    value["continue"] = meta.continue_token.as_str().into();
-    value
-}
-
-fn typed_list(call: &Call, encoding: Encoding, meta: &ListMeta, mut items: Vec<Value>) -> Bytes {
-    let served = &call.served;
-    let (resource, kind) = (&served.resource, served.list_kind());
-    let value = |items: Vec<Value>, meta: Value| json!({"kind": kind, "apiVersion": served.api_version(), "metadata": meta, "items": items});
-    if served.custom().is_some() {
-        return encode_any_as(encoding, &value(items, custom_list_meta(meta)));
-    }
-    for item in items.iter_mut().filter_map(Value::as_object_mut) {
-        item.remove("kind");
-        item.remove("apiVersion");
-    }
-    let types = call.types();
-    match types.kind(&resource.group, &resource.version, &kind) {
-        Some((of, _)) => {
-            let list = value(items, list_meta_value(meta));
-            encode_kind(types, of, &served.api_version(), &kind, encoding, &list)
-        }
-        None => encode_any_as(encoding, &value(items, list_meta_value(meta))),
-    }
-}
-
 fn encode_as(served: &Served, encoding: Encoding, value: &Value) -> Bytes {
     match served.kind {
         Kind::BuiltIn { types, of } => {
@@ -367,17 +277,6 @@ fn partial_value(version: &str, object: &Value) -> Value {
 
 fn partial(encoding: Encoding, version: &str, object: &Value) -> Bytes {
     meta_kind(encoding, version, "PartialObjectMetadata", &partial_value(version, object))
-}
-
-fn partial_list(encoding: Encoding, version: &str, meta: &ListMeta, objects: &[Value]) -> Bytes {
-    let items = objects.iter().map(|object| partial_value(version, object)).collect();
-    // Kubernetes: no metadata is no list of it.
-    let items = if objects.is_empty() { Value::Null } else { Value::Array(items) };
-    let value = json!({
-        "kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"),
-        "metadata": list_meta_value(meta), "items": items,
-    });
-    meta_kind(encoding, version, "PartialObjectMetadataList", &value)
 }
 
 fn meta_kind(encoding: Encoding, version: &str, kind: &str, value: &Value) -> Bytes {

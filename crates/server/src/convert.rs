@@ -30,6 +30,34 @@ pub(crate) async fn one_in_version(inner: &Inner, served: &Served, object: Value
     Ok(in_version(inner, served, vec![object]).await?.pop().unwrap_or_default())
 }
 
+/// Whether objects can be shown in the version of the request only with the help of a webhook.
+pub(crate) fn asks_webhook(served: &Served) -> bool {
+    served.custom().is_some_and(|custom| matches!(custom.definition.conversion, Conversion::Webhook(_)))
+}
+
+/// One object in the version of the request, where no webhook needs to be asked.
+pub(crate) fn in_version_at_once(served: &Served, mut object: Value) -> Value {
+    match (&served.kind, &served.stored) {
+        (Kind::Custom(custom), Some(_)) => {
+            let to = &*served.resource.version;
+            if let Some(compiled) = custom.compiled_as(version_of(&object)) {
+                compiled.schema.adopt(&mut object);
+            }
+            if version_of(&object) != to {
+                object::set_api_version(&mut object, &join(&custom.definition.group, to));
+                if let Some(compiled) = custom.compiled_as(to) {
+                    compiled.schema.prune(&mut object);
+                }
+            }
+            object
+        }
+        (Kind::BuiltIn { .. }, Some(stored)) if stored.of.is_some() => {
+            built_in(served, object, (&*stored.group, &*stored.version), version(served))
+        }
+        _ => object,
+    }
+}
+
 /// An object in the version of the request, as it is kept.
 pub(crate) async fn as_stored(inner: &Inner, served: &Served, object: Value) -> Result<Value, Status> {
     match (&served.kind, &served.stored) {

@@ -11,7 +11,10 @@ use http::{Method, Response, StatusCode, request::Parts};
 use std::collections::BTreeSet;
 
 /// The parts whose health is told one by one.
-const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+const CHECKS: [&str; 3] = ["ping", "log", STORE];
+
+// Kubernetes: it is called so whatever the store is.
+const STORE: &str = "etcd";
 
 /// Who asks whether requests may be sent is told when they may not any more.
 const SHUTDOWN: &str = "shutdown";
@@ -41,7 +44,11 @@ pub(crate) async fn answer(inner: &Inner, path: &str, head: &Parts) -> Result<Re
     }
     if let Some((probe, check)) = check_of(path) {
         return Ok(match checks(probe).any(|known| known == check) {
-            true if is_well(inner, check) => text(StatusCode::OK, "ok"),
+            true if is_well(inner, probe, check) => text(StatusCode::OK, "ok"),
+            true if check == STORE => text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal server error: the store cannot be written to\n",
+            ),
             true => {
                 text(StatusCode::INTERNAL_SERVER_ERROR, "internal server error: process is shutting down\n")
             }
@@ -91,8 +98,13 @@ fn checks(probe: &str) -> impl Iterator<Item = &'static str> + use<> {
     CHECKS.into_iter().chain((probe == "/readyz").then_some(SHUTDOWN))
 }
 
-fn is_well(inner: &Inner, check: &str) -> bool {
-    check != SHUTDOWN || !*inner.draining.borrow()
+fn is_well(inner: &Inner, probe: &str, check: &str) -> bool {
+    match check {
+        SHUTDOWN => !*inner.draining.borrow(),
+        // It lives, and reads go on; but whoever wants to write should go elsewhere.
+        STORE => probe != "/readyz" || inner.store.is_writable(),
+        _ => true,
+    }
 }
 
 fn health(inner: &Inner, probe: &str, query: &str) -> Response<Body> {
@@ -104,7 +116,7 @@ fn health(inner: &Inner, probe: &str, query: &str) -> Response<Body> {
         unknown.remove(check);
         lines.push_str(&match excluded.contains(check) {
             true => format!("[+]{check} excluded: ok\n"),
-            false if is_well(inner, check) => format!("[+]{check} ok\n"),
+            false if is_well(inner, probe, check) => format!("[+]{check} ok\n"),
             false => {
                 has_failed = true;
                 format!("[-]{check} failed: reason withheld\n")

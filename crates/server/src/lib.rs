@@ -22,6 +22,7 @@ mod health;
 mod input;
 mod kubernetes_service;
 mod live;
+mod long_work;
 mod lookup;
 mod metrics;
 mod namespaces;
@@ -46,6 +47,7 @@ use api::status::Status;
 use authenticate::Authenticator;
 use authorize::Authorizer;
 use http::{Method, Request, Response, request::Parts};
+use http_body::Body as _;
 use negotiate::Form;
 use registry::Registry;
 use request::{Options, Place, Verb};
@@ -75,6 +77,7 @@ pub(crate) struct Inner {
     pub(crate) authority: Option<String>,
     pub(crate) advertised: Option<SocketAddr>,
     pub(crate) metrics: metrics::Metrics,
+    pub(crate) workplaces: long_work::Workplaces,
     pub(crate) documents: documents::Documents,
     pub(crate) audit: Option<audit::Auditor>,
     /// Closed when the server drains: watches end.
@@ -162,6 +165,7 @@ impl Server {
             authority: config.authority,
             advertised: config.advertised,
             metrics: metrics::Metrics::default(),
+            workplaces: long_work::Workplaces::default(),
             documents: documents::Documents::default(),
             audit: config.audit.map(|audit| audit::Auditor::new(world, audit)),
             draining: tokio::sync::watch::Sender::new(false),
@@ -200,12 +204,13 @@ impl Server {
             Ok(answered) => answered,
             Err(status) => (answer::status(&status, form), None),
         };
-        let response = gzip.apply(&self.0.world, response).await;
+        let size = response.body().size_hint().exact();
+        let response = gzip.apply(response);
         let response = match seat {
             Some(seat) => seat.rise(response),
             None => response,
         };
-        begun.end(&self.0, response).await
+        begun.end(&self.0, response, size).await
     }
 
     /// Ends when what was audited until now is in the log.
@@ -325,9 +330,21 @@ impl Inner {
             Verb::Get => verbs::read::get(&call).await,
             Verb::List => Box::pin(verbs::read::list(&call)).await,
             Verb::Watch => Box::pin(verbs::watch::watch(&call)).await,
-            Verb::Create => Box::pin(verbs::create::create(&call, call.take(body).await?)).await,
-            Verb::Update => Box::pin(verbs::update::update(&call, call.take(body).await?)).await,
-            Verb::Patch => Box::pin(verbs::update::patch(&call, call.take(body).await?)).await,
+            Verb::Create => {
+                let body = call.take(body).await?;
+                let size = body.len();
+                self.workplaces.run(&self.world, size, Box::pin(verbs::create::create(&call, body))).await
+            }
+            Verb::Update => {
+                let body = call.take(body).await?;
+                let size = body.len();
+                self.workplaces.run(&self.world, size, Box::pin(verbs::update::update(&call, body))).await
+            }
+            Verb::Patch => {
+                let body = call.take(body).await?;
+                let size = body.len();
+                self.workplaces.run(&self.world, size, Box::pin(verbs::update::patch(&call, body))).await
+            }
             Verb::Delete => Box::pin(verbs::delete::delete(&call, call.take(body).await?)).await,
             Verb::DeleteCollection => {
                 Box::pin(verbs::delete::delete_collection(&call, call.take(body).await?)).await

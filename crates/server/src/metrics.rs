@@ -11,7 +11,6 @@ mod watched;
 use crate::{Body, Inner, answer, request::Place};
 pub(crate) use family::{Histogram, Page};
 use http::{Method, Request, Response, StatusCode};
-use http_body::Body as _;
 use labels::Labelled;
 use std::{
     collections::BTreeMap,
@@ -104,8 +103,13 @@ impl Begun {
         Begun { verb, series, since: inner.world.now(), _in_flight: in_flight }
     }
 
-    /// Counts the answer; a watch once it is over.
-    pub(crate) async fn end(self, inner: &Arc<Inner>, response: Response<Body>) -> Response<Body> {
+    /// Counts the answer, of so many bytes before they are compressed; a watch once it is over.
+    pub(crate) async fn end(
+        self,
+        inner: &Arc<Inner>,
+        response: Response<Body>,
+        size: Option<u64>,
+    ) -> Response<Body> {
         let (metrics, code) = (&inner.metrics, response.status().as_u16());
         let measured = match self.series {
             Series::Known(measured) => measured,
@@ -118,8 +122,7 @@ impl Begun {
         }
         measured.count(code, inner.world.now().since(self.since).as_secs_f64());
         // Kubernetes: only what is read.
-        if let (true, Some(size)) = (matches!(self.verb, "GET" | "LIST"), response.body().size_hint().exact())
-        {
+        if let (true, Some(size)) = (matches!(self.verb, "GET" | "LIST"), size) {
             measured.sizes.observe(size as f64);
         }
         response

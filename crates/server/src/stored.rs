@@ -31,25 +31,48 @@ impl Stored {
 
     /// Writes the object as it goes out, from the byte `start` on.
     pub(crate) fn write(&self, start: usize, out: &mut BytesMut) {
-        let revision = self.revision;
-        if revision == Revision(0) {
-            // A dry run: it never got one.
-            out.put_slice(self.json.get(start..).unwrap_or_default());
-            return;
-        }
-        let Some(place) = place(&self.json) else {
-            // Only an object has metadata, and only objects are stored: never guess where it would go.
+        let place = self.version_place();
+        self.write_version(start, place, out);
+        out.put_slice(&self.json[place..]);
+    }
+
+    /// The byte before which the resourceVersion is written; the end where it is not written at all.
+    pub(crate) fn version_place(&self) -> usize {
+        place(&self.json).unwrap_or_else(|| {
+            // Only objects are stored, and they have metadata: never guess where it would go.
             tracing::error!("a stored object has no metadata to put its resourceVersion in");
-            out.put_slice(self.json.get(start..).unwrap_or_default());
-            return;
-        };
+            self.json.len()
+        })
+    }
+
+    /// Writes the object from `start` up to `place`, and the resourceVersion that belongs there.
+    pub(crate) fn write_version(&self, start: usize, place: usize, out: &mut BytesMut) {
         let (before, after) = self.json.split_at(place);
         out.put_slice(before.get(start..).unwrap_or_default());
+        if !self.has_version(place) {
+            return;
+        }
         let is_first = before.ends_with(b"{");
         out.put_slice(if is_first { b"\"resourceVersion\":\"" } else { b",\"resourceVersion\":\"" });
-        put_number(revision.0, out);
+        put_number(self.revision.0, out);
         out.put_slice(if is_first && after.starts_with(b"\"") { b"\"," } else { b"\"" });
-        out.put_slice(after);
+    }
+
+    /// Whether it goes out with a resourceVersion. A dry run never got one.
+    fn has_version(&self, place: usize) -> bool {
+        self.revision != Revision(0) && place < self.json.len()
+    }
+
+    /// How many bytes [`Stored::write`] writes.
+    pub(crate) fn written_len(&self, start: usize, place: usize) -> usize {
+        let (before, after) = self.json.split_at(place);
+        let kept = before.len().saturating_sub(start) + after.len();
+        if !self.has_version(place) {
+            return kept;
+        }
+        let digits = self.revision.0.checked_ilog10().unwrap_or(0) as usize + 1;
+        let comma = !before.ends_with(b"{") || after.starts_with(b"\"");
+        kept + "\"resourceVersion\":\"\"".len() + digits + usize::from(comma)
     }
 
     /// The object, parsed.
@@ -175,6 +198,7 @@ mod tests {
             let mut out = BytesMut::new();
             stored.write(0, &mut out);
             assert_eq!(str::from_utf8(&out).unwrap(), expected);
+            assert_eq!(stored.written_len(0, stored.version_place()), expected.len());
             assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), stored.value());
         }
     }

@@ -316,10 +316,25 @@ pub(crate) fn bad_options(kind: &str, errors: ErrorList) -> Result<(), Status> {
 
 /// A failure of the store, in words for callers.
 pub(crate) fn store_failed(error: &store::Error) -> Status {
+    use store::Error::{Broken, Corrupt, Full, InUse, Io, QuotaExceeded};
+    if matches!(error, Full { .. } | Broken(_) | Corrupt(_) | InUse { .. } | Io { .. } | QuotaExceeded { .. })
+    {
+        tracing::error!(error = error as &dyn std::error::Error, "the store refuses a request");
+    }
     match error {
         store::Error::Unavailable(problem) => Status::service_unavailable(problem.clone()),
         store::Error::OutcomeUnknown(_) => Status::timeout("etcdserver: request timed out", 0),
         store::Error::TooLarge { .. } => Status::request_entity_too_large("etcdserver: request is too large"),
+        // Kubernetes: etcd's own words, with no reason.
+        store::Error::QuotaExceeded { .. } => {
+            Status::unclassified("etcdserver: mvcc: database space exceeded")
+        }
+        // These name files of this machine, which are no business of callers.
+        store::Error::Full { .. } => Status::internal_error("the store has no room to write"),
+        store::Error::Broken(_)
+        | store::Error::Corrupt(_)
+        | store::Error::InUse { .. }
+        | store::Error::Io { .. } => Status::internal_error("the store cannot write"),
         other => Status::internal_error(other),
     }
 }

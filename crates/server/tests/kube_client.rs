@@ -15,7 +15,7 @@ use world::World;
 
 /// A client of a control plane of its own.
 async fn client(world: &World) -> Client {
-    let store = Arc::new(Memory::with_limits(Limits { changes: 20, bytes: 1 << 20 }));
+    let store = Arc::new(Memory::with_limits(Limits { changes: 20, bytes: 1 << 20, live_bytes: u64::MAX }));
     let server = Server::start(world, store, Config::default()).await.unwrap();
     let service = tower::service_fn(move |mut request: Request<kube::client::Body>| {
         let server = server.clone();

@@ -1,9 +1,9 @@
 //! Requests made of scraps: whatever comes, there is an answer, and never a failure of the server.
 //!
-//! A few thousand in every test run; `SETPOINT_NOISE=1000000` for as many as that, `SETPOINT_SEED` to
+//! None may cost more memory or time than `counted` allows. A few thousand in every test run; `SETPOINT_NOISE=1000000` for as many as that, `SETPOINT_SEED` to
 //! replay a run.
 
-use crate::client::send_with;
+use crate::{client::send_with, counted};
 use server::{Config, Server};
 use std::sync::Arc;
 use world::World;
@@ -85,7 +85,9 @@ fn whatever_comes_gets_an_answer() {
             let uri = printable(&[path, b"?".to_vec(), query].concat());
             let body = mangle(&world, pick(&world, &BODIES).as_bytes());
             let about = format!("case {case}: {method} {uri} {}", String::from_utf8_lossy(&body));
+            let (meter, size) = (counted::Meter::start(), body.len());
             let (status, answer) = send_with(&server, method, &uri, pick(&world, &TYPES), body).await;
+            meter.assert_modest(size, &about);
             assert!(
                 (200..500).contains(&status) || is_known(status, &answer),
                 "{about}: {status} {answer:?}"

@@ -11,7 +11,8 @@ const PATH: &str = "/api/v1/namespaces/default/configmaps";
 #[test]
 fn behind_the_window_is_410_and_a_list_can_go_on() {
     let run = world::simulate(5, |world| async move {
-        let store = Arc::new(Memory::with_limits(Limits { changes: 20, bytes: 1 << 20 }));
+        let store =
+            Arc::new(Memory::with_limits(Limits { changes: 20, bytes: 1 << 20, live_bytes: u64::MAX }));
         let server = Server::start(&world, store, Config::default()).await.unwrap();
         let create = async |name: String| {
             let body = json!({"metadata": {"name": name}}).to_string();

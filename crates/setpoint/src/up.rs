@@ -7,6 +7,8 @@ pub(crate) mod certificates;
 pub(crate) mod compaction;
 mod controllers;
 mod kubeconfig;
+mod private_file;
+mod quota;
 mod store;
 
 use anyhow::{Context, Result, bail};
@@ -39,6 +41,10 @@ pub(crate) struct Options {
     /// What keeps it.
     #[arg(long, value_enum, default_value = "embedded")]
     store: StoreKind,
+    /// How much the store may hold, like 4Gi; what would add to more is refused. By default a quarter of the memory, and
+    /// 8Gi at the most. An etcd cluster has a quota of its own.
+    #[arg(long, value_parser = quota::parse, value_name = "SIZE")]
+    store_quota: Option<u64>,
     /// Keep nothing: the same as --store memory, with new certificates.
     #[arg(long)]
     ephemeral: bool,
@@ -151,6 +157,11 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
     let kubeconfig = kubeconfig_path(&options)?;
     kubeconfig::write(&kubeconfig, &url, &certificates)?;
     let tls = certificates.server_config()?;
+    let interval = Duration::from_secs(options.compaction_interval);
+    let forgets = options.store_kind() != StoreKind::Etcd;
+    let _forgetting = forgets
+        .then(|| compaction::forget_from_time_to_time(world.clone(), Arc::clone(&store), interval))
+        .map(|task| world.spawn("compaction", task));
     let config = Config {
         tokens,
         audit: audit::open(&options)?,
@@ -162,11 +173,6 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
         authority: Some(certificates.ca.clone()),
         ..Config::default()
     };
-    let interval = Duration::from_secs(options.compaction_interval);
-    let forgets = options.store_kind() != StoreKind::Etcd;
-    let _forgetting = forgets
-        .then(|| compaction::forget_from_time_to_time(world.clone(), Arc::clone(&store), interval))
-        .map(|task| world.spawn("compaction", task));
     let server = Server::start(world, store, config).await.context("cannot start on this store")?;
     welcome(&url, &place, controllers::chosen(&options.controllers).count(), &kubeconfig);
     let limits = Limits { connections: options.max_connections.max(1), ..Limits::default() };

@@ -24,7 +24,11 @@ use std::{
     fmt, fs, io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
-    sync::{Arc, mpsc as sync_mpsc},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc as sync_mpsc,
+    },
     thread::JoinHandle,
 };
 use tokio::sync::{mpsc, oneshot};
@@ -92,6 +96,8 @@ pub struct Embedded {
     /// `None` once it is closing.
     queue: Option<mpsc::Sender<Request>>,
     writer: Option<JoinHandle<()>>,
+    /// Whether the last frame could be written.
+    is_writable: Arc<AtomicBool>,
     world: World,
     _lock: fs::File,
 }
@@ -119,14 +125,15 @@ impl Embedded {
         let engine = Engine::new(Arc::clone(&disk), recovered, segment_bytes, world.draw());
         let tree = Arc::clone(engine.tree());
         let (queue, requests) = mpsc::channel(QUEUE);
-        let threads = start(world, engine, disk, requests);
+        let is_writable = Arc::new(AtomicBool::new(true));
+        let threads = start(world, engine, disk, requests, Arc::clone(&is_writable));
         let writer = threads.map_err(|source| Error::Io {
             doing: "start the threads of",
             path: directory.to_owned(),
             source,
         })?;
         let (queue, writer, world) = (Some(queue), Some(writer), world.clone());
-        Ok(Embedded { tree, opened, queue, writer, world, _lock: lock })
+        Ok(Embedded { tree, opened, queue, writer, is_writable, world, _lock: lock })
     }
 
     /// Makes a store in `directory`, which must hold none, out of a backup; whichever store made it.
@@ -187,6 +194,10 @@ impl Store for Embedded {
         Box::pin(ready(self.tree.compact(floor)))
     }
 
+    fn is_writable(&self) -> bool {
+        self.is_writable.load(Relaxed)
+    }
+
     fn backup(&self, file: PathBuf) -> Answer<'_, Revision> {
         let tree = Arc::clone(&self.tree);
         Box::pin(self.world.blocking(move || snapshot::back_up(&tree, &file)))
@@ -199,6 +210,7 @@ fn start(
     engine: Engine,
     disk: Arc<dyn Disk>,
     requests: mpsc::Receiver<Request>,
+    is_writable: Arc<AtomicBool>,
 ) -> io::Result<JoinHandle<()>> {
     let (due, when_due) = sync_mpsc::sync_channel(1);
     let (tree, catalog) = (Arc::clone(engine.tree()), Arc::clone(engine.catalog()));
@@ -211,13 +223,18 @@ fn start(
         }
     })?;
     world.thread("store-writer", move || {
-        write(engine, requests, &due);
+        write(engine, requests, &due, &is_writable);
         drop(due);
         drop(checkpointer.join());
     })
 }
 
-fn write(mut engine: Engine, mut requests: mpsc::Receiver<Request>, due: &sync_mpsc::SyncSender<()>) {
+fn write(
+    mut engine: Engine,
+    mut requests: mpsc::Receiver<Request>,
+    due: &sync_mpsc::SyncSender<()>,
+    is_writable: &AtomicBool,
+) {
     let mut group = Vec::new();
     while let Some(request) = requests.blocking_recv() {
         let mut bytes = request.batch.size();
@@ -228,6 +245,13 @@ fn write(mut engine: Engine, mut requests: mpsc::Receiver<Request>, due: &sync_m
             group.push(request);
         }
         let answers = engine.commit(group.iter().map(|request| &request.batch));
+        let has_failed =
+            |answer: &Result<_, Error>| matches!(answer, Err(Error::Full { .. } | Error::Broken(_)));
+        if answers.iter().any(has_failed) {
+            is_writable.store(false, Relaxed);
+        } else if answers.iter().any(Result::is_ok) {
+            is_writable.store(true, Relaxed);
+        }
         for (request, answer) in group.drain(..).zip(answers) {
             // Whoever asked may be gone; the commit stands all the same.
             drop(request.answer.send(answer));

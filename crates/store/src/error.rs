@@ -20,6 +20,11 @@ pub enum Error {
     #[error("a batch of {size} bytes is over the limit of {limit}")]
     TooLarge { size: usize, limit: usize },
 
+    /// The store holds as much as it may: reads go on, and so do writes that make it smaller.
+    // etcd does not tell its limit, which is 0 here then.
+    #[error("the store holds as much as it may ({limit} bytes)")]
+    QuotaExceeded { limit: u64 },
+
     /// The request makes no sense to any store.
     #[error("{0}")]
     Invalid(&'static str),

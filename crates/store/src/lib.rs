@@ -133,6 +133,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// [`Error::Compacted`].
     fn compact(&self, floor: Revision) -> Answer<'_, ()>;
 
+    /// Whether the last write that had to be kept could be kept: `false` while the disk is full, or broken.
+    fn is_writable(&self) -> bool {
+        true
+    }
+
     /// Writes all entries of the latest revision to a new file, while others go on writing.
     fn backup(&self, file: PathBuf) -> Answer<'_, Revision>;
 }

@@ -75,6 +75,10 @@ impl Tree {
         self.read().revision
     }
 
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     pub(crate) fn live_bytes(&self) -> u64 {
         self.read().live_bytes
     }
@@ -146,11 +150,25 @@ impl Tree {
 
     /// Judges and applies in one step, for a store that has nothing to do in between.
     pub(crate) fn commit(&self, batch: &Batch) -> Result<Revision, Error> {
+        self.commit_if(batch, |live, changes| self.limits.check_growth(live, changes).map(drop))
+    }
+
+    /// The same with what was committed before, however much it is.
+    pub(crate) fn replay(&self, batch: &Batch) -> Result<Revision, Error> {
+        self.commit_if(batch, |_, _| Ok(()))
+    }
+
+    fn commit_if(
+        &self,
+        batch: &Batch,
+        check: impl FnOnce(u64, &[Change]) -> Result<(), Error>,
+    ) -> Result<Revision, Error> {
         let mut keys = self.write();
         let changes = keys.judge(batch, &Overlay::new())?;
         if changes.is_empty() {
             return Ok(keys.revision);
         }
+        check(keys.live_bytes, &changes)?;
         let revision = keys.revision.next();
         self.apply_to(&mut keys, [Commit { revision, changes }]);
         Ok(revision)

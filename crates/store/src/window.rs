@@ -20,12 +20,39 @@ pub struct Limits {
     pub changes: usize,
     /// Memory that only the past needs: overwritten values and the record of changes.
     pub bytes: usize,
+    /// Keys and values of the latest revision, in bytes: what would add to more than this is refused.
+    pub live_bytes: u64,
+}
+
+/// Keys that are there already may grow into this part of the quota on top of it, so that what waits to be deleted can
+/// still be marked for it.
+const RESERVE: u64 = 16;
+
+impl Limits {
+    /// Whether a change may make the live bytes grow from `live` by `growth`.
+    pub(crate) fn check_growth(&self, live: u64, changes: &[Change]) -> Result<u64, Error> {
+        let size = |change: &Change| {
+            let value = change.value.as_ref().map_or(0, |value| change.key.len() + value.len());
+            let previous = change.previous.as_ref().map_or(0, |old| change.key.len() + old.value.len());
+            (value as u64, previous as u64)
+        };
+        let (added, removed) =
+            changes.iter().map(size).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let next = (live + added).saturating_sub(removed);
+        let is_new = changes.iter().any(|change| change.previous.is_none() && change.value.is_some());
+        let limit =
+            if is_new { self.live_bytes } else { self.live_bytes.saturating_add(self.live_bytes / RESERVE) };
+        if added > removed && next > limit {
+            return Err(Error::QuotaExceeded { limit: self.live_bytes });
+        }
+        Ok(next)
+    }
 }
 
 impl Default for Limits {
     /// Ten seconds of the fastest writers, hours of a usual cluster; 64 MiB at the most.
     fn default() -> Limits {
-        Limits { changes: 100_000, bytes: 64 << 20 }
+        Limits { changes: 100_000, bytes: 64 << 20, live_bytes: u64::MAX }
     }
 }
 

@@ -15,7 +15,7 @@ use store::{
 use world::World;
 
 /// Small, so that a test can fall out of the window.
-pub(crate) const LIMITS: Limits = Limits { changes: 300, bytes: 64 << 20 };
+pub(crate) const LIMITS: Limits = Limits { changes: 300, bytes: 64 << 20, live_bytes: u64::MAX };
 
 /// A store that nobody has written to, and what it needs to live.
 pub(crate) struct Stage {

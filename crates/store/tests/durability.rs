@@ -22,7 +22,11 @@ const ROUNDS: u64 = 200;
 const WRITERS: u64 = 6;
 
 fn small() -> Options {
-    Options { limits: Limits { changes: 200, bytes: 1 << 20 }, segment_bytes: 256 << 10, progress: None }
+    Options {
+        limits: Limits { changes: 200, bytes: 1 << 20, live_bytes: u64::MAX },
+        segment_bytes: 256 << 10,
+        progress: None,
+    }
 }
 
 async fn open(world: &World, directory: &Path) -> Embedded {
@@ -212,7 +216,7 @@ fn endless_overwriting_keeps_disk_and_memory_bounded() {
     world::run(|world| async move {
         let scratch = tempfile::tempdir().unwrap();
         let options = Options {
-            limits: Limits { changes: 500, bytes: 4 << 20 },
+            limits: Limits { changes: 500, bytes: 4 << 20, live_bytes: u64::MAX },
             segment_bytes: 1 << 20,
             progress: None,
         };

@@ -9,7 +9,7 @@ use store::{Batch, Bytes, Embedded, Error, Limits, Options, Store};
 use world::World;
 
 /// So small that segments, checkpoints and recycling happen all the time.
-const LIMITS: Limits = Limits { changes: 200, bytes: 1 << 20 };
+const LIMITS: Limits = Limits { changes: 200, bytes: 1 << 20, live_bytes: u64::MAX };
 const SEGMENT_BYTES: u64 = 256 << 10;
 /// How many of its last commits a writer keeps in the store.
 const KEPT: u64 = 50;

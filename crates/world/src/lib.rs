@@ -83,6 +83,18 @@ impl World {
         }
     }
 
+    /// Runs `work`, which keeps the processor for long, here and now; other tasks of this thread go on elsewhere. A
+    /// simulated world has one thread.
+    pub fn long<T>(&self, work: impl FnOnce() -> T) -> T {
+        use tokio::runtime::RuntimeFlavor::CurrentThread;
+        match &self.0 {
+            // A runtime of one thread has nobody to hand the others to.
+            Kind::Real(runtime) if runtime.runtime_flavor() == CurrentThread => work(),
+            Kind::Real(_) => tokio::task::block_in_place(work),
+            Kind::Simulated(_) => work(),
+        }
+    }
+
     /// Gives `work` a thread of its own, for loops that block on a disk. A simulated world refuses:
     /// it has one thread.
     pub fn thread(

@@ -1,6 +1,6 @@
 //! What must be true of an object's metadata when it is created, and when it is updated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN, ManagedFieldsEntry, ObjectMeta, OwnerReference, Text};
 use crate::field::{BadValue, Error, ErrorList, Path};
@@ -196,7 +196,8 @@ fn check_finalizers(path: &Path<'_>, finalizers: &[Text<'_>]) -> ErrorList {
 }
 
 fn check_no_new_finalizers(path: &Path<'_>, new: &[Text<'_>], old: &[Text<'_>]) -> Option<Error> {
-    let mut added = new.iter().filter(|finalizer| !old.contains(finalizer)).collect::<Vec<_>>();
+    let before: BTreeSet<_> = old.iter().collect();
+    let mut added = new.iter().filter(|finalizer| !before.contains(finalizer)).collect::<Vec<_>>();
     added.sort_unstable();
     added.dedup();
     (!added.is_empty()).then(|| {

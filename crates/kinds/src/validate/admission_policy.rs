@@ -4,6 +4,7 @@ use api::field::{Error, ErrorList};
 use api::name::Format;
 
 use super::at::At;
+use super::taken::Taken;
 use super::{selector, webhook};
 use crate::policy::{Names, Offer, Wanted};
 
@@ -29,7 +30,7 @@ pub(super) fn validating(policy: &At<'_, '_>, errors: &mut ErrorList) {
         let problem = format!("must not have more than {MAX_ANNOTATIONS} auditAnnotations");
         annotations.invalid(errors, problem);
     }
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for annotation in annotations.items() {
         let (key, value) = (annotation.field("key"), annotation.field("valueExpression"));
         let qualified = format!("{}/{}", api::object::name(policy.value()), key.text());
@@ -218,9 +219,10 @@ fn matched(resources: &At<'_, '_>, errors: &mut ErrorList) {
         let rules = resources.field(list);
         for rule in rules.items() {
             let names = rule.field("resourceNames");
-            for (index, name) in names.items().enumerate() {
+            let mut taken = Taken::default();
+            for name in names.items() {
                 name.is_format(errors, Format::PathSegment);
-                if names.list()[..index].contains(name.value()) {
+                if !taken.add(name.value()) {
                     name.duplicate(errors);
                 }
             }
@@ -246,9 +248,10 @@ pub(super) fn validating_binding(binding: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = binding.field("spec");
     any_binding(&spec, errors);
     let actions = spec.field("validationActions");
-    for (index, action) in actions.items().enumerate() {
+    let mut taken = Taken::default();
+    for action in actions.items() {
         action.one_of(errors, &["Audit", "Deny", "Warn"]);
-        if actions.list()[..index].contains(action.value()) {
+        if !taken.add(action.value()) {
             action.duplicate(errors);
         }
     }

@@ -109,6 +109,10 @@ impl<'v, 'p> At<'v, 'p> {
 
     /// The value is shown as it lies here: right for scalars, and for types whose Go has JSON tags.
     pub(super) fn invalid(&self, errors: &mut ErrorList, detail: impl Into<String>) {
+        // The value may be all that was sent.
+        if errors.is_full() {
+            return;
+        }
         errors.push(Error::invalid(&self.path, self.value, detail));
     }
 
@@ -134,6 +138,10 @@ impl<'v, 'p> At<'v, 'p> {
     }
 
     pub(super) fn duplicate(&self, errors: &mut ErrorList) {
+        // The value may be all that was sent.
+        if errors.is_full() {
+            return;
+        }
         errors.push(Error::duplicate(&self.path, self.value));
     }
 

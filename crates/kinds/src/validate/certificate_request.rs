@@ -8,6 +8,7 @@ use api::name::Format;
 use super::at::At;
 use super::custom_resource_definition::ca_bundle;
 use super::secret::decode_base64;
+use super::taken::Taken;
 
 const USAGES: &[&str] = &[
     "any",
@@ -52,8 +53,9 @@ pub(super) fn body(request: &At<'_, '_>, errors: &mut ErrorList) {
     for usage in usages.items() {
         usage.one_of(errors, USAGES);
     }
-    for (index, usage) in usages.items().enumerate() {
-        if usages.list()[..index].contains(usage.value()) {
+    let mut taken = Taken::default();
+    for usage in usages.items() {
+        if !taken.add(usage.value()) {
             usage.duplicate(errors);
         }
     }

@@ -4,6 +4,7 @@ use api::field::{Error, ErrorList};
 use api::name::Format;
 
 use super::at::{At, IMMUTABLE};
+use super::taken::Taken;
 use super::{internal, pod, volume_source};
 
 const MAX_REQUESTS: usize = 32;
@@ -193,7 +194,7 @@ fn few(list: &At<'_, '_>, most: usize, errors: &mut ErrorList) -> bool {
 }
 
 fn unique(list: &At<'_, '_>, errors: &mut ErrorList) {
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for item in list.items() {
         let name = item.text_of("name");
         if taken.contains(&name) {

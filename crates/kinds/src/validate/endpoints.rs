@@ -6,6 +6,7 @@ use api::name::{self, Format};
 use super::at::At;
 use super::pod;
 use super::service::endpoint_ip;
+use super::taken::Taken;
 
 const MAX_ENDPOINTS: usize = 1000;
 const MAX_ADDRESSES: usize = 100;
@@ -83,7 +84,7 @@ fn slice_ports(ports: &At<'_, '_>, errors: &mut ErrorList) {
         errors.push(Error::too_many(ports.path(), ports.list().len(), MAX_PORTS));
         return;
     }
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for port in ports.items() {
         let name = port.field("name");
         if !name.text().is_empty() {
@@ -129,7 +130,7 @@ fn hint(hints: &At<'_, '_>, format: Format, errors: &mut ErrorList) {
         errors.push(Error::too_many(hints.path(), hints.list().len(), MAX_HINTS));
         return;
     }
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for hint in hints.items() {
         let name = hint.field("name");
         if taken.contains(&name.text()) {

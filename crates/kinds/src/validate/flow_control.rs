@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::at::At;
 use super::internal;
+use super::taken::Taken;
 
 const VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
@@ -292,7 +293,7 @@ pub(super) fn status(new: &At<'_, '_>, _: &At<'_, '_>, errors: &mut ErrorList) {
 fn conditions(object: &At<'_, '_>, errors: &mut ErrorList) {
     let status = object.field("status");
     let conditions = status.field("conditions");
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for condition in conditions.items() {
         let sort = condition.field("type");
         if taken.contains(&sort.text()) {

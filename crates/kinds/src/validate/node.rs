@@ -4,6 +4,7 @@ use api::field::{Error, ErrorList, Path};
 use api::name::{self, Format};
 
 use super::at::At;
+use super::taken::Taken;
 use super::{internal, metadata, pod, resource_names};
 
 pub(super) fn body(node: &At<'_, '_>, errors: &mut ErrorList) {
@@ -63,8 +64,9 @@ pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
     resources(new, errors);
     let status = new.field("status");
     let addresses = status.field("addresses");
-    for (index, address) in addresses.items().enumerate() {
-        if addresses.list()[..index].contains(address.value()) {
+    let mut taken = Taken::default();
+    for address in addresses.items() {
+        if !taken.add(address.value()) {
             errors.push(Error::duplicate(address.path(), internal::shown_core("NodeAddress", &address)));
         }
     }
@@ -100,8 +102,9 @@ pub(super) fn runtime_class(class: &At<'_, '_>, errors: &mut ErrorList) {
     metadata::labels(&scheduling.field("nodeSelector"), errors);
     let tolerations = scheduling.field("tolerations");
     pod::tolerations(&tolerations, errors);
-    for (index, toleration) in tolerations.items().enumerate() {
-        if tolerations.list()[..index].contains(toleration.value()) {
+    let mut taken = Taken::default();
+    for toleration in tolerations.items() {
+        if !taken.add(toleration.value()) {
             let shown = internal::shown_core("Toleration", &toleration);
             errors.push(Error::duplicate(toleration.path(), shown));
         }

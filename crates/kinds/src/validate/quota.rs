@@ -3,8 +3,10 @@
 use api::field::{BadValue, Error, ErrorList, Path};
 use api::name::Format;
 use api::quantity::Quantity;
+use serde_json::Value;
 
 use super::at::{At, IMMUTABLE};
+use super::taken::Taken;
 use super::{internal, resource_names};
 
 const SCOPES: [&str; 7] = [
@@ -29,9 +31,11 @@ pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
     let (now, before) = (new.field("spec"), old.field("spec"));
     spec(&now, errors);
     let (scopes, old_scopes) = (now.field("scopes"), before.field("scopes"));
-    let is_within =
-        |one: &At<'_, '_>, other: &At<'_, '_>| one.list().iter().all(|it| other.list().contains(it));
-    if !is_within(&scopes, &old_scopes) || !is_within(&old_scopes, &scopes) {
+    let is_within = |one: &[Value], other: &[Value]| {
+        let other: Taken<&Value> = other.iter().collect();
+        one.iter().all(|scope| other.contains(&scope))
+    };
+    if !is_within(scopes.list(), old_scopes.list()) || !is_within(old_scopes.list(), scopes.list()) {
         scopes.invalid(errors, IMMUTABLE);
     }
 }

@@ -6,6 +6,7 @@ use api::field::{Error, ErrorList, Path};
 use api::name::{self, Format};
 
 use super::at::At;
+use super::taken::Taken;
 use super::{internal, metadata, pod};
 
 pub(super) use addresses::endpoint_ip;
@@ -83,7 +84,7 @@ fn external_name(spec: &At<'_, '_>, errors: &mut ErrorList) {
 }
 
 fn check_ports(ports: &At<'_, '_>, errors: &mut ErrorList) {
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for port in ports.items() {
         let name = port.field("name");
         if name.text().is_empty() {
@@ -135,17 +136,15 @@ fn unique_ports(spec: &At<'_, '_>, errors: &mut ErrorList) {
     for port in ports.items().filter(|port| spec.text_of("type") == "ClusterIP" && has_node_port(port)) {
         port.field("nodePort").forbidden(errors, "may not be used when `type` is 'ClusterIP'");
     }
-    let is_repeated = |index: usize, port: &At<'_, '_>, field: &str| {
-        let key = |port: &At<'_, '_>| (port.text_of("protocol").to_owned(), port.int_of(field));
-        ports.items().take(index).any(|earlier| key(&earlier) == key(port))
-    };
-    for (index, port) in ports.items().enumerate().filter(|(_, port)| has_node_port(port)) {
-        if is_repeated(index, &port, "nodePort") {
+    let mut taken = Taken::default();
+    for port in ports.items().filter(has_node_port) {
+        if !taken.add((port.text_of("protocol"), port.int_of("nodePort"))) {
             port.field("nodePort").duplicate(errors);
         }
     }
-    for (index, port) in ports.items().enumerate() {
-        if is_repeated(index, &port, "port") {
+    let mut taken = Taken::default();
+    for port in ports.items() {
+        if !taken.add((port.text_of("protocol"), port.int_of("port"))) {
             let key = serde_json::json!({"protocol": port.text_of("protocol"), "port": port.int_of("port")});
             errors.push(Error::duplicate(port.path(), internal::shown_core("ServicePort", &At::root(&key))));
         }

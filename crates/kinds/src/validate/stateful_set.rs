@@ -5,6 +5,7 @@ use api::name::Format;
 use serde_json::{Value, json};
 
 use super::at::At;
+use super::taken::Taken;
 use super::{internal, persistent_volume_claim, pod, rollout, template};
 
 const CHANGEABLE: [&str; 7] = [
@@ -78,10 +79,11 @@ fn with_claims(template: &Value, claims: &[Value]) -> Value {
     spec.remove("subdomain");
     spec.remove("hostname");
     let names: Vec<_> = claims.iter().map(api::object::name).collect();
+    let claimed: Taken<&str> = names.iter().copied().collect();
     let given = spec.remove("volumes");
     let given = given.iter().flat_map(|volumes| volumes.as_array().into_iter().flatten());
     let others = given.filter(|volume| {
-        volume.get("name").and_then(Value::as_str).is_none_or(|name| !names.contains(&name))
+        volume.get("name").and_then(Value::as_str).is_none_or(|name| !claimed.contains(name))
     });
     let made = names.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
     let volumes: Vec<_> = made.chain(others.cloned()).collect();

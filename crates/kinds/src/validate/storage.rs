@@ -5,6 +5,7 @@ use api::name::{self, Format};
 use serde_json::Value;
 
 use super::at::{At, IMMUTABLE};
+use super::taken::Taken;
 use super::{internal, persistent_volume, selector, volume_source};
 
 const MAX_PARAMETERS: usize = 512;
@@ -24,25 +25,29 @@ pub(super) fn class(class: &At<'_, '_>, errors: &mut ErrorList) {
         mode.required(errors, "");
     }
     let terms = class.field("allowedTopologies");
-    for (index, term) in terms.items().enumerate() {
+    let mut earlier_terms = Taken::default();
+    for term in terms.items() {
         let expressions = term.field("matchLabelExpressions");
-        for (position, expression) in expressions.items().enumerate() {
+        let mut earlier_keys = Taken::default();
+        for expression in expressions.items() {
             let (key, values) = (expression.field("key"), expression.field("values"));
             if values.is_empty() {
                 values.required(errors, "");
             }
-            for (place, value) in values.items().enumerate() {
-                if values.list()[..place].contains(value.value()) {
+            let mut earlier = Taken::default();
+            for value in values.items() {
+                if !earlier.add(value.value()) {
                     value.duplicate(errors);
                 }
             }
             errors.extend(name::label_key(key.path(), key.text()));
-            if expressions.items().take(position).any(|other| other.text_of("key") == key.text()) {
+            if !earlier_keys.add(key.text()) {
                 key.duplicate(errors);
             }
         }
         // Kubernetes: a term that says nothing is taken for one that was there before.
-        if expressions.is_empty() || terms.list()[..index].contains(term.value()) {
+        let is_new = earlier_terms.add(term.value());
+        if expressions.is_empty() || !is_new {
             errors.push(Error::duplicate(expressions.path(), ""));
         }
     }
@@ -146,7 +151,7 @@ pub(super) fn node_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut Error
 pub(super) fn node(node: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = node.field("spec");
     let drivers = spec.field("drivers");
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for driver in drivers.items() {
         let (name, id) = (driver.field("name"), driver.field("nodeID"));
         volume_source::csi_driver_name(&name, errors);
@@ -162,12 +167,13 @@ pub(super) fn node(node: &At<'_, '_>, errors: &mut ErrorList) {
         }
         taken.push(name.text());
         let keys = driver.field("topologyKeys");
-        for (index, key) in keys.list().iter().enumerate() {
+        let mut earlier_keys = Taken::default();
+        for key in keys.list() {
             let text = key.as_str().unwrap_or_default();
             if text.is_empty() {
                 driver.required(errors, "");
             }
-            if keys.list()[..index].contains(key) {
+            if !earlier_keys.add(key) {
                 errors.push(Error::duplicate(driver.path(), text));
             }
             errors.extend(Format::QualifiedName.check(driver.path(), text));

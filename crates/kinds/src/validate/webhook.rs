@@ -5,6 +5,7 @@ use api::name::{self, Format};
 
 use super::at::At;
 use super::selector;
+use super::taken::Taken;
 use crate::policy::{Names, Offer, Wanted};
 
 const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
@@ -21,7 +22,7 @@ pub(super) fn mutating(configuration: &At<'_, '_>, errors: &mut ErrorList) {
 
 fn webhooks(configuration: &At<'_, '_>, errors: &mut ErrorList) {
     let hooks = configuration.field("webhooks");
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for hook in hooks.items() {
         let name = hook.field("name");
         errors.extend(name::fully_qualified_name(name.path(), name.text()));
@@ -60,8 +61,9 @@ fn review_versions(versions: &At<'_, '_>, errors: &mut ErrorList) {
         versions.required(errors, &format!("must specify one of {}", REVIEW_VERSIONS.join(", ")));
         return;
     }
-    for (index, version) in versions.items().enumerate() {
-        if versions.list()[..index].contains(version.value()) {
+    let mut taken = Taken::default();
+    for version in versions.items() {
+        if !taken.add(version.value()) {
             version.invalid_text(errors, "duplicate version");
         } else {
             version.is_format(errors, Format::Dns1035Label);
@@ -148,7 +150,7 @@ pub(super) fn conditions(conditions: &At<'_, '_>, has_params: bool, errors: &mut
     if conditions.list().len() > MAX_CONDITIONS {
         errors.push(Error::too_many(conditions.path(), conditions.list().len(), MAX_CONDITIONS));
     }
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for condition in conditions.items() {
         let (name, expression) = (condition.field("name"), condition.field("expression"));
         if expression.text().trim().is_empty() {
@@ -202,7 +204,7 @@ fn resources(resources: &At<'_, '_>, errors: &mut ErrorList) {
     if resources.is_empty() {
         resources.required(errors, "");
     }
-    let (mut all_of, mut in_all) = (Vec::new(), Vec::new());
+    let (mut all_of, mut in_all) = (Taken::default(), Taken::default());
     let mut is_plain = false;
     for resource in resources.items() {
         let text = resource.text();

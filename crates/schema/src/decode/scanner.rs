@@ -6,11 +6,14 @@ use std::borrow::Cow;
 
 use api::go;
 
-use super::DecodeError;
+use super::{DecodeError, MAX_VALUES};
 use crate::run;
 
 /// Go's limit on nesting, for text that is only passed over.
 pub(super) const MAX_NESTING: usize = 10_000;
+
+/// In memory an object takes as much as so many other values, however few members it has.
+const OBJECT_WEIGHT: usize = 4;
 
 /// The text is not JSON: what Go says about it.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,6 +50,8 @@ impl Token {
 pub(super) struct Scanner<'b> {
     bytes: &'b [u8],
     at: usize,
+    /// Items and members so far.
+    values: usize,
 }
 
 /// What goes on after one value of an object or array.
@@ -66,7 +71,7 @@ type Result<T> = std::result::Result<T, SyntaxError>;
 
 impl<'b> Scanner<'b> {
     pub(super) fn new(bytes: &'b [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self { bytes, at: 0, values: 0 }
     }
 
     /// The byte position: for [`Scanner::since`] and for coming back to a key.
@@ -109,7 +114,16 @@ impl<'b> Scanner<'b> {
             self.at += 1;
             return Ok(false);
         }
+        self.count(if token == Token::Object { OBJECT_WEIGHT } else { 1 })?;
         Ok(true)
+    }
+
+    fn count(&mut self, weight: usize) -> Result<()> {
+        self.values += weight;
+        match self.values > MAX_VALUES {
+            true => Err(SyntaxError(format!("exceeded max of {MAX_VALUES} values"))),
+            false => Ok(()),
+        }
     }
 
     /// A key and its colon.
@@ -269,6 +283,9 @@ impl<'b> Scanner<'b> {
             _ => return Err(self.error(context)),
         };
         self.at += 1;
+        if more {
+            self.count(1)?;
+        }
         Ok(more)
     }
 

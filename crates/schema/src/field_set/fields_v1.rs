@@ -35,12 +35,18 @@ impl FieldSet {
             Value::Object(_) => return Err(BadFields("fields are nested too deeply".into())),
             other => return Err(BadFields(format!("expected an object of path elements, got {other}"))),
         };
-        let mut set = FieldSet::default();
+        let mut read = Vec::with_capacity(members.len());
         for (name, below) in members.iter().filter(|(name, _)| *name != ".") {
             if let Some(element) = Element::from_text(name)? {
                 let (below, member) = FieldSet::read(below, depth + 1)?;
-                set.graft(element, member, below);
+                read.push((element, member, below));
             }
+        }
+        // Texts are in another order than elements, and in theirs they are added at the end of the set.
+        read.sort_by(|(left, ..), (right, ..)| left.cmp(right));
+        let mut set = FieldSet::default();
+        for (element, member, below) in read {
+            set.graft(element, member, below);
         }
         let alone = set.is_empty();
         Ok((set, alone || members.contains_key(".")))

@@ -119,8 +119,15 @@ impl<'t> Comparison<'t> {
         };
         let old = before.into_iter().flatten().map(|(name, value)| (name, Some(value), get(after, name)));
         let new = after.into_iter().flatten().filter(|(name, _)| get(before, name).is_none());
+        let mut all: Vec<_> = old.collect();
+        let old_count = all.len();
+        all.extend(new.map(|(name, value)| (name, None, Some(value))));
+        if all.len() > old_count {
+            // In the order of their names they are added at the end of the set.
+            all.sort_unstable_by_key(|(name, ..)| *name);
+        }
         let mut changes = Changes::default();
-        for (name, old, new) in old.chain(new.map(|(name, value)| (name, None, Some(value)))) {
+        for (name, old, new) in all {
             let Some(place) = map.place(name) else { continue };
             let (change, below) = self.place(place, old, new);
             changes.graft(|| Element::field(name), change, below);

@@ -12,6 +12,8 @@
 //! Where a list of the patch and one of the object are merged, the items of the patch keep their order, and
 //! so do the others; they are interleaved by the order in the object, and what it lacks comes first.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::{PatchError, is_too_deep};
@@ -152,7 +154,8 @@ fn delete_from_list(
 fn retain_keys(document: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> Result<(), PatchError> {
     let Some(listed) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let Value::Array(listed) = listed else { return Err(problem::retain_keys_format()) };
-    let is_listed = |name: &str| listed.iter().any(|key| key == name);
+    let listed: HashSet<&str> = listed.iter().filter_map(Value::as_str).collect();
+    let is_listed = |name: &str| listed.contains(name);
     let is_parallel = |name: &str| name.starts_with(DELETE_FROM_LIST) || name.starts_with(SET_ORDER);
     if patch.iter().any(|(name, value)| !value.is_null() && !is_parallel(name) && !is_listed(name)) {
         return Err(problem::retain_keys_format());

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::ProtoError;
 use super::wire::{Payload, Reader};
 use crate::base64;
-use crate::decode::decode_raw;
+use crate::decode::{MAX_VALUES, decode_raw};
 use crate::instant::{Instant, Precision};
 use crate::number::double;
 use crate::types::{List, Node, Other, Slot, Type, TypeId, Types};
@@ -16,13 +16,15 @@ const MAX_NESTING: usize = 500;
 /// Reads a message of a type. Fields that the type does not know are passed over.
 pub fn decode(types: &Types, id: TypeId, message: &[u8]) -> Result<Value> {
     let mut members = Map::new();
-    Decoder { types, depth: 0 }.object(types.get(id), message, &mut members)?;
+    Decoder { types, depth: 0, values: 0 }.object(types.get(id), message, &mut members)?;
     Ok(Value::Object(members))
 }
 
 struct Decoder<'t> {
     types: &'t Types,
     depth: usize,
+    /// Items and entries so far.
+    values: usize,
 }
 
 type Result<T> = std::result::Result<T, ProtoError>;
@@ -117,6 +119,10 @@ impl Decoder<'_> {
 
     /// A value of a list or map, where nothing stands for the zero.
     fn item(&mut self, node: &Node, payload: &Payload<'_>) -> Result<Value> {
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            return Err(ProtoError::TooManyValues(MAX_VALUES));
+        }
         let mut item = Value::Null;
         self.field(node, payload, &mut item)?;
         Ok(if item.is_null() { node.zero() } else { item })

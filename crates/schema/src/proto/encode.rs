@@ -19,6 +19,19 @@ pub fn encode(types: &Types, id: TypeId, value: &Value) -> Vec<u8> {
     encoder.out.finish()
 }
 
+/// The same as one of the items of a list, which Kubernetes always gives the number 2.
+#[must_use]
+pub fn encode_item(types: &Types, id: TypeId, value: &Value) -> Vec<u8> {
+    let mut encoder = Encoder { types, out: Writer::default() };
+    let mark = encoder.out.mark();
+    encoder.object(types.get(id), value.as_object());
+    encoder.out.close(ITEMS, mark);
+    encoder.out.finish()
+}
+
+/// Kubernetes: the number of the field `items` in every list.
+const ITEMS: u32 = 2;
+
 struct Encoder<'t> {
     types: &'t Types,
     out: Writer,

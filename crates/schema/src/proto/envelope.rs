@@ -46,17 +46,27 @@ impl<'b> Envelope<'b> {
     /// Puts a body together.
     #[must_use]
     pub fn seal(&self) -> Vec<u8> {
+        let (mut body, tail) = self.seal_before(0);
+        body.extend(tail);
+        body
+    }
+
+    /// The same around a message of which so many bytes are still to come: what stands before and behind them.
+    #[must_use]
+    pub fn seal_before(&self, rest: u64) -> (Vec<u8>, Vec<u8>) {
         let mut out = Writer::default();
-        out.bytes(4, self.content_type.as_bytes());
-        out.bytes(3, self.content_encoding.as_bytes());
-        out.bytes(2, &self.raw);
+        out.message_start(2, self.raw.len() as u64 + rest);
         let mark = out.mark();
         out.bytes(2, self.kind.as_bytes());
         out.bytes(1, self.api_version.as_bytes());
         out.close(1, mark);
-        let mut body = PREFIX.to_vec();
-        body.extend(out.finish());
-        body
+        let mut head = PREFIX.to_vec();
+        head.extend(out.finish());
+        head.extend_from_slice(&self.raw);
+        let mut out = Writer::default();
+        out.bytes(4, self.content_type.as_bytes());
+        out.bytes(3, self.content_encoding.as_bytes());
+        (head, out.finish())
     }
 
     fn type_meta(&mut self, message: &'b [u8]) -> Result<(), ProtoError> {

@@ -108,6 +108,12 @@ impl Writer {
         self.tag(number, 2);
     }
 
+    /// The tag and length of a message whose bytes are written elsewhere.
+    pub(super) fn message_start(&mut self, number: u32, length: u64) {
+        self.raw_varint(length);
+        self.tag(number, 2);
+    }
+
     pub(super) fn bytes(&mut self, number: u32, bytes: &[u8]) {
         let mark = self.mark();
         self.backwards.extend(bytes.iter().rev());

@@ -11,7 +11,8 @@ pub struct Limits {
     pub handshake: Duration,
     /// From there, or from the answer before, to the end of a request's headers.
     pub headers: Duration,
-    /// From the headers of a request, through its body, to the headers of its answer.
+    /// From the headers of a request, through its body, to the headers of its answer; and, with HTTP/2, as long
+    /// again to the last byte of that.
     pub request: Duration,
     /// Without any request under way.
     pub idle: Duration,

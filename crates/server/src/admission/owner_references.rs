@@ -8,6 +8,7 @@ use crate::{
 };
 use api::{go, object, status::Status};
 use serde_json::Value;
+use std::collections::HashSet;
 
 pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
     let owners = |object: &Value| object::owner_references(object).cloned().collect::<Vec<_>>();
@@ -20,7 +21,8 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
         check_deletable(review).await?;
     }
     let is_blocking = |owner: &&Value| owner["blockOwnerDeletion"] == true;
-    let was_blocking = |owner: &Value| old.iter().any(|old| old["uid"] == owner["uid"] && is_blocking(&old));
+    let before: HashSet<&Value> = old.iter().filter(is_blocking).map(|old| &old["uid"]).collect();
+    let was_blocking = |owner: &Value| before.contains(&owner["uid"]);
     let blocked: Vec<_> = object::owner_references(&review.object)
         .filter(is_blocking)
         .filter(|owner| !was_blocking(owner))

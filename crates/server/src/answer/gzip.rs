@@ -4,15 +4,21 @@ use super::Body;
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use http::{HeaderMap, HeaderValue, Response, header};
-use http_body::Body as _;
-use http_body_util::{BodyExt, Full};
-use std::io::Write;
-use world::World;
+use http_body::{Body as _, Frame};
+use http_body_util::BodyExt;
+use std::{
+    convert::Infallible,
+    io::Write,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
 
 // Kubernetes: smaller ones cost more time than they save.
 const THRESHOLD: u64 = 128 * 1024;
 // Kubernetes: level 1 takes the least time, and almost the same space.
 const LEVEL: u32 = 1;
+/// Compressed bytes that are handed on at once.
+const PIECE: usize = 16 << 10;
 
 /// Whether a caller takes compressed answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,18 +42,59 @@ impl Gzip {
         self == Gzip::Yes && size > THRESHOLD
     }
 
-    /// Compresses what is large and all there; a watch is neither.
-    pub(crate) async fn apply(self, world: &World, response: Response<Body>) -> Response<Body> {
+    /// Compresses what is large and has an end that is known; a watch has none.
+    pub(crate) fn apply(self, response: Response<Body>) -> Response<Body> {
         let is_worth_it = response.body().size_hint().exact().is_some_and(|size| self.suits(size));
         if !is_worth_it || response.headers().contains_key(header::CONTENT_ENCODING) {
             return response;
         }
-        let (head, body) = response.into_parts();
-        let Ok(whole) = body.collect().await;
-        let whole = whole.to_bytes();
-        let body = world.blocking(move || compress(&whole)).await;
-        mark(Response::from_parts(head, Full::new(body).boxed_unsync()))
+        mark(response.map(|body| Compressed { body, encoder: Some(encoder(PIECE)) }.boxed_unsync()))
     }
+}
+
+/// A body that is compressed while it is read.
+struct Compressed {
+    body: Body,
+    /// Gone once its last bytes are out.
+    encoder: Option<GzEncoder<Vec<u8>>>,
+}
+
+impl http_body::Body for Compressed {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        loop {
+            let Some(encoder) = &mut self.encoder else { return Poll::Ready(None) };
+            if encoder.get_ref().len() >= PIECE {
+                let piece = std::mem::take(encoder.get_mut());
+                return Poll::Ready(Some(Ok(Frame::data(piece.into()))));
+            }
+            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => {
+                    if let (Ok(data), Some(encoder)) = (frame.into_data(), &mut self.encoder) {
+                        encoder.write_all(&data).expect("memory takes everything");
+                    }
+                }
+                None => {
+                    let last =
+                        self.encoder.take().map(|encoder| encoder.finish().expect("memory takes everything"));
+                    return Poll::Ready(last.map(|last| Ok(Frame::data(last.into()))));
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.encoder.is_none()
+    }
+}
+
+fn encoder(size: usize) -> GzEncoder<Vec<u8>> {
+    GzEncoder::new(Vec::with_capacity(size), Compression::new(LEVEL))
 }
 
 /// Says that the body is compressed.
@@ -59,7 +106,7 @@ pub(crate) fn mark(mut response: Response<Body>) -> Response<Body> {
 }
 
 pub(crate) fn compress(body: &[u8]) -> Bytes {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::new(LEVEL));
+    let mut encoder = encoder(body.len() / 4);
     encoder.write_all(body).expect("memory takes everything");
     encoder.finish().expect("memory takes everything").into()
 }

@@ -19,29 +19,33 @@ pub(super) fn table(
 ) -> Value {
     let served = &call.served;
     let now = call.inner.world.wall();
-    let columns = match &served.kind {
+    let mut objects: Vec<&Value> = objects.iter().collect();
+    kinds::cells::sort(&served.resource.group, &served.resource.name, &mut objects);
+    let include_object = call.options.rest.get("includeObject").map(String::as_str);
+    let rows: Vec<_> =
+        objects.into_iter().map(|object| row(served, version, include_object, object, now)).collect();
+    // Kubernetes: kinds that say nothing about their columns have no rows where there are no objects.
+    let is_usual = served.resource.columns.iter().any(|column| column.name == "Created At");
+    let mut table = frame(call, version, meta);
+    if !with_columns {
+        table["columnDefinitions"] = Value::Null;
+    }
+    table["rows"] = if rows.is_empty() && is_usual { Value::Null } else { Value::Array(rows) };
+    table
+}
+
+/// A table without its rows.
+pub(super) fn frame(call: &Call, version: &str, meta: &ListMeta) -> Value {
+    let served = &call.served;
+    let columns: Vec<Value> = match &served.kind {
         Kind::BuiltIn { .. } => served.resource.columns.iter().map(column).collect(),
         Kind::Custom(custom) => custom.compiled().columns.definitions(),
     };
-    let mut objects: Vec<&Value> = objects.iter().collect();
-    kinds::cells::sort(&served.resource.group, &served.resource.name, &mut objects);
-    let rows: Vec<_> = objects
-        .into_iter()
-        .map(|object| {
-            let mut row = row(served, object, now);
-            row["object"] = shown(call, version, object);
-            row
-        })
-        .collect();
-    // Kubernetes: kinds that say nothing about their columns have no rows where there are no objects.
-    let is_usual = served.resource.columns.iter().any(|column| column.name == "Created At");
-    let rows = if rows.is_empty() && is_usual { Value::Null } else { Value::Array(rows) };
     // A dry run has no version.
     let metadata = if meta.revision == Revision(0) { json!({}) } else { list_meta_value(meta) };
     json!({
         "kind": "Table", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": metadata,
-        "columnDefinitions": if with_columns { Value::from(columns) } else { Value::Null },
-        "rows": rows,
+        "columnDefinitions": columns,
     })
 }
 
@@ -69,7 +73,19 @@ pub(super) fn of_scale(call: &Call, version: &str, scale: &Value) -> Value {
     })
 }
 
-fn row(served: &Served, object: &Value, now: world::Timestamp) -> Value {
+pub(super) fn row(
+    served: &Served,
+    version: &str,
+    include_object: Option<&str>,
+    object: &Value,
+    now: world::Timestamp,
+) -> Value {
+    let mut row = cells(served, object, now);
+    row["object"] = shown(served, version, include_object, object);
+    row
+}
+
+fn cells(served: &Served, object: &Value, now: world::Timestamp) -> Value {
     let Resource { group, name, .. } = &served.resource;
     match &served.kind {
         Kind::BuiltIn { .. } => {
@@ -95,13 +111,13 @@ fn column(column: &kinds::resources::Column) -> Value {
 }
 
 /// What of the object travels with its row.
-fn shown(call: &Call, version: &str, object: &Value) -> Value {
+fn shown(served: &Served, version: &str, include_object: Option<&str>, object: &Value) -> Value {
     let ends_initial = object::annotation(object, super::INITIAL_EVENTS_END).is_some();
-    match call.options.rest.get("includeObject").map(String::as_str) {
+    match include_object {
         // Kubernetes: who waits for that mark gets to see it.
         Some("None") if !ends_initial => Value::Null,
         Some("Object") => {
-            let json = call.served.encode(object);
+            let json = served.encode(object);
             serde_json::from_slice(&json).unwrap_or_default()
         }
         _ => super::partial_value(version, object),

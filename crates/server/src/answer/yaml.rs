@@ -20,6 +20,13 @@ pub(super) fn to_yaml(value: &Value) -> String {
     out
 }
 
+/// A value as an item of a list that stands at the left margin.
+pub(super) fn yaml_item(value: &Value) -> String {
+    let mut out = String::from("- ");
+    write_item(value, INDENT, &mut out);
+    out
+}
+
 /// A map or a list that is not empty, whose first line is begun already.
 fn write_block(value: &Value, indent: usize, out: &mut String) {
     let mut is_first = true;

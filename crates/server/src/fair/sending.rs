@@ -5,7 +5,7 @@
 use super::Seat;
 use crate::Body;
 use bytes::Bytes;
-use http::Response;
+use http::{Response, header};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use std::{
@@ -45,8 +45,12 @@ struct Rest {
 
 /// Sends a response, with its seat where it is large.
 pub(super) fn send(seat: Seat, response: Response<Body>) -> Response<Body> {
-    // What is not all there is not kept in memory either.
-    if response.body().size_hint().exact().is_none_or(|size| size < LARGE) {
+    let is_large = match response.body().size_hint().exact() {
+        Some(size) => size >= LARGE,
+        // Only large ones are compressed. Other bodies of unknown length last as long as their clients want.
+        None => response.headers().contains_key(header::CONTENT_ENCODING),
+    };
+    if !is_large {
         return response;
     }
     let world = seat.inner.world.clone();
@@ -80,8 +84,12 @@ fn lock(rest: &Mutex<Option<Rest>>) -> MutexGuard<'_, Option<Rest>> {
 }
 
 impl Rest {
-    fn len(&self) -> u64 {
-        self.piece.len() as u64 + self.body.size_hint().exact().unwrap_or_default()
+    fn size_hint(&self) -> SizeHint {
+        let piece = self.piece.len() as u64;
+        match self.body.size_hint().exact() {
+            Some(size) => SizeHint::with_exact(piece + size),
+            None => SizeHint::new(),
+        }
     }
 }
 
@@ -122,6 +130,6 @@ impl http_body::Body for Sending {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(lock(&self.rest).as_ref().map_or(0, Rest::len))
+        lock(&self.rest).as_ref().map_or_else(|| SizeHint::with_exact(0), Rest::size_hint)
     }
 }

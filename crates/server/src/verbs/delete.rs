@@ -208,5 +208,5 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
             Err(status) => return Err(status),
         }
     }
-    answer::list(&call, &meta, &objects).await
+    answer::list(&call, &meta, objects).await
 }

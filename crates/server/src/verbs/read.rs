@@ -76,7 +76,7 @@ pub(crate) async fn list(call: &Call) -> Result<Response<Body>, Status> {
     check_options(call)?;
     let selection = Selection::new(call)?;
     let (meta, objects) = collect(call, &selection).await?;
-    answer::list(call, &meta, &objects).await
+    answer::list(call, &meta, objects).await
 }
 
 /// Options that do not go together.
@@ -202,7 +202,10 @@ fn single<'s>(call: &Call, selection: &'s Selection) -> Option<&'s str> {
 /// A list at a revision that is gone: the caller may go on from the same place, at the latest one.
 fn expired(error: &store::Error, token: Option<&Continue>) -> Status {
     match (error, token) {
-        (store::Error::Compacted { .. }, Some(token)) => Status::continue_expired(token.at_latest()),
+        // A token of the future may be from before a backup was restored: the list begins anew, too.
+        (store::Error::Compacted { .. } | store::Error::Future { .. }, Some(token)) => {
+            Status::continue_expired(token.at_latest())
+        }
         (store::Error::Compacted { asked, floor }, None) => {
             Status::too_old_resource_version(asked.0, floor.0)
         }

@@ -8,6 +8,7 @@ use api::{
     status::Status,
 };
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// Kubernetes: a generated name leaves room for its suffix.
 const MAX_GENERATED_PREFIX: usize = 58;
@@ -96,14 +97,16 @@ pub(super) fn drop_repeated_owners(call: &Call, draft: &mut Value, stage: Stage)
         return;
     }
     let Some(Value::Array(owners)) = object::metadata_mut(draft).get_mut("ownerReferences") else { return };
-    let (mut kept, mut repeated) = (Vec::new(), Vec::new());
-    for owner in owners.drain(..) {
-        match kept.contains(&owner) {
-            true => repeated.push(owner["uid"].as_str().unwrap_or_default().to_owned()),
-            false => kept.push(owner),
+    let mut earlier = HashSet::with_capacity(owners.len());
+    let is_new: Vec<bool> = owners.iter().map(|owner| earlier.insert(owner)).collect();
+    let (mut is_new, mut repeated) = (is_new.into_iter(), Vec::new());
+    owners.retain(|owner| {
+        let is_kept = is_new.next().unwrap_or(true);
+        if !is_kept {
+            repeated.push(owner["uid"].as_str().unwrap_or_default().to_owned());
         }
-    }
-    *owners = kept;
+        is_kept
+    });
     let stage = match stage {
         Stage::Sent => "",
         Stage::Admitted => " after mutating admission happens",

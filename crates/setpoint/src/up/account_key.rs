@@ -1,6 +1,6 @@
 //! The key that signs service account tokens: given, kept from the first start on, or new each time.
 
-use super::{Options, certificates::write_private};
+use super::{Options, private_file};
 use anyhow::{Context, Result};
 use server::SigningKey;
 use std::{fs, path::Path};
@@ -20,11 +20,11 @@ pub(super) fn open(options: &Options) -> Result<Option<SigningKey>> {
 }
 
 fn kept(path: &Path) -> Result<SigningKey> {
-    if path.exists() {
-        return read(path).with_context(|| format!("cannot use {}", path.display()));
+    if let Some(text) = private_file::read(path)? {
+        return SigningKey::from_pem(&text).with_context(|| format!("cannot use {}", path.display()));
     }
     let (key, text) = SigningKey::make()?;
-    write_private(path, &text)?;
+    private_file::write(path, &text)?;
     Ok(key)
 }
 

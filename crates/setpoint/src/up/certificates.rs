@@ -1,5 +1,6 @@
 //! The CA of this control plane, and the certificates it gives to its server and its administrator.
 
+use super::private_file;
 use anyhow::{Context, Result};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -7,9 +8,7 @@ use rcgen::{
 };
 use std::{
     fs,
-    io::Write,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -51,13 +50,19 @@ impl Certificates {
         addresses: &[IpAddr],
     ) -> Result<Certificates> {
         let files = Files(directory.to_owned());
-        let kept = files.read()?;
-        let is_fresh =
-            |kept: &Certificates| years_left(now, &kept.ca).is_ok_and(|years| years >= CA_RENEWED_YEARS);
-        let Some(mut kept) = kept.filter(is_fresh) else {
-            let made = Certificates::make(now, addresses)?;
-            files.write(&made)?;
-            return Ok(made);
+        let is_fresh = |kept: &Certificates| {
+            let left = years_left(now, &kept.ca);
+            let left =
+                left.with_context(|| format!("{} holds no certificate", directory.join("ca.crt").display()))?;
+            Ok::<_, anyhow::Error>(left >= CA_RENEWED_YEARS)
+        };
+        let mut kept = match files.read()? {
+            Some(kept) if is_fresh(&kept)? => kept,
+            _ => {
+                let made = Certificates::make(now, addresses)?;
+                files.write(&made)?;
+                return Ok(made);
+            }
         };
         if kept.renew(now, addresses)? {
             files.write_renewed(&kept)?;
@@ -220,58 +225,48 @@ const NAMES: [&str; 5] = [
 struct Files(PathBuf);
 
 /// The last is written last and removed first: where it is, all are, and they belong together.
-const FILES: [&str; 6] = ["ca.crt", "ca.key", "server.crt", "server.key", "admin.crt", "admin.key"];
+const FILES: [&str; 6] = ["ca.crt", "ca.key", "server.crt", "server.key", "admin.crt", LAST];
+const LAST: &str = "admin.key";
 
 impl Files {
+    /// Nothing where the last of them is not there. Where it is, the others must be there and readable: a new CA would
+    /// lock out everybody who trusts the old one.
     fn read(&self) -> Result<Option<Certificates>> {
-        if !FILES.iter().all(|name| self.0.join(name).exists()) {
-            return Ok(None);
-        }
+        let path = |name: &str| self.0.join(name);
+        let Some(admin_key) = private_file::read(&path(LAST))? else { return Ok(None) };
         let read = |name: &str| {
-            let path = self.0.join(name);
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+            private_file::read(&path(name))?.with_context(|| {
+                format!("{} is missing; restore it, or remove all of them", path(name).display())
+            })
         };
-        let [ca, ca_key, server, server_key, admin, admin_key] = FILES.map(read);
         Ok(Some(Certificates {
-            ca: ca?,
-            ca_key: ca_key?,
-            server: server?,
-            server_key: server_key?,
-            admin: admin?,
-            admin_key: admin_key?,
+            ca: read("ca.crt")?,
+            ca_key: read("ca.key")?,
+            server: read("server.crt")?,
+            server_key: read("server.key")?,
+            admin: read("admin.crt")?,
+            admin_key,
         }))
     }
 
     fn write(&self, certificates: &Certificates) -> Result<()> {
         let Certificates { ca, ca_key, server, server_key, admin, admin_key } = certificates;
         fs::create_dir_all(&self.0).with_context(|| format!("cannot create {}", self.0.display()))?;
-        let last = self.0.join("admin.key");
+        let last = self.0.join(LAST);
         if last.exists() {
             fs::remove_file(&last).with_context(|| format!("cannot remove {}", last.display()))?;
         }
         for (name, text) in FILES.into_iter().zip([ca, ca_key, server, server_key, admin, admin_key]) {
-            write_private(&self.0.join(name), text)?;
+            private_file::write(&self.0.join(name), text)?;
         }
         Ok(())
     }
 
     /// Keys are as they were, so each file is right by itself.
     fn write_renewed(&self, certificates: &Certificates) -> Result<()> {
-        write_private(&self.0.join("server.crt"), &certificates.server)?;
-        write_private(&self.0.join("admin.crt"), &certificates.admin)
+        private_file::write(&self.0.join("server.crt"), &certificates.server)?;
+        private_file::write(&self.0.join("admin.crt"), &certificates.admin)
     }
-}
-
-/// Writes a file that nobody but its owner can read.
-pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
-    let write = || {
-        let temporary = path.with_extension("part");
-        let mut options = fs::OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        fs::rename(&temporary, path)
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]
@@ -311,6 +306,29 @@ mod tests {
             assert_eq!(changed(&before, &after), expected, "after {years} years");
             after.server_config().unwrap();
             before = after;
+        }
+    }
+
+    #[test]
+    fn a_ca_that_cannot_be_read_is_not_replaced() {
+        let now = Timestamp::from_second(1_767_225_600).unwrap();
+        type Spoil = fn(&Path);
+        let cases: [(&str, Spoil); 4] = [
+            ("no certificate", |ca| fs::write(ca, "-----BEGIN NOTHING-----").unwrap()),
+            ("no text", |ca| fs::write(ca, [0xff]).unwrap()),
+            ("not there", |ca| fs::remove_file(ca).unwrap()),
+            ("no file", |ca| {
+                fs::remove_file(ca).unwrap();
+                fs::create_dir(ca).unwrap();
+            }),
+        ];
+        for (name, spoil) in cases {
+            let scratch = tempfile::tempdir().unwrap();
+            Certificates::load_or_make(now, scratch.path(), &LISTEN).unwrap();
+            let key = fs::read(scratch.path().join("ca.key")).unwrap();
+            spoil(&scratch.path().join("ca.crt"));
+            assert!(Certificates::load_or_make(now, scratch.path(), &LISTEN).is_err(), "{name}");
+            assert_eq!(fs::read(scratch.path().join("ca.key")).unwrap(), key, "{name}");
         }
     }
 

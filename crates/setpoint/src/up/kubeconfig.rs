@@ -1,6 +1,6 @@
 //! The file with which every client finds and proves itself to this control plane.
 
-use super::certificates::{Certificates, write_private};
+use super::{certificates::Certificates, private_file};
 use anyhow::Result;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use std::path::Path;
@@ -32,5 +32,5 @@ current-context: setpoint
         admin = encode(&certificates.admin),
         admin_key = encode(&certificates.admin_key),
     );
-    write_private(path, &text)
+    private_file::write(path, &text)
 }

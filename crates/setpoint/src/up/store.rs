@@ -1,19 +1,23 @@
 //! Opens what the control plane keeps its data in.
 
-use super::{Options, StoreKind, say};
+use super::{Options, StoreKind, quota, say};
 use anyhow::{Context, Result, anyhow};
 use std::{sync::Arc, time::Duration};
-use store::{Embedded, Error, Etcd, EtcdOptions, EtcdTls, Memory, Progress, Store};
+use store::{Embedded, Error, Etcd, EtcdOptions, EtcdTls, Limits, Memory, Progress, Store};
 use world::World;
 
 /// The store, and where it is, in words.
 pub(super) async fn open(world: &World, options: &Options) -> Result<(Arc<dyn Store>, String)> {
+    let live_bytes = options.store_quota.unwrap_or_else(quota::default);
+    let limits = Limits { live_bytes, ..Limits::default() };
     match options.store_kind() {
-        StoreKind::Memory => Ok((Arc::new(Memory::new()), "memory, and gone when it stops".to_owned())),
+        StoreKind::Memory => {
+            Ok((Arc::new(Memory::with_limits(limits)), "memory, and gone when it stops".to_owned()))
+        }
         StoreKind::Embedded => {
             let place = options.data_dir.join("store");
             let progress: Option<Box<dyn FnMut(Progress) + Send>> = Some(Box::new(tell_progress()));
-            let store_options = store::Options { progress, ..store::Options::default() };
+            let store_options = store::Options { limits, progress, ..store::Options::default() };
             let opened = Embedded::open(world, &place, store_options).await;
             let store = opened.map_err(|error| anyhow!("{}", advice(&error)).context(describe(&error)))?;
             Ok((Arc::new(store), place.display().to_string()))

@@ -54,11 +54,17 @@ impl Engine {
         let mut overlay = Overlay::new();
         let mut commits = Vec::new();
         let mut answers = Vec::new();
+        let mut live = self.tree.live_bytes();
         for batch in batches {
-            let changes = match self.tree.judge(batch, &overlay) {
+            let judged = self.tree.judge(batch, &overlay).map_err(Error::from);
+            let judged = judged.and_then(|changes| {
+                live = self.tree.limits().check_growth(live, &changes)?;
+                Ok(changes)
+            });
+            let changes = match judged {
                 Ok(changes) => changes,
-                Err(conflict) => {
-                    answers.push(Err(conflict.into()));
+                Err(refusal) => {
+                    answers.push(Err(refusal));
                     continue;
                 }
             };

@@ -175,7 +175,7 @@ impl Replay<'_> {
             if revision > self.tree.revision() {
                 let write = |(key, value)| Write { key, value, condition: Condition::Anything };
                 let batch = commit.into_iter().map(write).fold(Batch::new(), Batch::with);
-                let applied = self.tree.commit(&batch)?;
+                let applied = self.tree.replay(&batch)?;
                 if applied != revision {
                     return Err(self.damaged(offset, "a commit that changes nothing"));
                 }

@@ -71,6 +71,13 @@ impl SimulatedDisk {
         state.files[file].durable = state.files[file].bytes.clone();
     }
 
+    /// Puts other bytes in the place of a file's.
+    pub(super) fn set_bytes(&self, name: &str, bytes: &[u8]) {
+        let mut state = self.lock();
+        let file = state.names[name];
+        state.files[file] = Content { bytes: bytes.to_vec(), durable: bytes.to_vec(), unsynced: Vec::new() };
+    }
+
     pub(super) fn bytes(&self, name: &str) -> Vec<u8> {
         let state = self.lock();
         state.files[state.names[name]].bytes.clone()

@@ -11,7 +11,7 @@ use crate::{Batch, Error, Limits, Range, Revision};
 use bytes::Bytes;
 use std::{collections::BTreeMap, sync::Arc};
 
-const LIMITS: Limits = Limits { changes: 20, bytes: 1 << 20 };
+const LIMITS: Limits = Limits { changes: 20, bytes: 1 << 20, live_bytes: u64::MAX };
 /// So small that a short history has many segments.
 const SEGMENT_BYTES: u64 = 4096;
 
@@ -250,4 +250,52 @@ fn endless_overwriting_needs_bounded_space() {
     let model = contents(&engine);
     let (engine, _) = open(&disk, 2).unwrap();
     assert_eq!((contents(&engine), engine.tree().revision()), (model, Revision(5000)));
+}
+
+#[test]
+fn a_segment_that_is_not_the_last_and_is_cut_short_is_damage() {
+    let disk = SimulatedDisk::default();
+    let (mut engine, _) = open(&disk, 1).unwrap();
+    for number in 0..60 {
+        commit_one(&mut engine, Batch::new().put(format!("/{number}"), vec![1; 300])).unwrap();
+    }
+    engine.close();
+    drop(engine);
+    let mut segments: Vec<String> =
+        disk.names().unwrap().into_iter().filter(|name| name.ends_with(".log")).collect();
+    segments.sort();
+    assert!(segments.len() > 3, "{segments:?}");
+    let (_, earlier) = segments.split_last().unwrap();
+    for name in earlier {
+        let whole = disk.bytes(name);
+        let used = whole.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        for length in (0..used).step_by(97).chain([used - 1]) {
+            disk.set_bytes(name, &whole[..length]);
+            let opened = recover(&disk, LIMITS, &mut |_| ());
+            assert!(matches!(opened, Err(Error::Corrupt(_))), "{name} cut to {length} of {used} bytes");
+        }
+        disk.set_bytes(name, &whole);
+    }
+    assert!(recover(&disk, LIMITS, &mut |_| ()).is_ok());
+}
+
+#[test]
+fn a_group_of_batches_stays_within_the_quota_together() {
+    let disk = SimulatedDisk::default();
+    let limits = Limits { live_bytes: 2_000, ..LIMITS };
+    let recovered = recover(&disk, limits, &mut |_| ()).unwrap();
+    let mut engine = Engine::new(Arc::new(disk.clone()), recovered, SEGMENT_BYTES, 1);
+    let batches: Vec<Batch> =
+        (0..5).map(|number| Batch::new().create(format!("/{number}"), vec![1; 700])).collect();
+    let answers = engine.commit(batches.iter());
+    let taken = answers.iter().filter(|answer| answer.is_ok()).count();
+    assert_eq!(taken, 2);
+    assert!(matches!(answers[2], Err(Error::QuotaExceeded { limit: 2_000 })));
+    // What makes it smaller is taken, and makes room.
+    commit_one(&mut engine, Batch::new().delete("/0")).unwrap();
+    commit_one(&mut engine, Batch::new().create("/5", vec![1; 700])).unwrap();
+    drop(engine);
+    // A store that holds more than a smaller quota allows still opens.
+    let limits = Limits { live_bytes: 100, ..LIMITS };
+    assert!(recover(&disk, limits, &mut |_| ()).is_ok());
 }

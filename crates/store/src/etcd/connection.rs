@@ -187,6 +187,9 @@ fn translate(status: &Status, effect: Effect) -> Error {
     if message.contains("request is too large") || message.contains("larger than max") {
         return Error::Unavailable(format!("the cluster takes smaller requests only: {message}"));
     }
+    if message.contains("database space exceeded") {
+        return Error::QuotaExceeded { limit: 0 };
+    }
     if effect == Effect::Writes && is_transient(status) && !never_arrived(status) {
         return Error::OutcomeUnknown(chain(status));
     }

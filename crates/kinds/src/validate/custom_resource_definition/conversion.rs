@@ -5,6 +5,7 @@ use api::name::Format;
 use serde_json::Value;
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::super::webhook;
 use super::ca_bundle;
 use super::leniency::Leniency;
@@ -52,8 +53,9 @@ fn check_review_versions(versions: &At<'_, '_>, leniency: &Leniency<'_>, errors:
     if versions.is_empty() {
         return versions.required(errors, "");
     }
-    for (index, version) in versions.items().enumerate() {
-        if versions.list()[..index].contains(version.value()) {
+    let mut taken = Taken::default();
+    for version in versions.items() {
+        if !taken.add(version.value()) {
             version.invalid_text(errors, "duplicate version");
         } else {
             version.is_format(errors, Format::Dns1035Label);

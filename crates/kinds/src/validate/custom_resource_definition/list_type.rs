@@ -4,6 +4,7 @@ use api::field::{Error, ErrorList};
 use serde_json::Value;
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::leniency::Leniency;
 use super::shown;
 
@@ -93,7 +94,8 @@ fn check_map(schema: &At<'_, '_>, errors: &mut ErrorList) {
         return items.field("type").invalid_text(errors, problem);
     }
     let properties = items.field("properties");
-    for (index, key) in keys.list().iter().enumerate() {
+    let mut taken = Taken::default();
+    for key in keys.list().iter() {
         let name = key.as_str().unwrap_or_default();
         match properties.value().get(name) {
             Some(property) if matches!(property["type"].as_str(), Some("array" | "object")) => {
@@ -104,7 +106,7 @@ fn check_map(schema: &At<'_, '_>, errors: &mut ErrorList) {
             Some(_) => {}
             None => keys.invalid(errors, "entries must all be names of item properties"),
         }
-        if keys.list()[..index].contains(key) {
+        if !taken.add(key) {
             keys.invalid(errors, "must not contain duplicate entries");
         }
     }
@@ -124,11 +126,12 @@ fn check_keys(schema: &At<'_, '_>, errors: &mut ErrorList) {
         return;
     }
     let (required, properties) = (items.field("required"), items.field("properties"));
+    let required: Taken<&Value> = required.list().iter().collect();
     for key in schema.field(LIST_KEYS).list() {
         let name = key.as_str().unwrap_or_default();
         let Some(property) = properties.value().get(name) else { continue };
         let property = At::new(property, properties.path().key(name));
-        if !required.list().contains(key) && !property.has("default") {
+        if !required.contains(&key) && !property.has("default") {
             let problem = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required \
                 property";
             property.field("default").required(errors, problem);

@@ -5,6 +5,7 @@ use api::name::Format;
 use serde_json::Value;
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::hoisted::Layout;
 use super::leniency::Leniency;
 use super::version::{check_columns, check_selectable, check_subresources, check_version};
@@ -86,10 +87,10 @@ fn check_versions(
 ) {
     let versions = spec.field("versions");
     let mut names = Vec::new();
-    let mut is_unique = true;
+    let (mut taken, mut is_unique) = (Taken::default(), true);
     for version in versions.items() {
         let name = version.field("name");
-        is_unique &= !names.contains(&name.text());
+        is_unique &= taken.add(name.text());
         names.push(name.text());
         names::check_label(&name, errors);
         check_version(&version, layout, asks, errors);

@@ -4,6 +4,7 @@ use api::field::{Error, ErrorList};
 use serde_json::Value;
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::field_path;
 use super::hoisted::Layout;
 use super::printable::is_printable;
@@ -133,7 +134,7 @@ pub(super) fn check_selectable(
     errors: &mut ErrorList,
 ) {
     let schema = validation.value().get("openAPIV3Schema").unwrap_or(&Value::Null);
-    let mut known = Vec::new();
+    let mut known = Taken::default();
     for field in fields.items() {
         let path = field.field("jsonPath");
         if path.text().is_empty() {

@@ -4,6 +4,7 @@ use api::field::{BadValue, Error, ErrorList};
 use api::name::Format;
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::indexes;
 
 const ACTIONS: &[&str] = &["Count", "FailIndex", "FailJob", "Ignore"];
@@ -84,11 +85,12 @@ fn exit_codes(spec: &At<'_, '_>, codes: &At<'_, '_>, errors: &mut ErrorList) {
         values.invalid(errors, "at least one value is required");
     }
     limited(&values, MAX_CODES, errors);
-    for (index, value) in values.items().enumerate() {
+    let mut taken = Taken::default();
+    for value in values.items() {
         if codes.text_of("operator") == "In" && value.int() == 0 {
             value.invalid_int(errors, "must not be 0 for the In operator");
         }
-        if values.list()[..index].contains(value.value()) {
+        if !taken.add(value.value()) {
             value.duplicate(errors);
         }
     }

@@ -3,6 +3,7 @@
 use api::field::{BadValue, ErrorList};
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::indexes;
 
 fn is_true(status: &At<'_, '_>, condition: &str) -> bool {
@@ -52,7 +53,7 @@ pub(in super::super) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut 
 
 /// Pods that are over, each once.
 fn uncounted(pods: &At<'_, '_>, errors: &mut ErrorList) {
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for list in ["succeeded", "failed"] {
         for uid in pods.field(list).items() {
             match uid.text() {

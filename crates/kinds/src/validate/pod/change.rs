@@ -4,6 +4,7 @@ use api::field::{Error, ErrorList, Path};
 use serde_json::{Map, Value};
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::super::{internal, metadata};
 use super::annotations::{APP_ARMOR, MIRROR};
 use super::{annotations, containers, content, placement};
@@ -89,7 +90,7 @@ fn added_tolerations(now: &At<'_, '_>, before: &At<'_, '_>, errors: &mut ErrorLi
         toleration.as_object_mut().map(|fields| fields.remove("tolerationSeconds"));
         toleration
     };
-    let kept = now.list().iter().map(strip).collect::<Vec<_>>();
+    let kept = now.list().iter().map(strip).collect::<Taken<_>>();
     if before.list().iter().any(|old| !kept.contains(&strip(old))) {
         now.forbidden(errors, "existing toleration can not be modified except its tolerationSeconds");
         return;
@@ -98,9 +99,10 @@ fn added_tolerations(now: &At<'_, '_>, before: &At<'_, '_>, errors: &mut ErrorLi
 }
 
 fn deleted_gates(now: &At<'_, '_>, before: &At<'_, '_>, errors: &mut ErrorList) {
+    let before = before.items().map(|old| old.text_of("name")).collect::<Taken<_>>();
     for gate in now.items() {
         let name = gate.text_of("name");
-        if !before.items().any(|old| old.text_of("name") == name) {
+        if !before.contains(name) {
             let problem = format!("only deletion is allowed, but found new scheduling gate '{name}'");
             gate.field("name").forbidden(errors, problem);
         }

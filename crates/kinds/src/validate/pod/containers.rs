@@ -4,6 +4,7 @@ use api::field::{Error, ErrorList};
 use api::name::Format;
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::volumes::Mountable;
 use super::{environment, mounts, probes, requirements, security};
 
@@ -28,7 +29,7 @@ pub(super) fn regular(spec: &At<'_, '_>, around: &Surroundings<'_>, errors: &mut
         containers.required(errors, "");
         return;
     }
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for container in containers.items() {
         any(&container, around, errors);
         let name = container.field("name");
@@ -45,7 +46,7 @@ pub(super) fn regular(spec: &At<'_, '_>, around: &Surroundings<'_>, errors: &mut
 
 pub(super) fn init(spec: &At<'_, '_>, around: &Surroundings<'_>, errors: &mut ErrorList) {
     let (containers, regular) = (spec.field("initContainers"), spec.field("containers"));
-    let mut taken = regular.items().map(|container| container.text_of("name")).collect::<Vec<_>>();
+    let mut taken = regular.items().map(|container| container.text_of("name")).collect::<Taken<_>>();
     for (index, container) in containers.items().enumerate() {
         any(&container, around, errors);
         restart_rules(&container, errors);
@@ -79,7 +80,7 @@ pub(super) fn init(spec: &At<'_, '_>, around: &Surroundings<'_>, errors: &mut Er
 pub(super) fn ephemeral(spec: &At<'_, '_>, around: &Surroundings<'_>, errors: &mut ErrorList) {
     let containers = spec.field("ephemeralContainers");
     let (regular, init) = (spec.field("containers"), spec.field("initContainers"));
-    let others = regular.items().chain(init.items()).map(|it| it.text_of("name")).collect::<Vec<_>>();
+    let others = regular.items().chain(init.items()).map(|it| it.text_of("name")).collect::<Taken<_>>();
     let mut taken = others.clone();
     for container in containers.items() {
         any(&container, around, errors);
@@ -145,7 +146,7 @@ fn any(container: &At<'_, '_>, around: &Surroundings<'_>, errors: &mut ErrorList
 }
 
 fn ports(ports: &At<'_, '_>, errors: &mut ErrorList) {
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for port in ports.items() {
         let name = port.field("name");
         if !name.text().is_empty() {
@@ -172,7 +173,7 @@ fn ports(ports: &At<'_, '_>, errors: &mut ErrorList) {
 
 /// Among so many containers from one on.
 fn host_port_conflicts(containers: &At<'_, '_>, from: usize, count: usize, errors: &mut ErrorList) {
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for (position, container) in containers.items().skip(from).take(count).enumerate() {
         let ports = container.field("ports");
         for (index, port) in ports.items().enumerate() {
@@ -194,7 +195,7 @@ fn host_port_conflicts(containers: &At<'_, '_>, from: usize, count: usize, error
 }
 
 fn resize_policies(policies: &At<'_, '_>, pod_policy: &str, errors: &mut ErrorList) {
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for policy in policies.items() {
         let (resource, restart) = (policy.text_of("resourceName"), policy.text_of("restartPolicy"));
         if taken.contains(&resource) {

@@ -4,11 +4,13 @@ use api::field::ErrorList;
 
 use super::super::at::At;
 use super::super::file_path;
+use super::super::taken::Taken;
 use super::volumes::Mountable;
 
 pub(super) fn mounts(container: &At<'_, '_>, volumes: &Mountable<'_>, errors: &mut ErrorList) {
     let (mounts, devices) = (container.field("volumeMounts"), container.field("volumeDevices"));
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
+    let (device_names, device_paths) = (texts(&devices, "name"), texts(&devices, "devicePath"));
     for mount in mounts.items() {
         let (name, path) = (mount.field("name"), mount.field("mountPath"));
         if name.text().is_empty() {
@@ -24,15 +26,20 @@ pub(super) fn mounts(container: &At<'_, '_>, volumes: &Mountable<'_>, errors: &m
             path.invalid_text(errors, "must be unique");
         }
         taken.push(path.text());
-        if devices.items().any(|device| device.text_of("name") == name.text()) {
+        if device_names.contains(name.text()) {
             name.invalid_text(errors, "must not already exist in volumeDevices");
         }
-        if devices.items().any(|device| device.text_of("devicePath") == path.text()) {
+        if device_paths.contains(path.text()) {
             path.invalid_text(errors, "must not already exist as a path in volumeDevices");
         }
         sub_paths(&mounts, &mount, errors);
         propagation(container, &mounts, &mount, errors);
     }
+}
+
+/// What the items of a list have in a field.
+fn texts<'v>(list: &At<'v, '_>, field: &str) -> Taken<&'v str> {
+    list.items().map(|item| item.text_of(field)).collect()
 }
 
 /// Kubernetes: the errors name the list.
@@ -80,7 +87,8 @@ fn propagation(container: &At<'_, '_>, mounts: &At<'_, '_>, mount: &At<'_, '_>, 
 
 pub(super) fn devices(container: &At<'_, '_>, volumes: &Mountable<'_>, errors: &mut ErrorList) {
     let (mounts, devices) = (container.field("volumeMounts"), container.field("volumeDevices"));
-    let (mut names, mut paths) = (Vec::new(), Vec::new());
+    let (mut names, mut paths) = (Taken::default(), Taken::default());
+    let (mounted_names, mounted_paths) = (texts(&mounts, "name"), texts(&mounts, "mountPath"));
     for device in devices.items() {
         let (name, path) = (device.field("name"), device.field("devicePath"));
         if name.text().is_empty() {
@@ -107,10 +115,10 @@ pub(super) fn devices(container: &At<'_, '_>, volumes: &Mountable<'_>, errors: &
         } else {
             paths.push(path.text());
         }
-        if mounts.items().any(|mount| mount.text_of("name") == name.text()) {
+        if mounted_names.contains(name.text()) {
             name.invalid_text(errors, "must not already exist in volumeMounts");
         }
-        if mounts.items().any(|mount| mount.text_of("mountPath") == path.text()) {
+        if mounted_paths.contains(path.text()) {
             path.invalid_text(errors, "must not already exist as a path in volumeMounts");
         }
         if !name.text().is_empty() {

@@ -1,10 +1,14 @@
 //! Where a pod may run: node selectors, affinity, tolerations and topology spread.
 
+use std::collections::HashMap;
+
 use api::field::{Error, ErrorList};
 use api::name::{self, Format};
+use serde_json::Value;
 
 use super::super::at::At;
 use super::super::selector;
+use super::super::taken::Taken;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -135,13 +139,21 @@ fn label_keys(at: &At<'_, '_>, errors: &mut ErrorList) {
             label_key(&key, errors);
         }
     }
-    for key in same.items().filter(|key| other.items().any(|other| other.text() == key.text())) {
+    let others = other.items().map(|other| other.text()).collect::<Taken<_>>();
+    for key in same.items().filter(|key| others.contains(key.text())) {
         key.invalid_text(errors, "exists in both matchLabelKeys and mismatchLabelKeys");
     }
 }
 
 pub(super) fn spread(constraints: &At<'_, '_>, errors: &mut ErrorList) {
-    for (index, constraint) in constraints.items().enumerate() {
+    let key = |constraint: &Value| {
+        let text = |field: &str| constraint.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        (text("topologyKey"), text("whenUnsatisfiable"))
+    };
+    // Kubernetes: of two that are the same, the first is the wrong one.
+    let mut later = HashMap::<_, usize>::new();
+    constraints.list().iter().for_each(|it| *later.entry(key(it)).or_default() += 1);
+    for constraint in constraints.items() {
         let skew = constraint.field("maxSkew");
         if skew.int() <= 0 {
             skew.invalid_int(errors, "must be greater than zero");
@@ -151,11 +163,9 @@ pub(super) fn spread(constraints: &At<'_, '_>, errors: &mut ErrorList) {
             topology.required(errors, "can not be empty");
         }
         when.one_of(errors, &["DoNotSchedule", "ScheduleAnyway"]);
-        let is_repeated = constraints.items().skip(index + 1).any(|other| {
-            other.text_of("topologyKey") == topology.text()
-                && other.text_of("whenUnsatisfiable") == when.text()
-        });
-        if is_repeated {
+        let count = later.entry(key(constraint.value())).or_default();
+        *count = count.saturating_sub(1);
+        if *count > 0 {
             let path = constraint.path().child("{topologyKey, whenUnsatisfiable}");
             errors.push(Error::duplicate(&path, format!("{{{}, {}}}", topology.text(), when.text())));
         }

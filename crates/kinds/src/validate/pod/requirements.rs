@@ -5,6 +5,7 @@ use api::name::Format;
 
 use super::super::at::At;
 use super::super::resource_names as names;
+use super::super::taken::Taken;
 
 type NameCheck = fn(&Path<'_>, &str) -> ErrorList;
 
@@ -108,7 +109,9 @@ fn within_limit(
 }
 
 fn claim_names(claims: &At<'_, '_>, known: &[&str], errors: &mut ErrorList) {
-    let mut taken: Vec<String> = Vec::new();
+    // Claims by their names, each with whether it was asked for as a whole, and the single requests of claims.
+    let (mut names, mut wholes, mut parts) = (Taken::default(), Taken::default(), Taken::default());
+    let known_names: Taken<&str> = known.iter().copied().collect();
     for claim in claims.items() {
         let (name, request) = (claim.text_of("name"), claim.text_of("request"));
         if name.is_empty() {
@@ -119,14 +122,18 @@ fn claim_names(claims: &At<'_, '_>, known: &[&str], errors: &mut ErrorList) {
         if !request.is_empty() {
             claim.field("request").is_format(errors, Format::Dns1123Label);
         }
-        let is_taken = |it: &String| {
-            *it == key || it == name || (request.is_empty() && it.split('/').next() == Some(name))
-        };
-        if taken.iter().any(is_taken) {
+        let is_taken = wholes.contains(name)
+            || if request.is_empty() { names.contains(name) } else { parts.contains(&key) };
+        if is_taken {
             errors.push(Error::duplicate(claim.path(), key.as_str()));
         }
-        taken.push(key);
-        if !known.contains(&name) {
+        names.push(name);
+        if request.is_empty() {
+            wholes.push(name);
+        } else {
+            parts.push(key);
+        }
+        if !known_names.contains(name) {
             let mut missing = Error::not_found(claim.path(), name);
             let listed = if known.is_empty() {
                 " which is empty".to_owned()

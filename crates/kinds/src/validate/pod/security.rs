@@ -4,6 +4,7 @@ use api::field::{Error, ErrorList};
 use api::name::{self, Format};
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::super::{file_path, internal};
 
 pub(super) fn of_container(context: &At<'_, '_>, host_users: bool, errors: &mut ErrorList) {
@@ -89,7 +90,7 @@ fn ids(context: &At<'_, '_>, fields: &[&str], errors: &mut ErrorList) {
 
 fn sysctls(spec: &At<'_, '_>, sysctls: &At<'_, '_>, errors: &mut ErrorList) {
     const PATTERN: &str = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for sysctl in sysctls.items() {
         let name = sysctl.field("name");
         if name.text().is_empty() {

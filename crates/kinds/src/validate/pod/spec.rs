@@ -4,6 +4,7 @@ use api::field::{Error, ErrorList};
 use api::name::{self, Format};
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::super::{internal, metadata};
 use super::containers::{self, Surroundings};
 use super::{placement, requirements, security, system, volumes};
@@ -80,7 +81,7 @@ fn file_variables(spec: &At<'_, '_>, errors: &mut ErrorList) {
 }
 
 fn resource_claims(claims: &At<'_, '_>, errors: &mut ErrorList) {
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for claim in claims.items() {
         let name = claim.field("name");
         if name.text().is_empty() {
@@ -163,7 +164,7 @@ fn dns_config(spec: &At<'_, '_>, errors: &mut ErrorList) {
 }
 
 fn scheduling_gates(gates: &At<'_, '_>, errors: &mut ErrorList) {
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for gate in gates.items() {
         let name = gate.text_of("name");
         errors.extend(Format::QualifiedName.check(gate.path(), name));

@@ -4,6 +4,7 @@ use api::field::{BadValue, ErrorList};
 use api::name::{self, Format};
 
 use super::super::at::{At, IMMUTABLE};
+use super::super::taken::Taken;
 use super::change::changed_annotations;
 
 pub(in super::super) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
@@ -105,7 +106,7 @@ fn may_restart(spec: &At<'_, '_>, list: &str, name: &str, code: i64) -> bool {
 /// What became of the claims of a pod, each of which its spec names.
 fn claims(statuses: &At<'_, '_>, spec: &At<'_, '_>, errors: &mut ErrorList) {
     let named = spec.field("resourceClaims");
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for status in statuses.items() {
         let (name, claim) = (status.field("name"), status.field("resourceClaimName"));
         if !named.items().any(|it| it.text_of("name") == name.text()) {

@@ -1,23 +1,26 @@
 //! The volumes of a pod: unique names, one source each, and what downward API and projections may hold.
 
+use std::collections::HashMap;
+
 use api::field::ErrorList;
 use api::name::Format;
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::super::{file_path, selector, volume_source};
 use super::environment;
 
 /// Volumes that containers may mount: names that are valid, and whether a block device can lie behind them.
 #[derive(Debug, Default)]
-pub(super) struct Mountable<'v>(Vec<(&'v str, bool)>);
+pub(super) struct Mountable<'v>(HashMap<&'v str, bool>);
 
 impl Mountable<'_> {
     pub(super) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(it, _)| *it == name)
+        self.0.contains_key(name)
     }
 
     pub(super) fn is_claim(&self, name: &str) -> bool {
-        self.0.iter().any(|(it, is_claim)| *it == name && *is_claim)
+        self.0.get(name).is_some_and(|is_claim| *is_claim)
     }
 }
 
@@ -29,6 +32,9 @@ pub(super) fn check<'v>(
     errors: &mut ErrorList,
 ) -> Mountable<'v> {
     let mut mountable = Mountable::default();
+    let generated = volumes.items().filter(|volume| volume.has("ephemeral"));
+    let generated: Taken<String> =
+        generated.map(|volume| format!("{pod_name}-{}", volume.text_of("name"))).collect();
     for volume in volumes.items() {
         let (name, mut found) = (volume.field("name"), ErrorList::new());
         volume_source::check(&volume, volume_source::OF_POD, &mut found);
@@ -47,21 +53,18 @@ pub(super) fn check<'v>(
         }
         if found.is_empty() {
             let is_claim = volume.has("persistentVolumeClaim") || volume.has("ephemeral");
-            mountable.0.push((name.text(), is_claim));
+            mountable.0.insert(name.text(), is_claim);
         }
         errors.extend(found);
-        generated_claim(volumes, &volume, pod_name, errors);
+        generated_claim(&generated, &volume, pod_name, errors);
     }
     mountable
 }
 
-fn generated_claim(volumes: &At<'_, '_>, volume: &At<'_, '_>, pod_name: &str, errors: &mut ErrorList) {
+fn generated_claim(generated: &Taken<String>, volume: &At<'_, '_>, pod_name: &str, errors: &mut ErrorList) {
     let claim = volume.field("persistentVolumeClaim");
     let claim = claim.field("claimName");
-    let is_generated = volumes.items().any(|other| {
-        other.has("ephemeral") && claim.text() == format!("{pod_name}-{}", other.text_of("name"))
-    });
-    if !pod_name.is_empty() && claim.is_set() && is_generated {
+    if !pod_name.is_empty() && claim.is_set() && generated.contains(claim.text()) {
         let problem = "must not reference a PVC that gets created for an ephemeral volume";
         claim.invalid_text(errors, problem);
     }
@@ -101,7 +104,7 @@ fn downward_file(file: &At<'_, '_>, errors: &mut ErrorList) {
 /// A volume that several sources share.
 pub(in super::super) fn projected<'v>(volume: &At<'v, '_>, errors: &mut ErrorList) {
     file_path::mode(&volume.field("defaultMode"), errors);
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     let sources = volume.field("sources");
     for source in sources.items() {
         let given = ["secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle"];
@@ -132,7 +135,7 @@ pub(in super::super) fn projected<'v>(volume: &At<'v, '_>, errors: &mut ErrorLis
     }
 }
 
-fn keys<'v>(volume: &At<'v, '_>, part: &At<'v, '_>, taken: &mut Vec<&'v str>, errors: &mut ErrorList) {
+fn keys<'v>(volume: &At<'v, '_>, part: &At<'v, '_>, taken: &mut Taken<&'v str>, errors: &mut ErrorList) {
     if part.text_of("name").is_empty() {
         part.field("name").required(errors, "");
     }
@@ -147,7 +150,7 @@ fn claim_path<'v>(
     volume: &At<'v, '_>,
     path: &'v str,
     shown: &str,
-    taken: &mut Vec<&'v str>,
+    taken: &mut Taken<&'v str>,
     errors: &mut ErrorList,
 ) {
     if path.is_empty() {

@@ -6,6 +6,7 @@ use api::field::ErrorList;
 use api::name::{self, Format};
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::is_headless;
 
 const FAMILIES: &[&str] = &["IPv4", "IPv6"];
@@ -24,9 +25,10 @@ pub(super) fn check(spec: &At<'_, '_>, _old: Option<&At<'_, '_>>, errors: &mut E
         _ => {}
     }
     let families = spec.field("ipFamilies");
-    for (index, family) in families.items().enumerate() {
+    let mut taken = Taken::default();
+    for family in families.items() {
         family.one_of(errors, FAMILIES);
-        if families.list()[..index].contains(family.value()) {
+        if !taken.add(family.value()) {
             family.duplicate(errors);
         }
     }

@@ -1,9 +1,12 @@
 //! Warnings about a pod, or about the template of pods.
 
+use std::collections::HashMap;
+
 use api::go;
 use api::name::{Format, ip_warning};
 
 use super::super::at::At;
+use super::super::taken::Taken;
 use super::{storage, volume_paths};
 
 const SECCOMP: &str = "seccomp.security.alpha.kubernetes.io/pod";
@@ -183,7 +186,7 @@ fn selectors(spec: &At<'_, '_>, warnings: &mut Vec<String>) {
 }
 
 fn repeated(list: &At<'_, '_>, field: &str, warnings: &mut Vec<String>) {
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for item in list.items() {
         let value = item.text_of(field);
         if taken.contains(&value) {
@@ -209,7 +212,7 @@ fn fractions(amounts: &At<'_, '_>, warnings: &mut Vec<String>) {
 
 /// A later variable may build on an earlier one of its name, but not replace it.
 fn hidden_variables(variables: &At<'_, '_>, warnings: &mut Vec<String>) {
-    let mut taken = Vec::new();
+    let mut taken = Taken::default();
     for variable in variables.items() {
         let (name, value) = (variable.text_of("name"), variable.text_of("value"));
         let reference = format!("$({name})");
@@ -225,56 +228,73 @@ fn hidden_variables(variables: &At<'_, '_>, warnings: &mut Vec<String>) {
     }
 }
 
+/// A port of a container, as far as others can get in its way.
+struct Port<'v> {
+    place: String,
+    host_ip: &'v str,
+    host_port: i64,
+}
+
+/// Pairs of ports that are compared; whoever has more of them hears of the first that are wrong.
+const MAX_PAIRS: usize = 100_000;
+
 fn ports(spec: &At<'_, '_>, warnings: &mut Vec<String>) {
-    let mut all: Vec<(String, i64, String, String, i64, String)> = Vec::new();
-    let mut names = Vec::new();
+    let mut same_number: HashMap<(i64, &str), Vec<Port<'_>>> = HashMap::new();
+    let mut by_name: HashMap<&str, String> = HashMap::new();
+    let (mut names, mut pairs) = (Vec::new(), 0);
     for list in LISTS {
         let list = spec.field(list);
         for container in list.items() {
             let ports = container.field("ports");
             for port in ports.items() {
                 let place = port.path().to_string();
-                if !port.text_of("hostIP").is_empty() && port.int_of("hostPort") == 0 {
+                let (number, protocol) = (port.int_of("containerPort"), port.text_of("protocol"));
+                let (host_ip, host_port) = (port.text_of("hostIP"), port.int_of("hostPort"));
+                let name = port.text_of("name");
+                if !host_ip.is_empty() && host_port == 0 {
                     warnings.push(format!(
-                        "{place}: hostIP set without hostPort: {{Name:{} HostPort:0 ContainerPort:{} Protocol:{} \
-                         HostIP:{}}}",
-                        port.text_of("name"),
-                        port.int_of("containerPort"),
-                        port.text_of("protocol"),
-                        port.text_of("hostIP"),
+                        "{place}: hostIP set without hostPort: {{Name:{name} HostPort:0 ContainerPort:{number} \
+                         Protocol:{protocol} HostIP:{host_ip}}}",
                     ));
                 }
-                let own = (
-                    place.clone(),
-                    port.int_of("containerPort"),
-                    port.text_of("protocol").to_owned(),
-                    port.text_of("hostIP").to_owned(),
-                    port.int_of("hostPort"),
-                    port.text_of("name").to_owned(),
-                );
-                for other in all.iter().filter(|other| (other.1, &other.2) == (own.1, &own.2)) {
-                    let is_half_bound = own.3.is_empty() != other.3.is_empty();
-                    let how = if (&own.3, own.4) == (&other.3, other.4) {
-                        "duplicate"
-                    } else if own.4 == 0 || other.4 == 0 {
-                        "overlapping"
-                    } else if own.4 == other.4 && is_half_bound {
-                        "dangerously ambiguous"
-                    } else {
-                        continue;
-                    };
-                    warnings.push(format!("{place}: {how} port definition with {}", other.0));
+                let others = same_number.entry((number, protocol)).or_default();
+                let own = Port { place, host_ip, host_port };
+                for other in others.iter().take(MAX_PAIRS - pairs) {
+                    pairs += 1;
+                    if let Some(how) = own.collides(other) {
+                        let Port { place, .. } = &own;
+                        warnings.push(format!("{place}: {how} port definition with {}", other.place));
+                    }
                 }
-                if let Some(other) = all.iter().find(|other| !own.5.is_empty() && other.5 == own.5) {
-                    let (name, other) = (go::quote(&own.5), &other.0);
-                    names.push(format!(
-                        "{place}: duplicate port name {name} with {other}, services and probes that select ports by \
-                         name will use {other}"
-                    ));
+                match by_name.get(name) {
+                    Some(other) => names.push(format!(
+                        "{}: duplicate port name {} with {other}, services and probes that select ports by name will \
+                         use {other}",
+                        own.place,
+                        go::quote(name)
+                    )),
+                    None if name.is_empty() => {}
+                    None => drop(by_name.insert(name, own.place.clone())),
                 }
-                all.push(own);
+                others.push(own);
             }
         }
     }
     warnings.extend(names);
+}
+
+impl Port<'_> {
+    /// What is wrong about two ports of the same number and protocol.
+    fn collides(&self, other: &Port<'_>) -> Option<&'static str> {
+        let is_half_bound = self.host_ip.is_empty() != other.host_ip.is_empty();
+        if (self.host_ip, self.host_port) == (other.host_ip, other.host_port) {
+            Some("duplicate")
+        } else if self.host_port == 0 || other.host_port == 0 {
+            Some("overlapping")
+        } else if self.host_port == other.host_port && is_half_bound {
+            Some("dangerously ambiguous")
+        } else {
+            None
+        }
+    }
 }

@@ -44,6 +44,18 @@ impl Container<'_> {
         }
     }
 
+    /// How many items make room when something is added there, or close up when it is removed.
+    pub(super) fn moved_items(&self, key: &str) -> usize {
+        match self {
+            Container::Object(_) => 0,
+            Container::List(_) if key == "-" => 0,
+            Container::List(items) => {
+                let at = number(key).ok().and_then(|at| usize::try_from(at).ok());
+                items.len().saturating_sub(at.unwrap_or(0))
+            }
+        }
+    }
+
     pub(super) fn add(&mut self, key: &str, value: Value) -> Result<(), String> {
         match self {
             Container::Object(members) => {

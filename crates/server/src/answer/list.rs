@@ -1,0 +1,146 @@
+//! A list of objects, in the form that the caller wants: short ones at once, long ones in pieces.
+
+use super::{
+    Body, LONG, ListMeta,
+    at_rest::AtRest,
+    check_table_options, encode_any_as, encode_kind,
+    encoded::{self, Encoded, Frame},
+    full, meta_kind, not_acceptable, partial_value,
+    pieces::{Items, Pieces},
+    table, with_body,
+};
+use crate::{
+    convert,
+    input::Encoding,
+    negotiate::{Form, Shape},
+    served::Served,
+    stored::Stored,
+    verbs::Call,
+};
+use api::status::Status;
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde_json::{Value, json};
+
+pub(crate) async fn list(
+    call: &Call,
+    meta: &ListMeta,
+    objects: Vec<Stored>,
+) -> Result<Response<Body>, Status> {
+    let served = &call.served;
+    check_table_options(call)?;
+    if matches!(call.form.shape, Shape::Metadata(_)) {
+        let kind = served.go_type("List");
+        let asked = "you requested PartialObjectMetadata, but the requested object is a list";
+        return Err(not_acceptable(format!("{asked} (*{kind})")));
+    }
+    let as_stored = objects.iter().all(|stored| served.is_as_stored(stored.revision));
+    if call.form == Form::default() && as_stored {
+        let body = json_list(served, meta, objects);
+        return Ok(with_body(StatusCode::OK, call.form.content_type(), body));
+    }
+    let is_long = objects.iter().map(|stored| stored.json.len()).sum::<usize>() > LONG;
+    if is_long && let Some(Frame { form, head, separator, tail }) = encoded::frame(call, meta) {
+        let encoded = call.inner.world.blocking(move || Encoded::new(form, objects));
+        let items = encoded.await;
+        let body = match call.form.encoding {
+            // The length of a message stands before it.
+            Encoding::Protobuf => {
+                let (head, tail) = encoded::seal(call, meta, items.size());
+                Pieces::body(head, items, separator, tail)
+            }
+            Encoding::Json | Encoding::Yaml => Pieces::body(head, items, separator, tail),
+        };
+        return Ok(with_body(StatusCode::OK, call.form.content_type(), body));
+    }
+    let values = objects.iter().map(Stored::value).collect();
+    let values = convert::in_version(&call.inner, served, values).await?;
+    let encoding = call.form.encoding;
+    let body = match call.form.shape {
+        Shape::AsIs => typed_list(call, encoding, meta, values),
+        Shape::Metadata(version) | Shape::MetadataList(version) => {
+            partial_list(encoding, version, meta, &values)
+        }
+        Shape::Table(version) => encode_any_as(encoding, &table::table(call, version, meta, &values, true)),
+    };
+    Ok(full(StatusCode::OK, call.form.content_type(), body))
+}
+
+/// The bytes at rest, one after the other; items do not say their kind, but for custom ones.
+fn json_list(served: &Served, meta: &ListMeta, objects: Vec<Stored>) -> Body {
+    let (head, tail) = json_frame(served, meta);
+    Pieces::body(head, AtRest::new(objects, served.custom().is_none()), b",", tail)
+}
+
+/// What stands before and behind the items of a list.
+pub(super) fn json_frame(served: &Served, meta: &ListMeta) -> (String, String) {
+    let (kind, version) = (json!(served.list_kind()), json!(served.api_version()));
+    // Kubernetes: lists of custom objects are maps, which Go writes in the order of their keys.
+    match served.custom() {
+        None => {
+            let metadata = list_meta(meta);
+            let head =
+                format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{metadata},\"items\":[");
+            (head, "]}\n".to_owned())
+        }
+        Some(_) => {
+            let tail = format!("],\"kind\":{kind},\"metadata\":{}}}\n", custom_list_meta(meta));
+            (format!("{{\"apiVersion\":{version},\"items\":["), tail)
+        }
+    }
+}
+
+pub(super) fn list_meta(meta: &ListMeta) -> String {
+    let mut text = format!("{{\"resourceVersion\":\"{}\"", meta.revision);
+    if !meta.continue_token.is_empty() {
+        text.push_str(&format!(",\"continue\":\"{}\"", meta.continue_token));
+    }
+    if let Some(remaining) = meta.remaining {
+        text.push_str(&format!(",\"remainingItemCount\":{remaining}"));
+    }
+    text.push('}');
+    text
+}
+
+pub(crate) fn list_meta_value(meta: &ListMeta) -> Value {
+    serde_json::from_str(&list_meta(meta)).unwrap_or_default()
+}
+
+/// Kubernetes: a list of custom objects says that there is no more.
+pub(super) fn custom_list_meta(meta: &ListMeta) -> Value {
+    let mut value = list_meta_value(meta);
+    value["continue"] = meta.continue_token.as_str().into();
+    value
+}
+
+fn typed_list(call: &Call, encoding: Encoding, meta: &ListMeta, mut items: Vec<Value>) -> Bytes {
+    let served = &call.served;
+    let (resource, kind) = (&served.resource, served.list_kind());
+    let value = |items: Vec<Value>, meta: Value| json!({"kind": kind, "apiVersion": served.api_version(), "metadata": meta, "items": items});
+    if served.custom().is_some() {
+        return encode_any_as(encoding, &value(items, custom_list_meta(meta)));
+    }
+    for item in items.iter_mut().filter_map(Value::as_object_mut) {
+        item.remove("kind");
+        item.remove("apiVersion");
+    }
+    let types = call.types();
+    match types.kind(&resource.group, &resource.version, &kind) {
+        Some((of, _)) => {
+            let list = value(items, list_meta_value(meta));
+            encode_kind(types, of, &served.api_version(), &kind, encoding, &list)
+        }
+        None => encode_any_as(encoding, &value(items, list_meta_value(meta))),
+    }
+}
+
+fn partial_list(encoding: Encoding, version: &str, meta: &ListMeta, objects: &[Value]) -> Bytes {
+    let items = objects.iter().map(|object| partial_value(version, object)).collect();
+    // Kubernetes: a list of no objects has null for its items in this form.
+    let items = if objects.is_empty() { Value::Null } else { Value::Array(items) };
+    let value = json!({
+        "kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": list_meta_value(meta), "items": items,
+    });
+    meta_kind(encoding, version, "PartialObjectMetadataList", &value)
+}
