@@ -29,7 +29,7 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
         r"|(?P<token>eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)",
         r"|(?P<address>\b10\.96\.\d+\.\d+)",
         r"|(?P<generated>\b(gen|kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5})\b",
-        r#"|(?P<before>resourceVersion\\*":\\*"|precondition \(|in record \()(?P<rv>\d+)"#,
+        r#"|(?P<before>resourceVersion\\*":\\*"|precondition \(|in record \()(?P<rv>\d+)(?P<after>\\*"|\))"#,
         // The file of the real server's source, as its build names it.
         r#"|(?P<scheme>in scheme \\*"[\w./-]+:\d+)"#,
         r"|(?P<old>resource version: \d+ \(\d+\))",
@@ -44,8 +44,8 @@ static YAML_VERSION: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is a constant")
 });
 
-static YAML_PORT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?P<field>nodePort|healthCheckNodePort): [1-9]\d*").expect("the pattern is a constant")
+static YAML_FIELD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?P<field>nodePort: |healthCheckNodePort: |continue: )[\w+/=-]+").expect("the pattern is a constant")
 });
 
 /// Objects that Setpoint makes with a namespace, and that are made by hand on the real server.
@@ -152,7 +152,7 @@ impl Leveller {
             }
         }
         if let Some(version) = found.name("rv") {
-            return format!("{}{}", &found["before"], self.number("rv", version.as_str()));
+            return format!("{}{}{}", &found["before"], self.number("rv", version.as_str()), &found["after"]);
         }
         if let Some(time) = found.name("time") {
             let is_now = self.days.iter().any(|day| time.as_str().starts_with(day.as_str()));
@@ -179,7 +179,8 @@ impl Leveller {
             };
             format!("{indent}resourceVersion: {version}")
         });
-        let text = YAML_PORT.replace_all(&levelled, "${field}: {port}").into_owned();
+        let text = YAML_FIELD.replace_all(&levelled, "${field}{levelled}");
+        let text = without_made_items(&text);
         self.text(&text)
     }
 }
@@ -197,6 +198,13 @@ pub fn names_an_object(path: &str) -> bool {
         ["namespaces", _, rest @ ..] => rest.len() >= 2,
         rest => rest.len() >= 2,
     }
+}
+
+/// A list in YAML without the objects that the server makes.
+fn without_made_items(text: &str) -> String {
+    let is_made = |item: &&str| MADE_BY_SERVER.iter().any(|(_, name)| item.contains(&format!("\n    name: {name}\n")));
+    let items: Vec<_> = text.split("\n- ").filter(|item| !is_made(item)).collect();
+    items.join("\n- ")
 }
 
 fn is_made_by_server(value: &Json) -> bool {
