@@ -165,7 +165,7 @@ mod tests {
             let all: Vec<_> = story.steps.iter().map(|step| step.request.to_string()).collect();
             shows(&all.join("\n"))
         };
-        let smallest = futures::executor::block_on(shrink(story(bodies), play));
+        let smallest = world::run(|_| shrink(story(bodies), play)).unwrap();
         let all: Vec<_> = smallest.steps.iter().map(|step| step.request.to_string()).collect();
         all.join("\n")
     }
