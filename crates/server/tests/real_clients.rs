@@ -22,7 +22,8 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     world::simulate(7, |world| async move {
-        let server = Server::start(&world, Arc::new(store::Memory::new()), Config::default()).await.unwrap();
+        let config = Config { advertised: Some(([192, 0, 2, 1], 6443).into()), ..Config::default() };
+        let server = Server::start(&world, Arc::new(store::Memory::new()), config).await.unwrap();
         story(world, server).await;
     })
     .unwrap();
