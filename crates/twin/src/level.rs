@@ -28,7 +28,7 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
         r"|(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?P<part>\.\d+)?(?P<zone>Z|[+-]\d\d:\d\d)",
         r"|(?P<token>eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)",
         r"|(?P<address>\b10\.96\.\d+\.\d+)",
-        r"|(?P<generated>\b(gen|kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5})\b",
+        r"|(?P<generated>\b(gen-|Gen_|kube-api-access-)[bcdfghjklmnpqrstvwxz2456789]{5})\b",
         r#"|(?P<before>resourceVersion\\*":\\*"|precondition \(|in record \()(?P<rv>\d+)(?P<after>\\*"|\))"#,
         // The file of the real server's source, as its build names it.
         r#"|(?P<scheme>in scheme \\*"[\w./-]+:\d+)"#,
@@ -39,6 +39,9 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
 });
 static AGE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(\d+[smhdy])+( \(x\d+ over .*\))?$").expect("the pattern is a constant"));
+/// Ports of services, as tables show them.
+static NODE_PORT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r":3[0-2]\d{3}/").expect("the pattern is a constant"));
 static YAML_VERSION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?m)^(?P<indent>[ -]*)resourceVersion: "(?P<version>\d+)"$"#)
         .expect("the pattern is a constant")
@@ -92,7 +95,10 @@ impl Leveller {
         match value {
             Json::Object(members) => {
                 let is_table = members.iter().any(|(name, _)| name == "columnDefinitions");
-                for (name, member) in members {
+                // By name: the order in which a server writes members must not change the numbers.
+                let mut by_name: Vec<_> = members.iter_mut().collect();
+                by_name.sort_by(|one, other| one.0.cmp(&other.0));
+                for (name, member) in by_name {
                     match name.as_str() {
                         "resourceVersion" => self.version(member, is_list),
                         "continue" => *member = Json::text("{continue}"),
@@ -253,6 +259,11 @@ fn ages(cells: &mut Json) {
             && AGE.is_match(text)
         {
             *text = "{age}".to_owned();
+        }
+        if let Json::Text(text) = cell
+            && text.contains("/TCP")
+        {
+            *text = NODE_PORT.replace_all(text, ":{port}/").into_owned();
         }
     }
 }
