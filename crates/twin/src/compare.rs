@@ -41,9 +41,11 @@ fn digest(text: &str) -> String {
     for (at, part) in text.split("\\\"").enumerate() {
         outside.push_str(if at % 2 == 0 { part } else { " " });
     }
-    let is_word = |word: &&str| word.chars().all(|letter| letter.is_ascii_lowercase() || ":,(){\"".contains(letter));
+    let is_word =
+        |word: &&str| word.chars().all(|letter| letter.is_ascii_lowercase() || ":,(){\"".contains(letter));
     let is_code = |word: &&str| word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_digit());
-    let words: Vec<_> = outside.split_whitespace().filter(|it| is_word(it) || is_code(it)).take(WORDS).collect();
+    let words: Vec<_> =
+        outside.split_whitespace().filter(|it| is_word(it) || is_code(it)).take(WORDS).collect();
     words.join(" ")
 }
 
@@ -105,7 +107,8 @@ fn headers(real: &Answer, ours: &Answer, found: &mut Found) {
     for name in names {
         let (real, ours) = (values(real, name), values(ours, name));
         if real != ours {
-            let say = |values: Vec<String>| if values.is_empty() { ABSENT.to_owned() } else { values.join(" | ") };
+            let say =
+                |values: Vec<String>| if values.is_empty() { ABSENT.to_owned() } else { values.join(" | ") };
             found.add(&format!("header {name}"), say(real), say(ours));
         }
     }
@@ -178,7 +181,8 @@ mod tests {
     use super::*;
 
     fn compared(real: &str, ours: &str) -> Vec<String> {
-        let answer = |text| Answer { status: 200, headers: vec![], content: Content::Json(Json::literal(text)) };
+        let answer =
+            |text| Answer { status: 200, headers: vec![], content: Content::Json(Json::literal(text)) };
         let found = differences(&answer(real), &answer(ours));
         found.into_iter().map(|it| format!("{} {} {}", it.path, it.real, it.ours)).collect()
     }
@@ -201,7 +205,10 @@ mod tests {
         let at = |path: &str| Difference { path: path.into(), real: "\"a1\"".into(), ours: ABSENT.into() };
         assert_eq!(at("body.items[3].x").signature(), at("body.items[12].x").signature());
         for (text, expected) in [
-            (r#"403 "earlies.twin.example.com \"b\" is forbidden: User \"x\" cannot create""#, "403 is forbidden: cannot create\""),
+            (
+                r#"403 "earlies.twin.example.com \"b\" is forbidden: User \"x\" cannot create""#,
+                "403 is forbidden: cannot create\"",
+            ),
             (r#"404 "pods \"a\" not found""#, "404 \"pods not found\""),
         ] {
             assert_eq!(digest(text), expected);

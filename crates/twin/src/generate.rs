@@ -45,14 +45,23 @@ pub fn story(seed: u64, number: u64) -> Story {
 
 /// The namespace of the story, with what Setpoint puts into it made by hand on the real server.
 fn namespace() -> Vec<Step> {
-    let namespace = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"{ns}","labels":{"story":"{id}"}}}"#;
+    let namespace =
+        r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"{ns}","labels":{"story":"{id}"}}}"#;
     let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
     let authority = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt"},"data":{"ca.crt":"x"}}"#;
     let real_only = |step: Step| Step { real_only: true, ..step };
     vec![
         Request::new("POST", "/api/v1/namespaces").json(Json::literal(namespace)).uncompared(),
-        real_only(Request::new("POST", "/api/v1/namespaces/{ns}/serviceaccounts").json(Json::literal(account)).uncompared()),
-        real_only(Request::new("POST", "/api/v1/namespaces/{ns}/configmaps").json(Json::literal(authority)).uncompared()),
+        real_only(
+            Request::new("POST", "/api/v1/namespaces/{ns}/serviceaccounts")
+                .json(Json::literal(account))
+                .uncompared(),
+        ),
+        real_only(
+            Request::new("POST", "/api/v1/namespaces/{ns}/configmaps")
+                .json(Json::literal(authority))
+                .uncompared(),
+        ),
     ]
 }
 
@@ -62,10 +71,11 @@ fn life(theme: &'static str, subject: &Subject, wildness: Wildness, draw: &mut D
     let mut setup = namespace();
     setup.push(reads::watch_start(subject));
     let letters = &["a", "b", "c"][..=draw.below(3)];
-    let mut writers: Vec<_> = letters.iter().map(|letter| Writer::new(subject, letter, wildness, draw)).collect();
-    for at in 0..writers.len() {
-        steps.push(writers[at].first(draw));
-        steps.push(reads::get(subject, writers[at].letter, draw));
+    let mut writers: Vec<_> =
+        letters.iter().map(|letter| Writer::new(subject, letter, wildness, draw)).collect();
+    for writer in &mut writers {
+        steps.push(writer.first(draw));
+        steps.push(reads::get(subject, writer.letter, draw));
     }
     for _ in 0..4 + draw.below(10) {
         let at = draw.below(writers.len());

@@ -37,7 +37,8 @@ impl Known {
     /// Why this difference is no news, if it is none.
     pub fn reason(&self, request: &Request, difference: &Difference) -> Option<&str> {
         let text = request.to_string();
-        let matches = |pattern: &Option<Regex>, text: &str| pattern.as_ref().is_none_or(|it| it.is_match(text));
+        let matches =
+            |pattern: &Option<Regex>, text: &str| pattern.as_ref().is_none_or(|it| it.is_match(text));
         let found = self.0.iter().find(|rule| {
             matches(&rule.path, &difference.path)
                 && matches(&rule.real, &difference.real)
@@ -87,7 +88,8 @@ mod tests {
 
     #[test]
     fn a_rule_matches_only_where_all_its_patterns_do() {
-        let known = Known::parse("# Heading.\n\n# Because.\nrequest: ^GET '/version\npath: ^body.x$\n").unwrap();
+        let known =
+            Known::parse("# Heading.\n\n# Because.\nrequest: ^GET '/version\npath: ^body.x$\n").unwrap();
         let difference = |path: &str| Difference { path: path.into(), real: "1".into(), ours: "2".into() };
         assert_eq!(known.reason(&Request::new("GET", "/version"), &difference("body.x")), Some("Because."));
         assert_eq!(known.reason(&Request::new("GET", "/version"), &difference("body.y")), None);

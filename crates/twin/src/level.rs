@@ -48,7 +48,8 @@ static YAML_VERSION: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 static YAML_FIELD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?P<field>nodePort: |healthCheckNodePort: |continue: )[\w+/=-]+").expect("the pattern is a constant")
+    Regex::new(r"(?P<field>nodePort: |healthCheckNodePort: |continue: )[\w+/=-]+")
+        .expect("the pattern is a constant")
 });
 
 /// Objects that Setpoint makes with a namespace, and that are made by hand on the real server.
@@ -107,6 +108,7 @@ impl Leveller {
                         "cells" => ages(member),
                         // The real server lists custom resources in the order of a hash map.
                         "resources" => sort_by_name(member),
+                        "groups" => drop_groups_of_stories(member),
                         "metadata" if is_list || is_table => self.value(member, is_list),
                         _ => self.value(member, is_list && (name == "object" || name == "message")),
                     }
@@ -178,8 +180,11 @@ impl Leveller {
     fn yaml(&mut self, text: &str, is_list: bool) -> String {
         let levelled = YAML_VERSION.replace_all(text, |found: &Captures<'_>| {
             let indent = &found["indent"];
-            let version =
-                if is_list && indent == "  " { "{list}".to_owned() } else { self.number("rv", &found["version"]) };
+            let version = if is_list && indent == "  " {
+                "{list}".to_owned()
+            } else {
+                self.number("rv", &found["version"])
+            };
             format!("{indent}resourceVersion: {version}")
         });
         let text = YAML_FIELD.replace_all(&levelled, "${field}{levelled}");
@@ -205,7 +210,8 @@ pub fn names_an_object(path: &str) -> bool {
 
 /// A list in YAML without the objects that the server makes.
 fn without_made_items(text: &str) -> String {
-    let is_made = |item: &&str| MADE_BY_SERVER.iter().any(|(_, name)| item.contains(&format!("\n    name: {name}\n")));
+    let is_made =
+        |item: &&str| MADE_BY_SERVER.iter().any(|(_, name)| item.contains(&format!("\n    name: {name}\n")));
     let items: Vec<_> = text.split("\n- ").filter(|item| !is_made(item)).collect();
     items.join("\n- ")
 }
@@ -234,7 +240,9 @@ fn sort_managers(value: &mut Json) {
 
 /// The real server checks the members of custom resources in the order of a hash map. The message says the causes again.
 fn sort_causes(status: &mut Json) {
-    let Some(Json::List(causes)) = status.get_mut("details").and_then(|it| it.get_mut("causes")) else { return };
+    let Some(Json::List(causes)) = status.get_mut("details").and_then(|it| it.get_mut("causes")) else {
+        return;
+    };
     if causes.len() < 2 {
         return;
     }
@@ -243,6 +251,14 @@ fn sort_causes(status: &mut Json) {
         && let Some(at) = message.find(": [")
     {
         message.replace_range(at.., ": {causes}");
+    }
+}
+
+/// Groups that stories define for themselves come and go.
+fn drop_groups_of_stories(groups: &mut Json) {
+    if let Json::List(groups) = groups {
+        let is_of_story = |name: String| name.starts_with('q') && name.ends_with("q.example.com");
+        groups.retain(|group| !group.text_at(&["name"]).is_some_and(is_of_story));
     }
 }
 
@@ -312,13 +328,16 @@ mod tests {
         let list = r#"{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"resourceVersion":"9"}}]}"#;
         assert_eq!(
             levelled(LIST, &[list]),
-            [r#"{"metadata":{"resourceVersion":"{list}"},"items":[{"metadata":{"resourceVersion":"{rv 0}"}}]}"#]
+            [
+                r#"{"metadata":{"resourceVersion":"{list}"},"items":[{"metadata":{"resourceVersion":"{rv 0}"}}]}"#
+            ]
         );
     }
 
     #[test]
     fn only_times_of_now_are_levelled() {
-        let body = r#"{"a":"2026-05-04T09:59:59Z","b":"2001-01-01T00:00:00Z","c":"2026-05-04T09:59:59.123456Z"}"#;
+        let body =
+            r#"{"a":"2026-05-04T09:59:59Z","b":"2001-01-01T00:00:00Z","c":"2026-05-04T09:59:59.123456Z"}"#;
         assert_eq!(
             levelled(OBJECT, &[body]),
             [r#"{"a":"{time}","b":"2001-01-01T00:00:00Z","c":"{time with fractions}"}"#]
@@ -328,8 +347,14 @@ mod tests {
     #[test]
     fn yaml_is_levelled_as_text() {
         let body = "metadata:\n  name: gen-bcdfg\n  resourceVersion: \"12\"\n";
-        assert_eq!(levelled(OBJECT, &[body]), ["metadata:\n  name: {generated 0}\n  resourceVersion: {rv 0}\n"]);
-        assert_eq!(levelled(LIST, &[body]), ["metadata:\n  name: {generated 0}\n  resourceVersion: {list}\n"]);
+        assert_eq!(
+            levelled(OBJECT, &[body]),
+            ["metadata:\n  name: {generated 0}\n  resourceVersion: {rv 0}\n"]
+        );
+        assert_eq!(
+            levelled(LIST, &[body]),
+            ["metadata:\n  name: {generated 0}\n  resourceVersion: {list}\n"]
+        );
     }
 
     #[test]

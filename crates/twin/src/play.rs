@@ -171,7 +171,9 @@ impl Fill {
             "id" => return Some(self.id.clone()),
             _ => {}
         }
-        let is_ours = ["rv:", "firstrv:", "uid:", "firstlist", "list", "continue"].iter().any(|kind| name.starts_with(kind));
+        let is_ours = ["rv:", "firstrv:", "uid:", "firstlist", "list", "continue"]
+            .iter()
+            .any(|kind| name.starts_with(kind));
         // Shrinking may have dropped the request that gave it.
         is_ours.then(|| self.values.get(&self.key(name)).cloned().unwrap_or_else(|| "1".to_owned()))
     }

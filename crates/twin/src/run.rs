@@ -120,7 +120,8 @@ impl Run {
             say(&format!("-- unsteady: seed {} story {number}: {request}\n  {difference}", self.plan.seed));
             return;
         }
-        let smallest = shrink(candidate, async |story: &Story| self.shows(stage, story, &difference).await).await;
+        let smallest =
+            shrink(candidate, async |story: &Story| self.shows(stage, story, &difference).await).await;
         self.tell(stage, number, &smallest, &difference).await;
     }
 
@@ -160,11 +161,13 @@ impl Run {
     /// Whether the last step of a story differs in this way.
     async fn shows(&self, stage: &mut Stage, story: &Story, wanted: &Difference) -> bool {
         let compared = stage.play(story).await;
-        let Some(last) = compared.last().filter(|last| last.at + 1 == story.steps.len()) else { return false };
+        let Some(last) = compared.last().filter(|last| last.at + 1 == story.steps.len()) else {
+            return false;
+        };
         let request = &story.steps[last.at].request;
-        self.differences(last).iter().any(|found| {
-            is_same_sort(found, wanted) && self.known.reason(request, found).is_none()
-        })
+        self.differences(last)
+            .iter()
+            .any(|found| is_same_sort(found, wanted) && self.known.reason(request, found).is_none())
     }
 
     async fn tell(&self, stage: &mut Stage, number: u64, story: &Story, wanted: &Difference) {
@@ -188,7 +191,8 @@ impl Run {
             }
             tally.differences
         };
-        let mut text = format!("== difference {count}: seed {} story {number} ({})\n", self.plan.seed, story.theme);
+        let mut text =
+            format!("== difference {count}: seed {} story {number} ({})\n", self.plan.seed, story.theme);
         for Step { request, .. } in &story.steps {
             text.push_str(&format!("  {request}\n"));
         }

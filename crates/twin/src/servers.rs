@@ -46,7 +46,8 @@ impl Servers {
         let scratch = tempfile::tempdir().context("cannot make a directory for the servers")?;
         let tokens = scratch.path().join("tokens.csv");
         fs::write(&tokens, token_file())?;
-        let (key, public_key) = (scratch.path().join("account-key.pem"), scratch.path().join("account-key.pub"));
+        let (key, public_key) =
+            (scratch.path().join("account-key.pem"), scratch.path().join("account-key.pub"));
         let pair = rcgen::KeyPair::generate()?;
         fs::write(&key, pair.serialize_pem())?;
         fs::write(&public_key, pair.public_key_pem())?;
@@ -107,7 +108,8 @@ impl Servers {
     pub fn logs(&self) -> String {
         let mut out = String::new();
         for name in ["etcd", "kube-apiserver", "setpoint"] {
-            let text = fs::read_to_string(self.scratch.path().join(format!("{name}.log"))).unwrap_or_default();
+            let text =
+                fs::read_to_string(self.scratch.path().join(format!("{name}.log"))).unwrap_or_default();
             let lines: Vec<_> = text.lines().collect();
             let last = &lines[lines.len().saturating_sub(15)..];
             out.push_str(&format!("--- {name}\n{}\n", last.join("\n")));
@@ -150,7 +152,8 @@ fn real_command(program: &Path, scratch: &Path, etcd: SocketAddr, address: Socke
 }
 
 fn token_file() -> String {
-    let line = |(at, (name, groups)): (usize, &(&str, &str))| format!("{name}-token,{name},{at},\"{groups}\"\n");
+    let line =
+        |(at, (name, groups)): (usize, &(&str, &str))| format!("{name}-token,{name},{at},\"{groups}\"\n");
     USERS.iter().enumerate().map(line).collect()
 }
 

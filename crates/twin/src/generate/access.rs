@@ -12,7 +12,8 @@ use crate::{
     story::{ADMIN, Request, Step, Story},
 };
 
-const ALL_VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+const ALL_VERBS: [&str; 8] =
+    ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 const USERS: [&str; 4] = ["viewer", "editor", "nobody", "other"];
 const URLS: [&str; 10] =
     ["/", "/api", "/apis", "/version", "/healthz", "/readyz", "/livez/ping", "/metrics", "/logs", "/api/v1"];
@@ -20,7 +21,10 @@ const URLS: [&str; 10] =
 pub(super) fn story(draw: &mut Draw) -> Story {
     let candidates: Vec<&Subject> = subjects()
         .iter()
-        .filter(|it| it.namespaced && (it.is_custom() || matches!(it.kind.as_str(), "ConfigMap" | "Deployment" | "Pod" | "Role")))
+        .filter(|it| {
+            it.namespaced
+                && (it.is_custom() || matches!(it.kind.as_str(), "ConfigMap" | "Deployment" | "Pod" | "Role"))
+        })
         .collect();
     let subject = draw.pick(&candidates);
     let user = draw.pick(&USERS);

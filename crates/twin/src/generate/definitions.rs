@@ -68,7 +68,8 @@ fn changed(mut definition: Json, draw: &mut Draw) -> Json {
             &["schema", "openAPIV3Schema", "properties", "spec"],
             &["schema", "openAPIV3Schema", "properties", "metadata"],
         ]);
-        if let Some(Json::List(versions)) = definition.get_mut("spec").and_then(|spec| spec.get_mut("versions"))
+        if let Some(Json::List(versions)) =
+            definition.get_mut("spec").and_then(|spec| spec.get_mut("versions"))
             && let Some(version) = versions.first_mut()
         {
             let mut path = way.to_vec();
@@ -102,7 +103,10 @@ fn made(draw: &mut Draw) -> Story {
     let setup = define(&definition);
     let mut steps = vec![
         Request::new("GET", path.clone()).accept(reads::object_form(draw)).compared(),
-        Request::new("GET", PATH).query("labelSelector=story%3D{id}").accept(reads::object_form(draw)).compared(),
+        Request::new("GET", PATH)
+            .query("labelSelector=story%3D{id}")
+            .accept(reads::object_form(draw))
+            .compared(),
         Request::new("GET", "/apis/{id}.example.com").compared(),
     ];
     for _ in 0..3 {
@@ -115,7 +119,12 @@ fn made(draw: &mut Draw) -> Story {
             r#"{"spec":{"preserveUnknownFields":true}}"#,
         ]);
         let patch = Body::Json(Json::literal(patch));
-        steps.push(Request::new("PATCH", path.clone()).query("dryRun=All").body(super::writes::MERGE, patch).compared());
+        steps.push(
+            Request::new("PATCH", path.clone())
+                .query("dryRun=All")
+                .body(super::writes::MERGE, patch)
+                .compared(),
+        );
     }
     let cleanup = vec![Request::new("DELETE", path).uncompared()];
     Story { theme: "definitions", setup, steps, cleanup }

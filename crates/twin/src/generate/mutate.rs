@@ -34,21 +34,34 @@ pub(super) fn mutate(object: &mut Json, subject: &Subject, wildness: Wildness, d
 fn metadata(object: &mut Json, wildness: Wildness, draw: &mut Draw) {
     let wild = wildness == Wildness::Wild;
     match draw.below(if wild { 14 } else { 8 }) {
-        0 | 1 => object.set_at(&["metadata", "labels", draw.pick(&["a", "b", "c"])], Json::text(draw.pick(&["1", "2", ""]))),
-        2 => object.set_at(&["metadata", "annotations", draw.pick(&["x", "y.example.com/z"])], value::text(draw)),
+        0 | 1 => object.set_at(
+            &["metadata", "labels", draw.pick(&["a", "b", "c"])],
+            Json::text(draw.pick(&["1", "2", ""])),
+        ),
+        2 => object
+            .set_at(&["metadata", "annotations", draw.pick(&["x", "y.example.com/z"])], value::text(draw)),
         3 => object.set_at(&["metadata", "finalizers"], Json::literal(draw.pick(&FINALIZERS))),
         4 => object.set_at(&["metadata", "ownerReferences"], Json::literal(OWNERS)),
-        5 => remove_at(object, &["metadata", draw.pick(&["labels", "annotations", "finalizers", "ownerReferences"])]),
+        5 => remove_at(
+            object,
+            &["metadata", draw.pick(&["labels", "annotations", "finalizers", "ownerReferences"])],
+        ),
         6 => remove_at(object, &["metadata", "labels", draw.pick(&["a", "b"])]),
         7 => object.set_at(&["metadata", "generateName"], Json::text("gen-")),
-        8 => object.set_at(&["metadata", draw.pick(&["uid", "resourceVersion", "namespace", "name"])], value::text(draw)),
-        9 => object.set_at(&["metadata", draw.pick(&["generation", "deletionGracePeriodSeconds"])], Json::number(7)),
+        8 => object.set_at(
+            &["metadata", draw.pick(&["uid", "resourceVersion", "namespace", "name"])],
+            value::text(draw),
+        ),
+        9 => object
+            .set_at(&["metadata", draw.pick(&["generation", "deletionGracePeriodSeconds"])], Json::number(7)),
         10 => object.set_at(
             &["metadata", draw.pick(&["creationTimestamp", "deletionTimestamp"])],
             Json::literal(draw.pick(&["null", r#""2001-01-01T00:00:00Z""#, r#""x""#])),
         ),
-        11 => object.set_at(&["metadata", draw.pick(&["labels", "annotations", "finalizers"])], value::any(draw, 1)),
-        12 => object.set_at(&["metadata", "labels", draw.pick(&["A/b", "-x", "a/b/c", "é"])], value::any(draw, 2)),
+        11 => object
+            .set_at(&["metadata", draw.pick(&["labels", "annotations", "finalizers"])], value::any(draw, 1)),
+        12 => object
+            .set_at(&["metadata", "labels", draw.pick(&["A/b", "-x", "a/b/c", "é"])], value::any(draw, 2)),
         _ => object.set_at(&["metadata", "managedFields"], Json::literal(draw.pick(&MANAGED_FIELDS))),
     }
 }
@@ -94,8 +107,10 @@ fn known_good(object: &mut Json, subject: &Subject, draw: &mut Draw) {
 /// Walks down a random way and changes what is found there.
 fn field(object: &mut Json, of: TypeId, draw: &mut Draw, depth: usize) {
     let fields = kinds::types().get(of).fields();
-    let usable: Vec<_> =
-        fields.iter().filter(|it| depth > 0 || !matches!(&*it.name, "apiVersion" | "kind" | "metadata")).collect();
+    let usable: Vec<_> = fields
+        .iter()
+        .filter(|it| depth > 0 || !matches!(&*it.name, "apiVersion" | "kind" | "metadata"))
+        .collect();
     if usable.is_empty() || draw.one_in(25) {
         return damage(object, draw);
     }
@@ -119,7 +134,9 @@ fn field(object: &mut Json, of: TypeId, draw: &mut Draw, depth: usize) {
 
 fn into_node(inner: &mut Json, node: &Node, draw: &mut Draw, depth: usize) {
     match (node, inner) {
-        (Node::Object(of) | Node::AtomicObject(of), inner @ Json::Object(_)) => field(inner, *of, draw, depth + 1),
+        (Node::Object(of) | Node::AtomicObject(of), inner @ Json::Object(_)) => {
+            field(inner, *of, draw, depth + 1)
+        }
         (Node::List(list), Json::List(items)) if !items.is_empty() => {
             let at = draw.below(items.len());
             match draw.below(6) {

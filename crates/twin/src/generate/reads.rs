@@ -9,11 +9,11 @@ use crate::{
 const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 const PROTOBUF_TABLE: &str = "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io";
-const PROTOBUF_METADATA: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+const PROTOBUF_METADATA: &str =
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 const PROTOBUF_METADATA_LIST: &str =
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
-const KUBECTL: &str =
-    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+const KUBECTL: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
 const WRONG: [&str; 6] = [
     "text/plain",
     "application/json;as=Nothing;v=v1;g=meta.k8s.io",
@@ -154,7 +154,8 @@ pub(super) fn watch(subject: &Subject, draw: &mut Draw) -> Step {
         1 => "labelSelector=story%3D{id},!a",
         _ => "labelSelector=story%3D{id}",
     };
-    let request = Request::new("GET", path).accept(form).query("watch=1&resourceVersion={firstlist}").query(selector);
+    let request =
+        Request::new("GET", path).accept(form).query("watch=1&resourceVersion={firstlist}").query(selector);
     let mut request = request.query("timeoutSeconds=20");
     request.http2 = draw.one_in(2);
     request.watch_until = Some("zz-last".to_owned());

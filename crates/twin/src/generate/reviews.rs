@@ -33,18 +33,54 @@ const DOCUMENTS: [&str; 22] = [
 ];
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const REVIEWS: [(&str, &str); 12] = [
-    ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"namespace":"{ns}","verb":"get","resource":"pods"}}}"#),
-    ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"nonResourceAttributes":{"path":"/x","verb":"get"}}}"#),
-    ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{}}"#),
-    ("/apis/authorization.k8s.io/v1/subjectaccessreviews", r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"viewer","groups":["g"],"resourceAttributes":{"verb":"list","group":"apps","resource":"deployments","labelSelector":{"rawSelector":"a=b"}}}}"#),
-    ("/apis/authorization.k8s.io/v1/subjectaccessreviews", r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"groups":["system:masters"],"resourceAttributes":{"verb":"*","group":"*","resource":"*"}}}"#),
-    ("/apis/authorization.k8s.io/v1/namespaces/{ns}/localsubjectaccessreviews", r#"{"apiVersion":"authorization.k8s.io/v1","kind":"LocalSubjectAccessReview","metadata":{"namespace":"{ns}"},"spec":{"user":"viewer","resourceAttributes":{"namespace":"{ns}","verb":"get","resource":"pods"}}}"#),
-    ("/apis/authentication.k8s.io/v1/tokenreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"viewer-token"}}"#),
-    ("/apis/authentication.k8s.io/v1/tokenreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"wrong","audiences":["a"]}}"#),
-    ("/apis/authentication.k8s.io/v1/selfsubjectreviews", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#),
-    ("/api/v1/namespaces/{ns}/serviceaccounts/default/token", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"audiences":["a"],"expirationSeconds":700}}"#),
-    ("/api/v1/namespaces/{ns}/serviceaccounts/missing/token", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}"#),
-    ("/api/v1/namespaces/{ns}/serviceaccounts/default/token", r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"expirationSeconds":5,"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"x"}}}"#),
+    (
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"namespace":"{ns}","verb":"get","resource":"pods"}}}"#,
+    ),
+    (
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"nonResourceAttributes":{"path":"/x","verb":"get"}}}"#,
+    ),
+    (
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{}}"#,
+    ),
+    (
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"viewer","groups":["g"],"resourceAttributes":{"verb":"list","group":"apps","resource":"deployments","labelSelector":{"rawSelector":"a=b"}}}}"#,
+    ),
+    (
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"groups":["system:masters"],"resourceAttributes":{"verb":"*","group":"*","resource":"*"}}}"#,
+    ),
+    (
+        "/apis/authorization.k8s.io/v1/namespaces/{ns}/localsubjectaccessreviews",
+        r#"{"apiVersion":"authorization.k8s.io/v1","kind":"LocalSubjectAccessReview","metadata":{"namespace":"{ns}"},"spec":{"user":"viewer","resourceAttributes":{"namespace":"{ns}","verb":"get","resource":"pods"}}}"#,
+    ),
+    (
+        "/apis/authentication.k8s.io/v1/tokenreviews",
+        r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"viewer-token"}}"#,
+    ),
+    (
+        "/apis/authentication.k8s.io/v1/tokenreviews",
+        r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"wrong","audiences":["a"]}}"#,
+    ),
+    (
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+        r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#,
+    ),
+    (
+        "/api/v1/namespaces/{ns}/serviceaccounts/default/token",
+        r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"audiences":["a"],"expirationSeconds":700}}"#,
+    ),
+    (
+        "/api/v1/namespaces/{ns}/serviceaccounts/missing/token",
+        r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}"#,
+    ),
+    (
+        "/api/v1/namespaces/{ns}/serviceaccounts/default/token",
+        r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"expirationSeconds":5,"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"x"}}}"#,
+    ),
 ];
 const POD: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}"#;
 const BINDINGS: [&str; 4] = [
@@ -84,7 +120,10 @@ pub(super) fn reviews(draw: &mut Draw) -> Story {
         let (path, body) = draw.pick(&REVIEWS);
         let mut body = Json::literal(body);
         if draw.one_in(4) {
-            body.set_at(&["spec", draw.pick(&["user", "unknown", "token", "extra", "audiences"])], value::any(draw, 1));
+            body.set_at(
+                &["spec", draw.pick(&["user", "unknown", "token", "extra", "audiences"])],
+                value::any(draw, 1),
+            );
         }
         let mut request = with_form(Request::new("POST", path), body, draw);
         request.user = draw.pick(&["admin", "admin", "admin", "viewer"]);
@@ -98,10 +137,27 @@ pub(super) fn pods(draw: &mut Draw) -> Story {
     let mut steps: Vec<Step> = vec![Request::new("POST", pods).json(Json::literal(POD)).compared()];
     for _ in 0..5 {
         let request = match draw.below(5) {
-            0 => with_form(Request::new("POST", format!("{pods}/p/binding")), Json::literal(draw.pick(&BINDINGS)), draw),
-            1 => with_form(Request::new("POST", "/api/v1/namespaces/{ns}/bindings"), Json::literal(draw.pick(&BINDINGS)), draw),
-            2 => with_form(Request::new("POST", format!("{pods}/p/eviction")), Json::literal(draw.pick(&EVICTIONS)), draw),
-            3 => Request::new("DELETE", format!("{pods}/p")).query(draw.pick(&["", "gracePeriodSeconds=5", "gracePeriodSeconds=0", "dryRun=All"])),
+            0 => with_form(
+                Request::new("POST", format!("{pods}/p/binding")),
+                Json::literal(draw.pick(&BINDINGS)),
+                draw,
+            ),
+            1 => with_form(
+                Request::new("POST", "/api/v1/namespaces/{ns}/bindings"),
+                Json::literal(draw.pick(&BINDINGS)),
+                draw,
+            ),
+            2 => with_form(
+                Request::new("POST", format!("{pods}/p/eviction")),
+                Json::literal(draw.pick(&EVICTIONS)),
+                draw,
+            ),
+            3 => Request::new("DELETE", format!("{pods}/p")).query(draw.pick(&[
+                "",
+                "gracePeriodSeconds=5",
+                "gracePeriodSeconds=0",
+                "dryRun=All",
+            ])),
             _ => {
                 let status = draw.pick(&[
                     r#"{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"podIPs":[{"ip":"10.9.9.9"}]}}"#,
@@ -125,6 +181,10 @@ fn with_form(request: Request, body: Json, draw: &mut Draw) -> Request {
         1 => request.body(PROTOBUF, Body::Protobuf(body)),
         _ => request.json(body),
     };
-    let request = if draw.one_in(4) { request.query(draw.pick(&["dryRun=All", "fieldManager=x", "fieldValidation=Strict"])) } else { request };
+    let request = if draw.one_in(4) {
+        request.query(draw.pick(&["dryRun=All", "fieldManager=x", "fieldValidation=Strict"]))
+    } else {
+        request
+    };
     if draw.one_in(3) { request.accept(reads::object_form(draw)) } else { request }
 }

@@ -82,7 +82,6 @@ impl Subject {
     pub(super) fn is_custom(&self) -> bool {
         matches!(self.shape, Shape::Custom(_))
     }
-
 }
 
 /// Every subject, built-in ones first.
@@ -129,9 +128,9 @@ fn built_in(line: &'static str) -> Option<Subject> {
     let (group, version) = words.next()?.split_once('/')?;
     let (resource, how) = (words.next()?, words.next()?);
     let content = Json::literal(words.next()?);
-    let found = kinds::resources().iter().find(|it| {
-        (&*it.group, &*it.version, &*it.name) == (group, version, resource)
-    })?;
+    let found = kinds::resources()
+        .iter()
+        .find(|it| (&*it.group, &*it.version, &*it.name) == (group, version, resource))?;
     let (of, _) = kinds::types().kind(group, version, &found.kind)?;
     Some(Subject {
         group: group.to_owned(),

@@ -7,13 +7,50 @@ use schema::types::{Node, TypeId};
 const DEPTH_LIMIT: usize = 4;
 
 const TEXTS: [&str; 26] = [
-    "", "a", "b", "A", "abc", "a.b", "a-b", "x y", "é", "<&>", "0", "1", "true", "null", "10%", "100m", "1Gi", "TCP",
-    "Always", "None", "10.0.0.1", "example.com", "/x", "2001-02-03T04:05:06Z", "a/b", "-",
+    "",
+    "a",
+    "b",
+    "A",
+    "abc",
+    "a.b",
+    "a-b",
+    "x y",
+    "é",
+    "<&>",
+    "0",
+    "1",
+    "true",
+    "null",
+    "10%",
+    "100m",
+    "1Gi",
+    "TCP",
+    "Always",
+    "None",
+    "10.0.0.1",
+    "example.com",
+    "/x",
+    "2001-02-03T04:05:06Z",
+    "a/b",
+    "-",
 ];
 const LONG_TEXT: usize = 300;
 const NUMBERS: [&str; 15] = [
-    "0", "1", "-1", "2", "80", "443", "65536", "2147483647", "2147483648", "-2147483649", "9223372036854775807",
-    "9223372036854775808", "1.5", "1e3", "1.0",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "80",
+    "443",
+    "65536",
+    "2147483647",
+    "2147483648",
+    "-2147483649",
+    "9223372036854775807",
+    "9223372036854775808",
+    "1.5",
+    "1e3",
+    "1.0",
 ];
 const SMALL_NUMBERS: [&str; 7] = ["0", "1", "2", "3", "5", "80", "8080"];
 const QUANTITIES: [&str; 12] =
@@ -59,7 +96,9 @@ pub(super) fn of_node(node: &Node, draw: &mut Draw, depth: usize) -> Json {
         Node::Double => number(draw, true),
         Node::Bytes => Json::text(draw.pick(&["", "YQ==", "AAEC", "YQ", "!"])),
         Node::Time => Json::text(draw.pick(&["2001-02-03T04:05:06Z", "2001-02-03T04:05:06+02:00", "x", ""])),
-        Node::MicroTime => Json::text(draw.pick(&["2001-02-03T04:05:06.123456Z", "2001-02-03T04:05:06Z", "x"])),
+        Node::MicroTime => {
+            Json::text(draw.pick(&["2001-02-03T04:05:06.123456Z", "2001-02-03T04:05:06Z", "x"]))
+        }
         Node::Quantity => {
             if draw.one_in(4) {
                 number(draw, false)

@@ -40,7 +40,12 @@ pub(super) struct Writer<'s> {
 }
 
 impl<'s> Writer<'s> {
-    pub(super) fn new(subject: &'s Subject, letter: &'static str, wildness: Wildness, draw: &mut Draw) -> Writer<'s> {
+    pub(super) fn new(
+        subject: &'s Subject,
+        letter: &'static str,
+        wildness: Wildness,
+        draw: &mut Draw,
+    ) -> Writer<'s> {
         let mut object = subject.object(letter);
         for _ in 0..draw.below(3) {
             mutate(&mut object, subject, wildness, draw);
@@ -133,7 +138,8 @@ impl<'s> Writer<'s> {
             0 => Json::literal(r#"{"metadata":{"labels":null}}"#),
             1 => {
                 let mut patch = Json::Object(Vec::new());
-                let name = object.members().get(draw.below(object.members().len())).map(|(name, _)| name.clone());
+                let name =
+                    object.members().get(draw.below(object.members().len())).map(|(name, _)| name.clone());
                 patch.set(&name.unwrap_or_default(), Json::Null);
                 patch
             }
@@ -152,7 +158,9 @@ impl<'s> Writer<'s> {
             0 => Json::literal(r#"{"metadata":{"finalizers":["example.com/three"]}}"#),
             1 => Json::literal(r#"{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/one"]}}"#),
             2 => Json::literal(r#"{"metadata":{"labels":{"$patch":"replace","n":"1"}}}"#),
-            3 => Json::literal(r#"{"spec":{"template":{"spec":{"containers":[{"name":"c","$patch":"delete"},{"name":"n","image":"x"}]}}}}"#),
+            3 => Json::literal(
+                r#"{"spec":{"template":{"spec":{"containers":[{"name":"c","$patch":"delete"},{"name":"n","image":"x"}]}}}}"#,
+            ),
             _ => {
                 let mut object = self.changed(draw);
                 object.remove("apiVersion");
@@ -164,8 +172,20 @@ impl<'s> Writer<'s> {
     }
 
     fn json_patch(&mut self, draw: &mut Draw) -> Request {
-        let paths = ["/metadata/labels/a", "/metadata/labels", "/data/k", "/spec", "/spec/x", "/metadata/finalizers/-",
-            "/metadata/finalizers/0", "/metadata/annotations/x~1y", "", "/kind", "/spec/replicas", "spec"];
+        let paths = [
+            "/metadata/labels/a",
+            "/metadata/labels",
+            "/data/k",
+            "/spec",
+            "/spec/x",
+            "/metadata/finalizers/-",
+            "/metadata/finalizers/0",
+            "/metadata/annotations/x~1y",
+            "",
+            "/kind",
+            "/spec/replicas",
+            "spec",
+        ];
         let mut operations = Vec::new();
         for _ in 0..=draw.below(3) {
             let mut operation = Json::Object(Vec::new());
@@ -211,9 +231,17 @@ impl<'s> Writer<'s> {
     }
 
     fn subresource(&mut self, draw: &mut Draw) -> Request {
-        let usable: Vec<_> = self.subject.subresources.iter().filter(|name| {
-            matches!(name.as_str(), "status" | "scale" | "finalize" | "ephemeralcontainers" | "resize" | "approval")
-        }).collect();
+        let usable: Vec<_> = self
+            .subject
+            .subresources
+            .iter()
+            .filter(|name| {
+                matches!(
+                    name.as_str(),
+                    "status" | "scale" | "finalize" | "ephemeralcontainers" | "resize" | "approval"
+                )
+            })
+            .collect();
         if usable.is_empty() {
             return self.update(draw);
         }
@@ -232,7 +260,10 @@ impl<'s> Writer<'s> {
         }
         match draw.below(4) {
             0 => Request::new("PATCH", path).body(MERGE, Body::Json(object)),
-            1 => Request::new("PATCH", path).body(APPLY, Body::Json(object)).query(draw.pick(&MANAGERS)).query("force=true"),
+            1 => Request::new("PATCH", path)
+                .body(APPLY, Body::Json(object))
+                .query(draw.pick(&MANAGERS))
+                .query("force=true"),
             _ => {
                 self.set_version(&mut object, draw);
                 self.with_body(Request::new("PUT", path), object, draw)
@@ -243,7 +274,8 @@ impl<'s> Writer<'s> {
     pub(super) fn delete(&mut self, draw: &mut Draw) -> Request {
         let key = self.subject.key(self.letter);
         let request = Request::new("DELETE", self.subject.path(self.letter));
-        let preconditions = format!(r#"{{"preconditions":{{"uid":"{{uid:{key}}}","resourceVersion":"{{rv:{key}}}"}}}}"#);
+        let preconditions =
+            format!(r#"{{"preconditions":{{"uid":"{{uid:{key}}}","resourceVersion":"{{rv:{key}}}"}}}}"#);
         let stale = format!(r#"{{"preconditions":{{"resourceVersion":"{{firstrv:{key}}}"}}}}"#);
         let mut options = match draw.below(12) {
             0 => return request.query("propagationPolicy=Foreground"),
@@ -254,8 +286,13 @@ impl<'s> Writer<'s> {
             5 => Json::literal(r#"{"propagationPolicy":"Orphan"}"#),
             6 => Json::literal(r#"{"gracePeriodSeconds":0,"propagationPolicy":"Background"}"#),
             7 => Json::literal(r#"{"dryRun":["All"]}"#),
-            8 => Json::literal(draw.pick(&[r#"{"gracePeriodSeconds":-1}"#, r#"{"propagationPolicy":"Wrong"}"#,
-                r#"{"unknown":1}"#, r#"{"orphanDependents":true}"#, r#"{"preconditions":{"uid":"x"}}"#])),
+            8 => Json::literal(draw.pick(&[
+                r#"{"gracePeriodSeconds":-1}"#,
+                r#"{"propagationPolicy":"Wrong"}"#,
+                r#"{"unknown":1}"#,
+                r#"{"orphanDependents":true}"#,
+                r#"{"preconditions":{"uid":"x"}}"#,
+            ])),
             _ => return request,
         };
         let named = draw.pick(&["", "v1", "meta.k8s.io/v1", "same"]);
@@ -298,6 +335,8 @@ fn scale(path: String, name: &str, draw: &mut Draw) -> Request {
     match draw.below(3) {
         0 => Request::new("PUT", path).json(body),
         1 => Request::new("PATCH", path).body(MERGE, Body::Json(body)),
-        _ => Request::new("PATCH", path).body(APPLY, Body::Json(body)).query("fieldManager=scaler&force=true"),
+        _ => {
+            Request::new("PATCH", path).body(APPLY, Body::Json(body)).query("fieldManager=scaler&force=true")
+        }
     }
 }
