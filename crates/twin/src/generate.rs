@@ -73,9 +73,9 @@ fn life(theme: &'static str, subject: &Subject, wildness: Wildness, draw: &mut D
     let letters = &["a", "b", "c"][..=draw.below(3)];
     let mut writers: Vec<_> =
         letters.iter().map(|letter| Writer::new(subject, letter, wildness, draw)).collect();
-    for at in 0..writers.len() {
-        steps.push(writers[at].first(draw));
-        steps.push(reads::get(subject, writers[at].letter, draw));
+    for writer in &mut writers {
+        steps.push(writer.first(draw));
+        steps.push(reads::get(subject, writer.letter, draw));
     }
     for _ in 0..4 + draw.below(10) {
         let at = draw.below(writers.len());

@@ -123,13 +123,15 @@ impl Json {
         }
     }
 
-    /// Calls `change` with every string and member name, as they are written.
+    /// Calls `change` with every string and member name, as they are written; members by name, whatever their order.
     pub fn each_text(&mut self, change: &mut impl FnMut(&mut String)) {
         match self {
             Json::Text(text) => change(text),
             Json::List(items) => items.iter_mut().for_each(|item| item.each_text(change)),
             Json::Object(members) => {
-                for (name, value) in members {
+                let mut by_name: Vec<_> = members.iter_mut().collect();
+                by_name.sort_by(|one, other| one.0.cmp(&other.0));
+                for (name, value) in by_name {
                     change(name);
                     value.each_text(change);
                 }

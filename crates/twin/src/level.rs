@@ -28,7 +28,7 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
         r"|(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?P<part>\.\d+)?(?P<zone>Z|[+-]\d\d:\d\d)",
         r"|(?P<token>eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)",
         r"|(?P<address>\b10\.96\.\d+\.\d+)",
-        r"|(?P<generated>\b(gen|kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5})\b",
+        r"|(?P<generated>\b(gen-|Gen_|kube-api-access-)[bcdfghjklmnpqrstvwxz2456789]{5})\b",
         r#"|(?P<before>resourceVersion\\*":\\*"|precondition \(|in record \()(?P<rv>\d+)(?P<after>\\*"|\))"#,
         // The file of the real server's source, as its build names it.
         r#"|(?P<scheme>in scheme \\*"[\w./-]+:\d+)"#,
@@ -39,13 +39,17 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
 });
 static AGE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(\d+[smhdy])+( \(x\d+ over .*\))?$").expect("the pattern is a constant"));
+/// Ports of services, as tables show them.
+static NODE_PORT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r":3[0-2]\d{3}/").expect("the pattern is a constant"));
 static YAML_VERSION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?m)^(?P<indent>[ -]*)resourceVersion: "(?P<version>\d+)"$"#)
         .expect("the pattern is a constant")
 });
 
 static YAML_FIELD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?P<field>nodePort: |healthCheckNodePort: |continue: )[\w+/=-]+").expect("the pattern is a constant")
+    Regex::new(r"(?P<field>nodePort: |healthCheckNodePort: |continue: )[\w+/=-]+")
+        .expect("the pattern is a constant")
 });
 
 /// Objects that Setpoint makes with a namespace, and that are made by hand on the real server.
@@ -92,7 +96,10 @@ impl Leveller {
         match value {
             Json::Object(members) => {
                 let is_table = members.iter().any(|(name, _)| name == "columnDefinitions");
-                for (name, member) in members {
+                // By name: the order in which a server writes members must not change the numbers.
+                let mut by_name: Vec<_> = members.iter_mut().collect();
+                by_name.sort_by(|one, other| one.0.cmp(&other.0));
+                for (name, member) in by_name {
                     match name.as_str() {
                         "resourceVersion" => self.version(member, is_list),
                         "continue" => *member = Json::text("{continue}"),
@@ -101,6 +108,7 @@ impl Leveller {
                         "cells" => ages(member),
                         // The real server lists custom resources in the order of a hash map.
                         "resources" => sort_by_name(member),
+                        "groups" => drop_groups_of_stories(member),
                         "metadata" if is_list || is_table => self.value(member, is_list),
                         _ => self.value(member, is_list && (name == "object" || name == "message")),
                     }
@@ -202,7 +210,8 @@ pub fn names_an_object(path: &str) -> bool {
 
 /// A list in YAML without the objects that the server makes.
 fn without_made_items(text: &str) -> String {
-    let is_made = |item: &&str| MADE_BY_SERVER.iter().any(|(_, name)| item.contains(&format!("\n    name: {name}\n")));
+    let is_made =
+        |item: &&str| MADE_BY_SERVER.iter().any(|(_, name)| item.contains(&format!("\n    name: {name}\n")));
     let items: Vec<_> = text.split("\n- ").filter(|item| !is_made(item)).collect();
     items.join("\n- ")
 }
@@ -245,6 +254,14 @@ fn sort_causes(status: &mut Json) {
     }
 }
 
+/// Groups that stories define for themselves come and go.
+fn drop_groups_of_stories(groups: &mut Json) {
+    if let Json::List(groups) = groups {
+        let is_of_story = |name: String| name.starts_with('q') && name.ends_with("q.example.com");
+        groups.retain(|group| !group.text_at(&["name"]).is_some_and(is_of_story));
+    }
+}
+
 fn sort_by_name(resources: &mut Json) {
     if let Json::List(resources) = resources {
         resources.sort_by_cached_key(|resource| resource.text_at(&["name"]));
@@ -258,6 +275,11 @@ fn ages(cells: &mut Json) {
             && AGE.is_match(text)
         {
             *text = "{age}".to_owned();
+        }
+        if let Json::Text(text) = cell
+            && text.contains("/TCP")
+        {
+            *text = NODE_PORT.replace_all(text, ":{port}/").into_owned();
         }
     }
 }

@@ -138,7 +138,7 @@ impl Run {
             let mut stops = false;
             let mut news = Vec::new();
             for difference in self.differences(step) {
-                stops |= difference.path == "status" && request.method != "GET";
+                stops |= request.method != "GET" && changes_state(&difference);
                 match self.known.reason(request, &difference) {
                     Some(reason) => *self.tally().known.entry(reason.to_owned()).or_default() += 1,
                     None => news.push(difference),
@@ -191,8 +191,9 @@ impl Run {
             }
             tally.differences
         };
+        let after = self.world.now().since(self.start).as_secs();
         let mut text =
-            format!("== difference {count}: seed {} story {number} ({})\n", self.plan.seed, story.theme);
+            format!("== difference {count} after {after} s: seed {} story {number} ({})\n", self.plan.seed, story.theme);
         for Step { request, .. } in &story.steps {
             text.push_str(&format!("  {request}\n"));
         }
@@ -201,6 +202,12 @@ impl Run {
         }
         say(&text);
     }
+}
+
+/// Whether a difference in the answer to a write means that the servers hold different objects from here on.
+fn changes_state(difference: &Difference) -> bool {
+    let marks = ["resourceVersion", "managedFields", "generation", "deletionTimestamp", "line"];
+    difference.path == "status" || marks.iter().any(|mark| difference.path.contains(mark))
 }
 
 fn signature(request: &Request, difference: &Difference) -> String {

@@ -77,7 +77,9 @@ const SELECTORS: [&str; 24] = [
     "resourceVersion={list}&resourceVersionMatch=NotOlderThan",
     "resourceVersion={list}&resourceVersionMatch=Exact",
 ];
-const OBJECT_OPTIONS: [&str; 3] = ["resourceVersion=0", "pretty=false", "unknownOption=1"];
+/// Where the selectors end and the limits begin.
+const LIMITS: usize = 18;
+const OBJECT_OPTIONS: [&str; 2] = ["pretty=false", "unknownOption=1"];
 const INCLUDE: [&str; 4] =
     ["includeObject=None", "includeObject=Metadata", "includeObject=Object", "includeObject=Wrong"];
 
@@ -104,7 +106,9 @@ pub(super) fn list(subject: &Subject, draw: &mut Draw) -> Step {
     let everywhere = !subject.namespaced || draw.one_in(5);
     let path = if everywhere { subject.everywhere() } else { subject.collection() };
     let mut request = Request::new("GET", path).accept(form);
-    let selector = if draw.one_in(2) { draw.pick(&SELECTORS) } else { "" };
+    // Whether a page is the last one hangs on objects of other stories, too.
+    let usable = if everywhere { &SELECTORS[..LIMITS] } else { &SELECTORS[..] };
+    let selector = if draw.one_in(2) { draw.pick(usable) } else { "" };
     // Objects of other stories are not this one's business.
     if everywhere && !selector.starts_with("labelSelector") {
         request = request.query("labelSelector=story%3D{id}");
@@ -122,11 +126,14 @@ pub(super) fn list(subject: &Subject, draw: &mut Draw) -> Step {
     request.compared()
 }
 
-/// Pages through the collection.
+/// Pages through the collection of the namespace.
 pub(super) fn pages(subject: &Subject, draw: &mut Draw) -> Vec<Step> {
     let form = draw.pick(&[JSON, JSON, PROTOBUF, TABLE, METADATA_LIST]);
+    if !subject.namespaced {
+        return Vec::new();
+    }
     let page = |query: &str| {
-        let request = Request::new("GET", subject.everywhere()).accept(form);
+        let request = Request::new("GET", subject.collection()).accept(form);
         request.query("labelSelector=story%3D{id}&limit=1").query(query).compared()
     };
     vec![page(""), page("continue={continue}"), page("continue={continue}")]

@@ -103,7 +103,7 @@ pub(super) fn documents(draw: &mut Draw) -> Story {
         request = match draw.below(6) {
             0 => request.accept(reads::object_form(draw)),
             1 if matches!(path, "/api") => request.accept(AGGREGATED),
-            2 => request.query(draw.pick(&["verbose=1", "exclude=etcd", "pretty=1", "timeout=1s"])),
+            2 => request.query(draw.pick(&["exclude=etcd", "pretty=1", "timeout=1s"])),
             _ => request,
         };
         request.user = draw.pick(&["admin", "admin", "viewer", "wrong"]);
