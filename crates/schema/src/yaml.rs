@@ -15,6 +15,7 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag};
 use serde_json::{Map, Value};
 
 use crate::decode::{DecodeError, Decoded, FieldValidation, decode};
+use crate::depth::MAX_DEPTH;
 use crate::encode::encode_any;
 use crate::types::{TypeId, Types};
 
@@ -42,7 +43,7 @@ pub fn means_more(text: &str) -> bool {
 pub fn to_json(yaml: &[u8]) -> Result<FromYaml, DecodeError> {
     let text = std::str::from_utf8(yaml).map_err(|_| says("invalid UTF-8"))?;
     let mut options = Options::default();
-    (options.flow_nesting_limit, options.block_nesting_limit) = (MAX_NESTING, MAX_NESTING);
+    (options.flow_nesting_limit, options.block_nesting_limit) = (MAX_DEPTH + 1, MAX_DEPTH + 1);
     let events = Parser::new_from_str_with_options(text, options);
     let mut builder = Builder {
         text,
@@ -92,9 +93,6 @@ pub fn lines(duplicates: &str) -> Vec<String> {
 
 /// Kubernetes: what the complaint begins with, and the warnings leave out.
 const DUPLICATES: &str = "yaml: unmarshal errors:\n";
-
-/// The same limit as for JSON, for the same reason.
-const MAX_NESTING: usize = 500;
 
 /// Builds the value of a document from its events, without recursion.
 struct Builder<'y> {
@@ -194,7 +192,7 @@ impl<'y> Builder<'y> {
     }
 
     fn begin(&mut self, holds: Holds, anchor: usize) -> Read<Option<Value>> {
-        if self.open.len() == MAX_NESTING {
+        if self.open.len() == MAX_DEPTH {
             return Err(says("exceeded max depth"));
         }
         self.open.push(Open { holds, anchor, before: self.nodes });
@@ -222,7 +220,7 @@ impl<'y> Builder<'y> {
         let Some(Named { value, nodes, depth }) = self.anchors.get(&anchor) else {
             return Err(says("anchor value contains itself"));
         };
-        if self.open.len() + depth > MAX_NESTING {
+        if self.open.len() + depth > MAX_DEPTH {
             return Err(says("exceeded max depth"));
         }
         self.nodes += nodes;

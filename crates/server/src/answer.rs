@@ -171,7 +171,7 @@ pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: boo
             out.freeze()
         }
         Form { encoding, shape } => {
-            let value = Box::pin(convert::one_in_version(&call.inner, served, stored.value())).await?;
+            let value = Box::pin(convert::one_in_version(&call.inner, served, stored.value()?)).await?;
             match shape {
                 Shape::AsIs => encode_as(served, encoding, &value),
                 Shape::Metadata(version) | Shape::MetadataList(version) => partial(encoding, version, &value),
@@ -225,7 +225,7 @@ pub(crate) async fn list(call: &Call, meta: &ListMeta, objects: &[Stored]) -> Re
             json_list(served, meta, objects)
         }
         Form { encoding, shape } => {
-            let values = objects.iter().map(Stored::value).collect();
+            let values = objects.iter().map(Stored::value).collect::<Result<_, _>>()?;
             let values = convert::in_version(&call.inner, served, values).await?;
             match shape {
                 Shape::AsIs => typed_list(call, encoding, meta, values),

@@ -86,7 +86,7 @@ pub(super) async fn current(call: &Call) -> Result<(crate::stored::Stored, Value
 
 /// An object at rest in the version of the request, in the form in which states are compared.
 pub(crate) async fn in_version(call: &Call, stored: &crate::stored::Stored) -> Result<Value, Status> {
-    let mut value = convert::one_in_version(&call.inner, &call.served, stored.value()).await?;
+    let mut value = convert::one_in_version(&call.inner, &call.served, stored.value()?).await?;
     call.served.normalize(&mut value);
     Ok(value)
 }

@@ -34,7 +34,7 @@ pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response<Body>, S
     warn_of_orphans(&call, &options);
     Ok(match delete_one(&call, &options, Asked::ToDelete).await? {
         Deleted::Gone(stored) if !call.served.strategy().answers_deleted => {
-            let object = stored.value();
+            let object = stored.value()?;
             let status = Status::deleted(&call.resource(), object::name(&object), object::uid(&object));
             answer::status(&status, call.form)
         }
@@ -198,7 +198,7 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
     warn_of_orphans(&call, &options);
     let (meta, objects) = read::collect(&call, &selection).await?;
     for stored in &objects {
-        let object = stored.value();
+        let object = stored.value()?;
         let mut one = call.again();
         one.target.name = object::name(&object).to_owned();
         one.target.namespace = object::namespace(&object).to_owned();

@@ -207,5 +207,5 @@ fn issue(call: &Call, account: &Value, bonds: Bonds, asked: &mut Value) -> Resul
 
 async fn find(call: &Call, key: Bytes) -> Result<Option<Value>, Status> {
     let read = call.inner.store.get(key, None).await.map_err(|error| store_failed(&error))?;
-    Ok(read.entry.map(|entry| Stored::new(entry.value, entry.revision).value()))
+    read.entry.map(|entry| Stored::new(entry.value, entry.revision).value()).transpose()
 }
