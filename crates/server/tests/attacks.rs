@@ -7,8 +7,10 @@
 //! | `paths` | those who spell paths and headers so that two readers differ |
 //! | `smuggling` | those who hide a request in another, over real sockets |
 //! | `webhooks` | webhooks that loop, send elsewhere or never stop talking |
+//! | `create_rights` | those who make things without the right to |
 //! | `nesting` | those who send what nobody can read back |
 
+mod create_rights;
 mod grants;
 mod nesting;
 mod paths;
