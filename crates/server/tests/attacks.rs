@@ -9,7 +9,9 @@
 //! | `webhooks` | webhooks that loop, send elsewhere or never stop talking |
 //! | `create_rights` | those who make things without the right to |
 //! | `nesting` | those who send what nobody can read back |
+//! | `clocks` | those who send numbers that no clock can count |
 
+mod clocks;
 mod create_rights;
 mod grants;
 mod nesting;
