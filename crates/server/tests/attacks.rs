@@ -10,11 +10,13 @@
 //! | `create_rights` | those who make things without the right to |
 //! | `nesting` | those who send what nobody can read back |
 //! | `clocks` | those who send numbers that no clock can count |
+//! | `panics` | those who find a bug that panics |
 
 mod clocks;
 mod create_rights;
 mod grants;
 mod nesting;
+mod panics;
 mod paths;
 mod smuggling;
 mod tokens;
