@@ -8,6 +8,7 @@
 //! | `smuggling` | those who hide a request in another, over real sockets |
 //! | `webhooks` | webhooks that loop, send elsewhere or never stop talking |
 //! | `create_rights` | those who make things without the right to |
+//! | `growth` | those whose small bodies grow large when they are read |
 //! | `nesting` | those who send what nobody can read back |
 //! | `clocks` | those who send numbers that no clock can count |
 //! | `panics` | those who find a bug that panics |
@@ -15,6 +16,7 @@
 mod clocks;
 mod create_rights;
 mod grants;
+mod growth;
 mod nesting;
 mod panics;
 mod paths;
