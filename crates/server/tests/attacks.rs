@@ -11,6 +11,7 @@
 //! | `growth` | those whose small bodies grow large when they are read |
 //! | `nesting` | those who send what nobody can read back |
 //! | `clocks` | those who send numbers that no clock can count |
+//! | `patterns` | those whose regular expressions take long to compile |
 //! | `panics` | those who find a bug that panics |
 
 mod clocks;
@@ -20,6 +21,7 @@ mod growth;
 mod nesting;
 mod panics;
 mod paths;
+mod patterns;
 mod smuggling;
 mod tokens;
 mod webhooks;
