@@ -85,7 +85,7 @@ impl<'r, 'a> Machine<'r, 'a> {
                 let target = self.eval(target)?;
                 self.charge(pattern.cost(target.size()))?;
                 match target {
-                    Value::String(text) => Ok(Value::Bool(pattern.regex().is_match(&text))),
+                    Value::String(text) => Ok(Value::Bool(pattern.regex()?.is_match(&text))),
                     _ => Err(Error::no_such_overload()),
                 }
             }

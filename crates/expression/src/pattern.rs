@@ -5,35 +5,42 @@
 
 mod class;
 mod escape;
+mod size;
 mod unicode;
+
+pub(crate) use size::compile_cost;
+pub use size::{MAX_TOGETHER_BYTES, measure};
 
 use std::{cell::RefCell, collections::VecDeque};
 
 use regex::{Regex, RegexBuilder};
 
 use crate::error::Error;
+use size::{ANY_BYTES, MAX_COMPILED_BYTES, MAX_PROGRAM_BYTES, STATE_BYTES, too_large};
 
 /// Go: no count in `{…}` may be larger, nor the product of counts that are nested.
 const MAX_REPEAT: u32 = 1000;
 /// Go: how deep an expression may nest.
 const MAX_HEIGHT: u32 = 1000;
-/// What a compiled pattern may take. Go allows 128 MB of program; this keeps one rule from taking the process.
-const MAX_PROGRAM_BYTES: usize = 32 << 20;
+/// What one thread may take to run a pattern quickly. Beyond it runs more slowly; the default is eight times as much,
+/// for each pattern of each schema.
+const MAX_RUNNING_BYTES: usize = 256 << 10;
 /// As many patterns as one comprehension is likely to take turns with.
 const MAX_REMEMBERED: usize = 16;
-/// Longer patterns may have large programs, which are not worth keeping.
-const MAX_REMEMBERED_BYTES: usize = 256;
+/// Larger programs are not kept: a thread would hold sixteen of them.
+const MAX_REMEMBERED_BYTES: usize = 64 << 10;
 /// More than an expression of the permitted height can need.
 const MAX_NESTING: u32 = 4 * MAX_HEIGHT;
 
 /// Compiles a pattern as Go's `regexp.Compile` would read it.
 pub fn compile(pattern: &str) -> Result<Regex, Error> {
-    let translated = Reader::new(pattern).read()?;
+    let translated = Reader::new(pattern).read()?.0;
     RegexBuilder::new(&translated)
-        .size_limit(MAX_PROGRAM_BYTES)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_RUNNING_BYTES)
         .nest_limit(MAX_NESTING)
         .build()
-        .map_err(|_| refuse("expression too large", pattern))
+        .map_err(|_| too_large(pattern))
 }
 
 thread_local! {
@@ -49,7 +56,7 @@ pub fn recall(pattern: &str) -> Result<Regex, Error> {
         return Ok(regex);
     }
     let regex = compile(pattern)?;
-    if pattern.len() <= MAX_REMEMBERED_BYTES {
+    if measure(pattern)? <= MAX_REMEMBERED_BYTES && pattern.len() <= MAX_REMEMBERED_BYTES {
         RECENT.with_borrow_mut(|recent| {
             recent.truncate(MAX_REMEMBERED - 1);
             recent.push_front((pattern.into(), regex.clone()));
@@ -79,6 +86,8 @@ struct Atom {
     /// The largest product of nested counts inside.
     count: u32,
     height: u32,
+    /// What its program takes, roughly.
+    bytes: usize,
 }
 
 /// A group that is still open; the whole pattern is the outermost.
@@ -90,6 +99,8 @@ struct Group {
     last: Option<Atom>,
     count: u32,
     height: u32,
+    /// What the programs of its atoms take.
+    bytes: usize,
 }
 
 /// Reads Go's syntax and writes that of the `regex` crate, without flags: each atom carries its own.
@@ -100,6 +111,8 @@ struct Reader<'p> {
     flags: Flags,
     group: Group,
     outer: Vec<Group>,
+    /// What the programs of atoms in outer groups take.
+    outer_bytes: usize,
     /// Where the repetition stands that was read just before.
     repetition: Option<&'p str>,
 }
@@ -113,11 +126,13 @@ impl<'p> Reader<'p> {
             flags: Flags::default(),
             group: Group::default(),
             outer: Vec::new(),
+            outer_bytes: 0,
             repetition: None,
         }
     }
 
-    fn read(mut self) -> Result<String, Error> {
+    /// The pattern in the other syntax, and what its program takes.
+    fn read(mut self) -> Result<(String, usize), Error> {
         while let Some(next) = self.rest.chars().next() {
             let here = self.rest;
             let mut repetition = None;
@@ -144,20 +159,25 @@ impl<'p> Reader<'p> {
                 _ => self.literal_here(next),
             }
             self.repetition = repetition;
+            // Before anybody expands it: a class of three letters may stand for hundreds of ranges.
+            if self.outer_bytes.saturating_add(self.group.bytes) > MAX_PROGRAM_BYTES {
+                return Err(too_large(self.whole));
+            }
         }
         if !self.outer.is_empty() {
             return Err(refuse("missing closing )", self.whole));
         }
-        Ok(self.out)
+        Ok((self.out, self.group.bytes))
     }
 
     fn skip(&mut self, bytes: usize) {
         self.rest = &self.rest[bytes..];
     }
 
-    /// Notes that an atom begins here.
-    fn atom(&mut self) {
-        self.group.last = Some(Atom { start: self.out.len(), repeated: false, count: 1, height: 1 });
+    /// Notes that an atom begins here, and what its program takes.
+    fn atom(&mut self, bytes: usize) {
+        self.group.last = Some(Atom { start: self.out.len(), repeated: false, count: 1, height: 1, bytes });
+        self.group.bytes = self.group.bytes.saturating_add(bytes);
         self.group.height = self.group.height.max(1);
         self.group.count = self.group.count.max(1);
     }
@@ -169,7 +189,7 @@ impl<'p> Reader<'p> {
 
     /// `None` is a code point that no text holds: half of a surrogate pair.
     fn literal(&mut self, c: Option<char>) {
-        self.atom();
+        self.atom(STATE_BYTES * c.map_or(1, char::len_utf8) * if self.flags.fold { 2 } else { 1 });
         let Some(c) = c else {
             self.out.push_str(class::NOTHING);
             return;
@@ -184,7 +204,7 @@ impl<'p> Reader<'p> {
 
     fn anchor_or_dot(&mut self, c: char) {
         self.skip(1);
-        self.atom();
+        self.atom(if c == '.' { ANY_BYTES } else { STATE_BYTES });
         self.out.push_str(match c {
             '^' if self.flags.lines => "(?m:^)",
             '^' => r"\A",
@@ -212,6 +232,7 @@ impl<'p> Reader<'p> {
             self.skip(1);
         }
         let group = Group { start: self.out.len(), flags, ..Group::default() };
+        self.outer_bytes = self.outer_bytes.saturating_add(self.group.bytes);
         self.outer.push(std::mem::replace(&mut self.group, group));
         self.out.push_str("(?:");
         Ok(())
@@ -259,14 +280,21 @@ impl<'p> Reader<'p> {
         let Some(outer) = self.outer.pop() else { return Err(refuse("unexpected )", self.whole)) };
         self.skip(1);
         self.out.push(')');
+        self.outer_bytes = self.outer_bytes.saturating_sub(outer.bytes);
         let inner = std::mem::replace(&mut self.group, outer);
         self.flags = inner.flags;
         let height = inner.height + 2;
         if height > MAX_HEIGHT {
             return Err(refuse("expression nests too deeply", self.whole));
         }
-        self.group.last =
-            Some(Atom { start: inner.start, repeated: false, count: inner.count.max(1), height });
+        self.group.last = Some(Atom {
+            start: inner.start,
+            repeated: false,
+            count: inner.count.max(1),
+            height,
+            bytes: inner.bytes,
+        });
+        self.group.bytes = self.group.bytes.saturating_add(inner.bytes);
         self.group.count = self.group.count.max(inner.count);
         self.group.height = self.group.height.max(height);
         Ok(())
@@ -284,7 +312,13 @@ impl<'p> Reader<'p> {
             Some(max) => format!("{{{min},{max}}}"),
             None => format!("{{{min},}}"),
         };
-        self.repeat(here, &written, max.unwrap_or(min))
+        self.repeat(here, &written, max.unwrap_or(min))?;
+        // `{2,}` is two and any number more.
+        if let (None, Some(atom)) = (max, self.group.last) {
+            let once = atom.bytes / (min.max(1) as usize);
+            self.grow_last(atom.bytes.saturating_add(once));
+        }
+        Ok(())
     }
 
     /// Puts a repetition behind the last atom; `here` is where it began, `count` how often it multiplies.
@@ -322,7 +356,17 @@ impl<'p> Reader<'p> {
         self.group.last = Some(atom);
         self.group.count = self.group.count.max(atom.count);
         self.group.height = self.group.height.max(atom.height);
+        let times = if counted { count.max(1) as usize } else { 1 };
+        self.grow_last(atom.bytes.saturating_mul(times).saturating_add(2 * STATE_BYTES * times));
         Ok(())
+    }
+
+    /// Notes that the program of the last atom takes so much.
+    fn grow_last(&mut self, bytes: usize) {
+        if let Some(atom) = &mut self.group.last {
+            self.group.bytes = (self.group.bytes - atom.bytes).saturating_add(bytes);
+            atom.bytes = bytes;
+        }
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Code {
     pub(crate) variables: Vec<Arc<str>>,
     /// What each costs beyond its first name: one for each dot.
     pub(crate) dots: Vec<u64>,
+    /// What the patterns in it take once they are compiled.
+    pub(crate) pattern_bytes: usize,
 }
 
 /// One step of a program.
@@ -90,12 +92,12 @@ pub(crate) struct Literal {
     text: Box<str>,
     /// In characters; `None` where the call is `matches(text, pattern)`, which counts one.
     size: Option<u64>,
-    compiled: OnceLock<Regex>,
+    compiled: OnceLock<Result<Regex, Error>>,
 }
 
 impl Literal {
     fn new(text: &str, is_member: bool) -> Result<Literal, Error> {
-        pattern::recall(text)?;
+        pattern::measure(text)?;
         let size = is_member.then(|| text.chars().count() as u64);
         Ok(Literal { text: text.into(), size, compiled: OnceLock::new() })
     }
@@ -105,8 +107,8 @@ impl Literal {
         self.size.map_or(1, |size| evaluate::pattern_cost(text, size))
     }
 
-    pub(crate) fn regex(&self) -> &Regex {
-        self.compiled.get_or_init(|| pattern::compile(&self.text).expect("it compiled when it was planned"))
+    pub(crate) fn regex(&self) -> Result<&Regex, Error> {
+        self.compiled.get_or_init(|| pattern::compile(&self.text)).as_ref().map_err(Clone::clone)
     }
 }
 
@@ -133,13 +135,14 @@ struct Planner<'c> {
     checked: &'c Checked,
     variables: Vec<Arc<str>>,
     scopes: Vec<Arc<str>>,
+    pattern_bytes: usize,
 }
 
 pub(crate) fn plan(checked: &Checked) -> Result<Code, Error> {
-    let mut planner = Planner { checked, variables: Vec::new(), scopes: Vec::new() };
+    let mut planner = Planner { checked, variables: Vec::new(), scopes: Vec::new(), pattern_bytes: 0 };
     let root = planner.plan(&checked.root)?;
     let dots = planner.variables.iter().map(|name| name.matches('.').count() as u64).collect();
-    Ok(Code { root, variables: planner.variables, dots })
+    Ok(Code { root, variables: planner.variables, dots, pattern_bytes: planner.pattern_bytes })
 }
 
 impl Planner<'_> {
@@ -267,6 +270,7 @@ impl Planner<'_> {
                 Op::Constant(Value::String(text)) => {
                     let is_member = self.overloads(expr).iter().all(|overload| overload.member);
                     let literal = Literal::new(text, is_member)?;
+                    self.pattern_bytes += pattern::measure(text)?;
                     Op::Matches(Box::new(args.remove(0)), Box::new(literal))
                 }
                 _ => self.plain_call(expr, function, args)?,
@@ -285,7 +289,7 @@ impl Planner<'_> {
 
     fn plain_call(&mut self, expr: &Expr, function: &Arc<str>, args: Vec<Op>) -> Result<Op, Error> {
         if let ("find" | "findAll", Some(Op::Constant(Value::String(text)))) = (&**function, args.get(1)) {
-            pattern::compile(text)?;
+            self.pattern_bytes += pattern::measure(text)?;
         }
         let overloads = self.overloads(expr).to_vec();
         let call = Call { function: function.clone(), overloads, args };

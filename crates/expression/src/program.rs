@@ -75,6 +75,12 @@ impl Program {
         evaluate::run(&self.code, bindings, budget)
     }
 
+    /// What the patterns that it names take once they are compiled, as [`pattern::measure`](crate::pattern::measure)
+    /// counts it.
+    pub fn pattern_bytes(&self) -> usize {
+        self.code.pattern_bytes
+    }
+
     /// The names of the variables that it reads.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.code.variables.iter().map(|name| &**name)

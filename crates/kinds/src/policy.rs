@@ -5,9 +5,13 @@ pub mod typed;
 use expression::{
     Env, Program, Type,
     library::{authorizer, mutation},
+    pattern,
     ty::{Field, Object},
 };
-use std::sync::{Arc, LazyLock};
+use std::sync::{
+    Arc, LazyLock,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
 /// What an expression may name beside the objects and the request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +28,8 @@ pub struct Names {
     env: Env,
     /// The variables that the policy has defined so far.
     variables: Vec<Field>,
+    /// What the patterns of all expressions so far take once they are compiled.
+    pattern_bytes: Arc<AtomicUsize>,
 }
 
 /// What an expression must come to.
@@ -63,7 +69,7 @@ impl Names {
                 .with_variable("authorizer", authorizer::authorizer_type())
                 .with_variable("authorizer.requestResource", authorizer::resource_check_type());
         }
-        Names { env, variables: Vec::new() }
+        Names { env, variables: Vec::new(), pattern_bytes: Arc::default() }
     }
 
     /// The same with objects whose type is known: what a check of types sees.
@@ -99,6 +105,10 @@ impl Names {
         let output = checked.output_type().clone();
         wanted.check(&output)?;
         let program = checked.program().map_err(|error| format!("program instantiation failed: {error}"))?;
+        let bytes = program.pattern_bytes();
+        if self.pattern_bytes.fetch_add(bytes, Relaxed).saturating_add(bytes) > pattern::MAX_TOGETHER_BYTES {
+            return Err("compilation failed: regular expressions are too large together".to_owned());
+        }
         Ok(Compiled { program, output })
     }
 

@@ -9,6 +9,7 @@
 //! Server-side apply is in [`managed_fields`](crate::managed_fields). Texts of errors are those of the real
 //! server, because clients and webhooks show them.
 
+use crate::depth::{MAX_DEPTH, depth};
 use serde_json::Value;
 
 pub mod json;
@@ -24,10 +25,6 @@ pub(crate) mod samples;
 pub fn printed(patch: &Value) -> String {
     print::plain(patch)
 }
-
-/// How deep objects and patches nest at most. Real objects nest some tens of levels. The walks over them
-/// recurse, and this deep they take half of a thread's usual 2 MiB even where nothing is optimised.
-pub const MAX_DEPTH: usize = 200;
 
 /// Why a patch does not patch. What a caller does about it differs by variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,19 +51,4 @@ impl PatchError {
 /// Whether a value nests deeper than [`MAX_DEPTH`]. Walks without recursion, so that what comes after may.
 pub(crate) fn is_too_deep(value: &Value) -> bool {
     depth(value) > MAX_DEPTH
-}
-
-/// How many containers lie in one another: 0 for a scalar.
-pub(crate) fn depth(value: &Value) -> usize {
-    let mut deepest = 0;
-    let mut open = vec![(value, 1)];
-    while let Some((value, depth)) = open.pop() {
-        match value {
-            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
-            Value::Object(members) => open.extend(members.values().map(|member| (member, depth + 1))),
-            _ => continue,
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
 }

@@ -15,6 +15,7 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag};
 use serde_json::{Map, Value};
 
 use crate::decode::{DecodeError, Decoded, FieldValidation, decode};
+use crate::depth::MAX_DEPTH;
 use crate::encode::encode_any;
 use crate::types::{TypeId, Types};
 
@@ -42,7 +43,7 @@ pub fn means_more(text: &str) -> bool {
 pub fn to_json(yaml: &[u8]) -> Result<FromYaml, DecodeError> {
     let text = std::str::from_utf8(yaml).map_err(|_| says("invalid UTF-8"))?;
     let mut options = Options::default();
-    (options.flow_nesting_limit, options.block_nesting_limit) = (MAX_NESTING, MAX_NESTING);
+    (options.flow_nesting_limit, options.block_nesting_limit) = (MAX_DEPTH + 1, MAX_DEPTH + 1);
     let events = Parser::new_from_str_with_options(text, options);
     let mut builder = Builder {
         text,
@@ -50,8 +51,8 @@ pub fn to_json(yaml: &[u8]) -> Result<FromYaml, DecodeError> {
         ragged_end: (!text.ends_with('\n')).then_some(text.len()),
         open: Vec::new(),
         anchors: HashMap::new(),
-        nodes: 0,
-        copied: 0,
+        built: Size::default(),
+        copied: Size::default(),
         duplicates: Vec::new(),
     };
     let value = builder.document()?;
@@ -90,11 +91,11 @@ pub fn lines(duplicates: &str) -> Vec<String> {
     duplicates.trim_start_matches(DUPLICATES).lines().map(|line| line.trim().to_owned()).collect()
 }
 
+// Kubernetes: the words of Go's library.
+const EXCESSIVE: &str = "document contains excessive aliasing";
+
 /// Kubernetes: what the complaint begins with, and the warnings leave out.
 const DUPLICATES: &str = "yaml: unmarshal errors:\n";
-
-/// The same limit as for JSON, for the same reason.
-const MAX_NESTING: usize = 500;
 
 /// Builds the value of a document from its events, without recursion.
 struct Builder<'y> {
@@ -105,17 +106,50 @@ struct Builder<'y> {
     /// What is open around the next event, outermost first.
     open: Vec<Open>,
     anchors: HashMap<usize, Named>,
-    nodes: usize,
-    /// How many of the nodes are copies of named ones.
-    copied: usize,
+    /// All that was built until now.
+    built: Size,
+    /// How much of it are copies for anchors and aliases.
+    copied: Size,
     duplicates: Vec<String>,
 }
+
+/// How large values are.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    nodes: usize,
+    /// Memory, roughly.
+    bytes: usize,
+}
+
+impl Size {
+    fn of_scalar(text: &str) -> Size {
+        Size { nodes: 1, bytes: NODE_BYTES + text.len() }
+    }
+
+    fn add(&mut self, other: Size) {
+        self.nodes += other.nodes;
+        self.bytes += other.bytes;
+    }
+
+    fn since(self, earlier: Size) -> Size {
+        Size { nodes: self.nodes - earlier.nodes, bytes: self.bytes - earlier.bytes }
+    }
+}
+
+/// What any node takes: a `serde_json::Value`.
+const NODE_BYTES: usize = 32;
+/// What a map takes beside its members: the first allocation of a `BTreeMap` has room for 11.
+const MAP_BYTES: usize = 640;
+/// How much memory the copies that anchors and aliases ask for may take. That is several times what a body holds,
+/// so no manifest that can be stored needs more; without a limit each line of a text can double the result.
+const MAX_COPIED_BYTES: usize = 16 << 20;
+/// How many keys that come twice are told. The caller sees 64 warnings at most; the rest of a strict refusal helps nobody.
+const MAX_DUPLICATES: usize = 1000;
 
 /// A value that has a name.
 struct Named {
     value: Value,
-    /// How many nodes it holds.
-    nodes: usize,
+    size: Size,
     /// How deep it nests.
     depth: usize,
 }
@@ -125,8 +159,8 @@ struct Open {
     holds: Holds,
     /// Its name, or 0.
     anchor: usize,
-    /// How many nodes there were before it.
-    before: usize,
+    /// How much was built before it.
+    before: Size,
 }
 
 enum Holds {
@@ -162,14 +196,14 @@ impl<'y> Builder<'y> {
 
     /// The value that an event completes, if it does.
     fn event(&mut self, event: Event<'y>, span: Span) -> Read<Option<Value>> {
-        let before = self.nodes;
-        self.nodes += 1;
+        let before = self.built;
         let (value, anchor, before) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 let cut = block && self.ragged_end.is_some() && span.end.byte_offset() == self.ragged_end;
                 // Kubernetes: a last line that does not end gets no line break.
                 let text = text.strip_suffix('\n').filter(|_| cut).unwrap_or(&text);
+                self.built.add(Size::of_scalar(text));
                 (scalar(text, style, tag.as_deref(), span)?, anchor, before)
             }
             Event::Alias(anchor) => return self.copy(anchor).map(Some),
@@ -187,17 +221,22 @@ impl<'y> Builder<'y> {
             _ => return Ok(None),
         };
         if anchor != 0 {
-            let (nodes, depth) = (self.nodes - before, depth(&value));
-            self.anchors.insert(anchor, Named { value: value.clone(), nodes, depth });
+            let size = self.built.since(before);
+            // Anchors in one another copy what is inside as often as they nest.
+            self.spend(Size { nodes: 0, ..size })?;
+            self.anchors.insert(anchor, Named { value: value.clone(), size, depth: depth(&value) });
         }
         Ok(Some(value))
     }
 
     fn begin(&mut self, holds: Holds, anchor: usize) -> Read<Option<Value>> {
-        if self.open.len() == MAX_NESTING {
+        if self.open.len() == MAX_DEPTH {
             return Err(says("exceeded max depth"));
         }
-        self.open.push(Open { holds, anchor, before: self.nodes });
+        let before = self.built;
+        let bytes = if matches!(holds, Holds::Map(..)) { NODE_BYTES + MAP_BYTES } else { NODE_BYTES };
+        self.built.add(Size { nodes: 1, bytes });
+        self.open.push(Open { holds, anchor, before });
         Ok(None)
     }
 
@@ -217,26 +256,34 @@ impl<'y> Builder<'y> {
         Ok(())
     }
 
-    /// Copies may outgrow any text: the limits are those of Go's library.
+    /// Copies may outgrow any text. The limits on nodes are those of Go's library; that on bytes is ours.
     fn copy(&mut self, anchor: usize) -> Read<Value> {
-        let Some(Named { value, nodes, depth }) = self.anchors.get(&anchor) else {
+        let Some(Named { size, depth, .. }) = self.anchors.get(&anchor) else {
             return Err(says("anchor value contains itself"));
         };
-        if self.open.len() + depth > MAX_NESTING {
+        let size = *size;
+        if self.open.len() + depth > MAX_DEPTH {
             return Err(says("exceeded max depth"));
         }
-        self.nodes += nodes;
-        self.copied += nodes;
-        let (all, copied) = (self.nodes as f64, self.copied as f64);
-        let share = match self.nodes {
+        // Go's library counts the alias itself as well.
+        self.built.add(Size { nodes: size.nodes + 1, ..size });
+        self.spend(size)?;
+        let (all, copied) = (self.built.nodes as f64, self.copied.nodes as f64);
+        let share = match self.built.nodes {
             ..=400_000 => 0.99,
             4_000_000.. => 0.10,
             _ => 0.99 - 0.89 * (all - 400_000.0) / 3_600_000.0,
         };
-        if self.nodes > 100 && self.copied > 1000 && copied / all > share {
-            return Err(says("document contains excessive aliasing"));
+        if self.built.nodes > 100 && self.copied.nodes > 1000 && copied / all > share {
+            return Err(says(EXCESSIVE));
         }
-        Ok(value.clone())
+        self.anchors.get(&anchor).map(|named| named.value.clone()).ok_or_else(|| says(EXCESSIVE))
+    }
+
+    /// Counts a copy before it is made.
+    fn spend(&mut self, size: Size) -> Read<()> {
+        self.copied.add(size);
+        if self.copied.bytes > MAX_COPIED_BYTES { Err(says(EXCESSIVE)) } else { Ok(()) }
     }
 }
 
@@ -247,7 +294,7 @@ fn insert(
     span: Span,
     duplicates: &mut Vec<String>,
 ) {
-    if members.contains_key(&name) {
+    if duplicates.len() < MAX_DUPLICATES && members.contains_key(&name) {
         let shown = api::go::quote(&name);
         duplicates.push(format!("line {}: key {shown} already set in map", span.start.line()));
     }
@@ -302,3 +349,6 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Read
 fn says(text: &str) -> DecodeError {
     DecodeError::Malformed(format!("yaml: {text}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -190,7 +190,7 @@ pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: boo
             out.freeze()
         }
         Form { encoding, shape } => {
-            let value = Box::pin(convert::one_in_version(&call.inner, served, stored.value())).await?;
+            let value = Box::pin(convert::one_in_version(&call.inner, served, stored.value()?)).await?;
             match shape {
                 Shape::AsIs => encode_as(served, encoding, &value),
                 Shape::Metadata(version) | Shape::MetadataList(version) => partial(encoding, version, &value),

@@ -15,7 +15,7 @@ mod record;
 mod trail;
 
 pub use policy::{AuditPolicy, BadAuditPolicy};
-pub(crate) use record::{begin, end, refused};
+pub(crate) use record::{begin, end, panicked, refused};
 pub(crate) use trail::Trail;
 
 use crate::metrics::Page;

@@ -3,6 +3,7 @@
 //! Members of one group may do everything; then the rules for nodes are asked, then the roles that are bound to the
 //! caller. The first that allows decides, and what nobody allows is refused.
 
+mod coverage;
 pub(crate) mod escalation;
 mod grants;
 pub(crate) mod impersonate;

@@ -227,7 +227,7 @@ async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Re
     let range = || Range::prefix(served.prefix(""));
     let page = inner.store.range(range()).await.map_err(|error| crate::verbs::store_failed(&error))?;
     for entry in page.entries {
-        let object = Stored::new(entry.value, entry.revision).value();
+        let object = Stored::new(entry.value, entry.revision).value()?;
         let mut one = call.again();
         one.served = Arc::clone(served);
         one.target = Target {

@@ -28,6 +28,7 @@ mod metrics;
 mod namespaces;
 mod negotiate;
 mod openapi;
+mod panics;
 mod registry;
 mod request;
 mod selection;
@@ -148,6 +149,7 @@ struct Asked {
 impl Server {
     /// A server on `store`; a new store gets the objects of a new cluster.
     pub async fn start(world: &World, store: Arc<dyn Store>, config: Config) -> Result<Server, store::Error> {
+        panics::note_places();
         let inner = Inner {
             world: world.clone(),
             store,
@@ -200,9 +202,14 @@ impl Server {
         let gzip = answer::Gzip::asked_for(request.headers());
         let place = request::parse(request.uri().path());
         let begun = metrics::Begun::new(&self.0, &request, place.as_ref());
-        let (response, seat) = match self.0.answer(request, place, form).await {
-            Ok(answered) => answered,
-            Err(status) => (answer::status(&status, form), None),
+        let line = (request.method().clone(), request.uri().clone());
+        let (response, seat) = match panics::catch(self.0.answer(request, place, form)).await {
+            Ok(Ok(answered)) => answered,
+            Ok(Err(status)) => (answer::status(&status, form), None),
+            Err(panicked) => {
+                panicked.log(&line);
+                (panics::answer(), None)
+            }
         };
         let size = response.body().size_hint().exact();
         let response = gzip.apply(response);
@@ -254,9 +261,18 @@ impl Inner {
         let Asked { head, place, options, .. } = &mut *asked;
         let record = audit::begin(self, &caller, head, place, options).await;
         let doubt = head.extensions.remove::<authenticate::Doubt>();
-        let answered = self.attend(asked, caller, body).await;
+        let line = (head.method.clone(), head.uri.clone());
+        let trail = audit::Trail::of(head).clone();
+        let answered = match panics::catch(self.attend(asked, caller, body)).await {
+            Ok(answered) => answered,
+            Err(panicked) => {
+                panicked.log(&line);
+                return Ok((audit::panicked(record, panics::answer(), &panicked.message).await, None));
+            }
+        };
         let (response, seat) = answered.unwrap_or_else(|status| (answer::status(&status, form), None));
         let response = answer::with_warnings(response, doubt.iter().map(authenticate::Doubt::text));
+        let response = panics::guard(response, line, trail);
         Ok((audit::end(record, response).await, seat))
     }
 

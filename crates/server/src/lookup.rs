@@ -12,7 +12,7 @@ pub(crate) async fn object(
     namespace: &str,
     name: &str,
 ) -> Result<Option<Value>, Status> {
-    Ok(stored(inner, resource, namespace, name).await?.map(|stored| stored.value()))
+    stored(inner, resource, namespace, name).await?.map(|stored| stored.value()).transpose()
 }
 
 /// The same, for who wants to know little of it.
@@ -37,5 +37,5 @@ pub(crate) async fn objects(
     let Some(served) = inner.registry.find(group, version, resource) else { return Ok(Vec::new()) };
     let page = inner.store.range(Range::prefix(served.prefix(namespace))).await;
     let entries = page.map_err(|error| store_failed(&error))?.entries;
-    Ok(entries.into_iter().map(|entry| Stored::new(entry.value, entry.revision).value()).collect())
+    entries.into_iter().map(|entry| Stored::new(entry.value, entry.revision).value()).collect()
 }

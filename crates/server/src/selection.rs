@@ -44,17 +44,17 @@ impl Selection {
     }
 
     /// Whether an object at rest belongs to it, parsing no more than needed.
-    pub(crate) fn matches(&self, stored: &Stored) -> bool {
-        if !self.labels.is_everything() && !self.labels.matches(&stored.labels()) {
-            return false;
+    pub(crate) fn matches(&self, stored: &Stored) -> Result<bool, Status> {
+        if !self.labels.is_everything() && !self.labels.matches(&stored.labels()?) {
+            return Ok(false);
         }
         if self.fields.is_everything() {
-            return true;
+            return Ok(true);
         }
         if self.is_plain {
-            return self.fields.matches(|label| stored.text_at(&label.split('.').collect::<Vec<_>>()));
+            return Ok(self.fields.matches(|label| stored.text_at(&label.split('.').collect::<Vec<_>>())));
         }
-        let object = stored.value();
-        self.fields.matches(|label| self.served.selectable_value(label, &object))
+        let object = stored.value()?;
+        Ok(self.fields.matches(|label| self.served.selectable_value(label, &object)))
     }
 }

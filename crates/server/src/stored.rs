@@ -6,6 +6,7 @@
 //! encoder writes kind, apiVersion and metadata first, and in metadata the names and the uid.
 
 use crate::served::{Kind, Served, StoredAs};
+use api::status::Status;
 use bytes::{BufMut, Bytes, BytesMut};
 use schema::scan::{self, string_end};
 use serde_json::Value;
@@ -75,13 +76,24 @@ impl Stored {
         kept + "\"resourceVersion\":\"\"".len() + digits + usize::from(comma)
     }
 
-    /// The object, parsed.
-    pub(crate) fn value(&self) -> Value {
-        let mut value = serde_json::from_slice(&self.json).unwrap_or_default();
+    /// The object, parsed. Bytes that cannot be read are an error, never an empty object: rules that look at nothing
+    /// would let everything pass.
+    pub(crate) fn value(&self) -> Result<Value, Status> {
+        let mut value: Value = serde_json::from_slice(&self.json).map_err(|error| self.unreadable(&error))?;
         if self.revision != Revision(0) {
             api::object::set_resource_version(&mut value, &self.revision.to_string());
         }
-        value
+        Ok(value)
+    }
+
+    /// Logs that the bytes at rest are damaged, and says so to the caller.
+    fn unreadable(&self, error: &serde_json::Error) -> Status {
+        let [kind, namespace, name] =
+            [&["kind"][..], &["metadata", "namespace"], &["metadata", "name"]].map(|path| self.text_at(path));
+        tracing::error!(%kind, %namespace, %name, revision = self.revision.0, %error, "stored object is unreadable");
+        Status::internal_error(format!(
+            "unable to decode the stored object {kind} \"{namespace}/{name}\": {error}"
+        ))
     }
 
     /// Where the member `metadata` begins: what comes before it says the kind.
@@ -90,9 +102,11 @@ impl Stored {
     }
 
     /// Its labels, with nothing else parsed.
-    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
-        let raw = scan::find(&self.json, &["metadata", "labels"]);
-        raw.and_then(|raw| serde_json::from_slice(raw).ok()).unwrap_or_default()
+    pub(crate) fn labels(&self) -> Result<BTreeMap<String, String>, Status> {
+        match scan::find(&self.json, &["metadata", "labels"]) {
+            Some(raw) => serde_json::from_slice(raw).map_err(|error| self.unreadable(&error)),
+            None => Ok(BTreeMap::new()),
+        }
     }
 
     /// Whether it goes away once nothing holds it any more.
@@ -176,6 +190,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn bytes_that_cannot_be_read_are_an_error_and_no_empty_object() {
+        let deep = format!(
+            r#"{{"kind":"A","metadata":{{"name":"n","labels":{{"a":1}}}},"x":{}{}}}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        );
+        let stored = Stored::new(deep.into(), Revision(7));
+        let status = stored.value().unwrap_err();
+        assert_eq!(status.code, 500);
+        assert!(
+            status.message.contains(r#"unable to decode the stored object A "/n""#),
+            "{}",
+            status.message
+        );
+        assert_eq!(stored.labels().unwrap_err().code, 500);
+    }
+
+    #[test]
     fn the_resource_version_goes_where_the_encoder_would_have_put_it() {
         for (json, expected) in [
             (
@@ -199,7 +231,7 @@ mod tests {
             stored.write(0, &mut out);
             assert_eq!(str::from_utf8(&out).unwrap(), expected);
             assert_eq!(stored.written_len(0, stored.version_place()), expected.len());
-            assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), stored.value());
+            assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), stored.value().unwrap());
         }
     }
 

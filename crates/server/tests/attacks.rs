@@ -7,9 +7,21 @@
 //! | `paths` | those who spell paths and headers so that two readers differ |
 //! | `smuggling` | those who hide a request in another, over real sockets |
 //! | `webhooks` | webhooks that loop, send elsewhere or never stop talking |
+//! | `create_rights` | those who make things without the right to |
+//! | `growth` | those whose small bodies grow large when they are read |
+//! | `nesting` | those who send what nobody can read back |
+//! | `clocks` | those who send numbers that no clock can count |
+//! | `patterns` | those whose regular expressions take long to compile |
+//! | `panics` | those who find a bug that panics |
 
+mod clocks;
+mod create_rights;
 mod grants;
+mod growth;
+mod nesting;
+mod panics;
 mod paths;
+mod patterns;
 mod smuggling;
 mod tokens;
 mod webhooks;

@@ -17,7 +17,14 @@ const HOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// A file in memory.
 #[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Paper(Arc<Mutex<Vec<u8>>>);
+
+impl Paper {
+    /// What was written since the last look.
+    pub(crate) fn take(&self) -> String {
+        String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
+    }
+}
 
 impl Write for Paper {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -55,9 +62,7 @@ impl Watched {
     /// What was logged since the last look.
     async fn events(&self) -> Vec<Value> {
         self.place.server.flush().await;
-        let bytes = std::mem::take(&mut *self.paper.0.lock().unwrap());
-        let text = String::from_utf8(bytes).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.paper.take().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 

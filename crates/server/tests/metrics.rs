@@ -14,11 +14,7 @@ fn requests_are_counted_and_nobody_can_make_the_page_grow() {
             ("POST", PATH, r#"{"metadata":{"name":"a"}}"#),
             ("POST", PATH, r#"{"metadata":{"name":"a"}}"#),
             ("GET", PATH, ""),
-            (
-                "GET",
-                "/api/v1/configmaps?watch=1&timeoutSeconds=5",
-                "",
-            ),
+            ("GET", "/api/v1/configmaps?watch=1&timeoutSeconds=5", ""),
             ("GET", "/apis/nosuch/v7/things", ""),
             ("GET", "/nosuch", ""),
         ] {

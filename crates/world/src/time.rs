@@ -7,6 +7,9 @@ use tokio::time::Instant;
 /// The wall clock of every simulated world starts here (2026-01-01T00:00:00Z).
 const SIMULATED_EPOCH_SECOND: i64 = 1_767_225_600;
 
+/// Stands for all later moments that the clock cannot count: 30 years.
+const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
 /// A point on the clock that only goes forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(Instant);
@@ -25,8 +28,9 @@ impl Moment {
 
 impl std::ops::Add<Duration> for Moment {
     type Output = Moment;
+    /// A moment beyond what the clock can count is one that nobody lives to see.
     fn add(self, later: Duration) -> Moment {
-        Moment(self.0 + later)
+        Moment(self.0.checked_add(later).unwrap_or_else(|| self.0 + FAR_FUTURE))
     }
 }
 

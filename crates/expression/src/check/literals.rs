@@ -89,7 +89,7 @@ fn is_fine(function: &str, literal: &Value<'_>) -> bool {
     match function {
         "duration" => time::parse_duration(text).is_ok(),
         "timestamp" => time::parse_timestamp(text).is_ok(),
-        "matches" => pattern::recall(text).is_ok(),
+        "matches" => pattern::measure(text).is_ok(),
         _ => true,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Reader, escape::code_point, refuse, unicode};
+use super::{Reader, escape::code_point, refuse, size::class_bytes, unicode};
 use crate::error::Error;
 
 /// A set that holds nothing.
@@ -36,7 +36,7 @@ impl Reader<'_> {
             };
         }
         self.rest = &rest[1..];
-        self.atom();
+        self.atom(class_bytes(&set, negated, self.flags.fold));
         self.push_class(&set, negated);
         Ok(())
     }

@@ -1,6 +1,10 @@
 //! Everything that begins with a backslash.
 
-use super::{Reader, class, refuse, unicode};
+use super::{
+    Reader, class, refuse,
+    size::{STATE_BYTES, class_bytes},
+    unicode,
+};
 use crate::error::Error;
 
 impl Reader<'_> {
@@ -20,7 +24,7 @@ impl Reader<'_> {
         };
         if !anchor.is_empty() {
             self.skip(2);
-            self.atom();
+            self.atom(STATE_BYTES);
             self.out.push_str(anchor);
             return Ok(());
         }
@@ -30,7 +34,7 @@ impl Reader<'_> {
         };
         if let Some((set, after)) = set {
             self.rest = after;
-            self.atom();
+            self.atom(class_bytes(&set, false, self.flags.fold));
             self.push_class(&set, false);
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! Patterns with what Go finds by them, or says about them.
 
-use super::{compile, unicode};
+use super::{Reader, compile, compile_cost, measure, unicode};
+use regex::RegexBuilder;
 
 const FINDS: &[(&str, &str, &[&str])] = &[
     ("[0-9]*", "abc 123", &["", "", "", "", "123"]),
@@ -202,4 +203,66 @@ fn deep_nesting_is_refused_rather_than_followed() {
         let pattern = format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
         assert_eq!(compile(&pattern).is_ok(), accepted, "{depth}");
     }
+}
+
+/// Patterns that are measured, and roughly how large their programs are.
+const SIZES: &[&str] = &[
+    "a",
+    "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
+    ".{1,253}",
+    r"\pL",
+    r"\pL{30}",
+    r"[\pL\pN_-]{1,63}",
+    r"(?i)[a-zäöü]{100}",
+    "[^a]{500}",
+    r"\PL{50}",
+    r"(\pL{3}){20}",
+    r"(?:a|b|c){1000}",
+    r"\w{1000}",
+    r"[\x{100}-\x{200}\x{1000}-\x{5000}]{100}",
+    r"\p{Greek}{100}",
+    r"[[:^alpha:]]{200}",
+    r"(?i)\pL{20}",
+];
+
+#[test]
+fn programs_take_no_more_than_was_measured() {
+    for pattern in SIZES {
+        let measured = measure(pattern).unwrap();
+        let (translated, _) = Reader::new(pattern).read().unwrap();
+        let fits = |limit: usize| RegexBuilder::new(&translated).size_limit(limit).build().is_ok();
+        assert!(fits(measured + measured / 2 + 1024), "{pattern}: larger than {measured}");
+    }
+}
+
+#[test]
+fn large_programs_are_refused_before_they_are_made() {
+    let nested = format!("{}{}", r"(\pL".repeat(900), ")".repeat(900));
+    for pattern in [
+        r"\pL{1000}",
+        r"(\pL{30}){30}",
+        r"(?:.{1000})(?:.{1000}){1000}|\pL{900}",
+        &r"\pL".repeat(100_000),
+        &r"[\pL\pN\pS\pM]{1,200}".repeat(3),
+        &nested,
+        &format!("[{}]", r"\pL".repeat(100_000)),
+        &"a{1000}".repeat(10_000),
+    ] {
+        let error = measure(pattern).expect_err(pattern);
+        assert!(error.message().contains("too large") || error.message().contains("repeat count"), "{error}");
+        assert!(error.message().len() < 2000);
+        assert_eq!(compile(pattern).err(), Some(error));
+    }
+}
+
+#[test]
+fn compiling_costs_beyond_what_small_patterns_take() {
+    for (pattern, is_free) in [
+        ("^[a-z]+$", true),
+        (r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", true),
+        (r"\pL{100}", false),
+    ] {
+        assert_eq!(compile_cost(pattern) == 0, is_free, "{pattern}: {}", compile_cost(pattern));
+    }
+    assert!(compile_cost(r"\pL{100}") > 200_000);
 }

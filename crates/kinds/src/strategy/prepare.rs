@@ -82,7 +82,7 @@ impl Strategy {
             Counts::Content => content(new) != content(old),
         };
         if changed {
-            object::set_generation(new, object::generation(old) + 1);
+            object::set_generation(new, object::generation(old).saturating_add(1));
         }
     }
 

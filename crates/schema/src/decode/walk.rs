@@ -9,11 +9,8 @@ use super::faults::Faults;
 use super::scanner::{Scanner, SyntaxError, Token};
 use super::trail::{Step, Trail};
 use super::{DecodeError, Decoded, FieldValidation};
+use crate::depth::MAX_DEPTH;
 use crate::types::{List, Node, Other, Type, TypeId, Types, Unknown};
-
-/// How deep an object may nest. Go takes 10,000, but everything that walks an object here does so by recursion,
-/// down to freeing it, and a thread has 2 MiB of stack. Real objects stay below 100.
-const MAX_KEPT_NESTING: usize = 500;
 
 pub(super) struct Walker<'t, 'b> {
     pub(super) types: &'t Types,
@@ -293,7 +290,7 @@ impl<'t, 'b> Walker<'t, 'b> {
     }
 
     fn enter(&mut self, token: Token) -> Syntax<bool> {
-        self.scanner.nest(self.depth, MAX_KEPT_NESTING)?;
+        self.scanner.nest(self.depth, MAX_DEPTH)?;
         self.depth += 1;
         self.scanner.open(token)
     }

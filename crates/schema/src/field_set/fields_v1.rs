@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 use serde_json::{Map, Value};
 
 use super::{Element, Entry, FieldSet, Key};
-use crate::patch::MAX_DEPTH;
+use crate::depth::MAX_DEPTH;
 
 /// Text that is no FieldsV1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

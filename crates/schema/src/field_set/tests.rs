@@ -47,7 +47,7 @@ fn what_is_no_fields_v1_is_refused() {
     ] {
         assert!(FieldSet::from_json(text).is_err(), "{text}");
     }
-    let deep = (0..=crate::patch::MAX_DEPTH + 1).fold(json!({}), |below, _| json!({"f:a": below}));
+    let deep = (0..=crate::depth::MAX_DEPTH + 1).fold(json!({}), |below, _| json!({"f:a": below}));
     assert!(FieldSet::from_value(&deep).is_err());
 }
 

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use super::Target;
 use super::settle::NOBODYS;
 use super::typed::fits;
+use crate::depth::MAX_OWNED_DEPTH;
 use crate::field_set::shape::{ListShape, MapShape, Place, Shape};
 use crate::field_set::{Element, FieldSet, Filter, compare_values};
-use crate::patch::MAX_DEPTH;
 use crate::types::{Node, Types};
 
 /// The FieldsV1 of whoever creates `new`, where `empty` is the object that says nothing. `None` where it is odd.
@@ -22,7 +22,7 @@ pub(super) fn fields(target: &Target<'_>, empty: &Value, new: &Value) -> Option<
         Filter::Below(_) => return None,
     };
     let walk = Walk { types: target.types };
-    let limits = Limits { hidden, nobodys: Some(&NOBODYS), depth: MAX_DEPTH };
+    let limits = Limits { hidden, nobodys: Some(&NOBODYS), depth: MAX_OWNED_DEPTH };
     let (_, owned) = walk.place(Place::Typed(&Node::Object(target.of)), Some(empty), new, limits)?;
     Some(Value::Object(owned))
 }

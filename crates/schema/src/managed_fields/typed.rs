@@ -6,9 +6,10 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::depth::{MAX_OWNED_DEPTH, depth};
 use crate::field_set::shape::{ListShape, MapShape, Place, Scalar, Shape};
 use crate::field_set::{Element, FieldSet};
-use crate::patch::{MAX_DEPTH, depth, print};
+use crate::patch::print;
 use crate::types::{Node, TypeId, Types};
 
 /// An object with its type. Only [`Typed::new`] makes one, so the walks over it need no errors.
@@ -70,10 +71,10 @@ impl<'t> Typed<'t> {
 fn nests_too_deep(object: &Value) -> bool {
     let members = object.as_object().into_iter().flatten();
     members.into_iter().any(|(name, member)| match member {
-        Value::Object(metadata) if name == "metadata" => {
-            metadata.iter().any(|(name, member)| name != "managedFields" && depth(member) + 2 > MAX_DEPTH)
-        }
-        member => depth(member) + 1 > MAX_DEPTH,
+        Value::Object(metadata) if name == "metadata" => metadata
+            .iter()
+            .any(|(name, member)| name != "managedFields" && depth(member) + 2 > MAX_OWNED_DEPTH),
+        member => depth(member) + 1 > MAX_OWNED_DEPTH,
     })
 }
 

@@ -5,7 +5,8 @@
 
 use serde_json::Value;
 
-use super::{MAX_DEPTH, PatchError, depth, is_too_deep};
+use super::{PatchError, is_too_deep};
+use crate::depth::{MAX_DEPTH, depth};
 
 mod pointer;
 

@@ -6,12 +6,10 @@ use super::ProtoError;
 use super::wire::{Payload, Reader};
 use crate::base64;
 use crate::decode::{MAX_VALUES, decode_raw};
+use crate::depth::MAX_DEPTH;
 use crate::instant::{Instant, Precision};
 use crate::number::double;
 use crate::types::{List, Node, Other, Slot, Type, TypeId, Types};
-
-/// How deep messages may nest; see the like limit for JSON.
-const MAX_NESTING: usize = 500;
 
 /// Reads a message of a type. Fields that the type does not know are passed over.
 pub fn decode(types: &Types, id: TypeId, message: &[u8]) -> Result<Value> {
@@ -31,8 +29,8 @@ type Result<T> = std::result::Result<T, ProtoError>;
 
 impl Decoder<'_> {
     fn object(&mut self, of: &Type, message: &[u8], members: &mut Map<String, Value>) -> Result<()> {
-        if self.depth == MAX_NESTING {
-            return Err(ProtoError::TooDeep(MAX_NESTING));
+        if self.depth == MAX_DEPTH {
+            return Err(ProtoError::TooDeep(MAX_DEPTH));
         }
         self.depth += 1;
         self.slots(of, of.message(), message, members)?;

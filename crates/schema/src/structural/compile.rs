@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use expression::pattern;
 use serde_json::{Map, Value};
 
 use super::shape::{
@@ -21,7 +22,7 @@ pub(super) fn compile(schema: &Value) -> Structural {
         root,
         shapes: tables.shapes.into_boxed_slice(),
         names: tables.names.in_order(),
-        patterns: tables.patterns.in_order().into_iter().map(Pattern::new).collect(),
+        patterns: patterns(tables.patterns.in_order()),
         rules: OnceLock::new(),
     }
 }
@@ -51,10 +52,19 @@ impl<'v> Texts<'v> {
     }
 }
 
-impl Pattern {
-    fn new(text: Box<str>) -> Self {
-        Self { text, compiled: OnceLock::new() }
-    }
+/// Patterns that are compiled when they first run. Those beyond what a schema may hold together never are: validation
+/// refuses such schemas, so only an older server can have stored one.
+fn patterns(texts: Box<[Box<str>]>) -> Box<[Pattern]> {
+    let mut bytes = 0_usize;
+    let pattern = |text: Box<str>| {
+        bytes = bytes.saturating_add(pattern::measure(&text).unwrap_or_default());
+        let compiled = OnceLock::new();
+        if bytes > pattern::MAX_TOGETHER_BYTES {
+            drop(compiled.set(Err(expression::Error::new("expression too large"))));
+        }
+        Pattern { text, compiled }
+    };
+    texts.into_iter().map(pattern).collect()
 }
 
 impl<'v> Tables<'v> {

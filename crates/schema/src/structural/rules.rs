@@ -21,7 +21,7 @@ mod program;
 mod run;
 mod seen;
 
-use program::Compiled;
+use program::{Compiled, Patterns};
 
 /// Kubernetes: what one run of one rule may cost.
 const MAX_COST_PER_CALL: u64 = 1_000_000;
@@ -34,6 +34,7 @@ const MAX_COST_PER_OBJECT: i64 = 10_000_000;
 pub(super) struct Rules {
     /// `None` where there are no rules, nor any below.
     by_place: HashMap<Place, Option<Arc<[Compiled]>>>,
+    patterns: Patterns,
 }
 
 /// Where rules stand.
@@ -64,7 +65,7 @@ impl Rules {
             return None;
         }
         seen::with(schema, |seen| {
-            let mut rules = Rules { by_place: HashMap::new() };
+            let mut rules = Rules { by_place: HashMap::new(), patterns: Patterns::default() };
             rules.add(schema, seen, Place::root(schema));
             Some(rules)
         })
@@ -75,7 +76,8 @@ impl Rules {
         if let Some(known) = self.by_place.get(&place) {
             return known.is_some();
         }
-        let compiled = program::compile(schema, seen, place);
+        let mut compiled = program::compile(schema, seen, place);
+        compiled.iter_mut().for_each(|rule| self.patterns.count(rule));
         let mut any = !compiled.is_empty();
         for (_, part) in parts(schema, place) {
             any |= self.add(schema, seen, part);

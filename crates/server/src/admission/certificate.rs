@@ -6,7 +6,13 @@ use crate::authorize::{self, Attributes, OnResource};
 use api::{go, object, status::Status};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
-use x509_parser::{certification_request::X509CertificationRequest, pem::parse_x509_pem, prelude::FromDer};
+use x509_parser::{
+    asn1_rs::{Any, Class, Tag},
+    certification_request::X509CertificationRequest,
+    pem::parse_x509_pem,
+    prelude::FromDer,
+    x509::AttributeTypeAndValue,
+};
 
 const GROUP: &str = "certificates.k8s.io";
 const REQUESTS: &str = "certificatesigningrequests";
@@ -98,12 +104,123 @@ pub(super) fn subject(request: &Value) -> Result<Subject, &'static str> {
         return Err(NOT_PEM);
     }
     let parsed = X509CertificationRequest::from_der(&pem.contents);
-    let (_, parsed) = parsed.map_err(|_| "asn1: structure error: the request is not well-formed")?;
+    let (rest, parsed) = parsed.map_err(|_| "asn1: structure error: the request is not well-formed")?;
+    if !rest.is_empty() {
+        return Err("asn1: syntax error: trailing data");
+    }
     let name = &parsed.certification_request_info.subject;
-    let texts =
-        |attribute: &x509_parser::x509::AttributeTypeAndValue<'_>| attribute.as_str().ok().map(str::to_owned);
+    if name.iter_attributes().any(is_spelled_oddly) {
+        return Err("asn1: structure error: base 128 integer is not minimally encoded");
+    }
+    let text = |attribute: &AttributeTypeAndValue<'_>| text_of(attribute.attr_value());
+    let common_names: Vec<_> = name.iter_common_name().map(text).collect::<Result<_, _>>()?;
     Ok(Subject {
-        common_name: name.iter_common_name().filter_map(texts).last().unwrap_or_default(),
-        organizations: name.iter_organization().filter_map(texts).collect(),
+        common_name: common_names.last().cloned().unwrap_or_default(),
+        organizations: name.iter_organization().map(text).collect::<Result<_, _>>()?,
     })
+}
+
+/// Whether the number of an attribute is written with leading zeros: it would not be recognised, but might be by others.
+fn is_spelled_oddly(attribute: &AttributeTypeAndValue<'_>) -> bool {
+    let bytes = attribute.attr_type().as_bytes();
+    let starts = std::iter::once(true).chain(bytes.iter().map(|byte| byte & 0x80 == 0));
+    starts.zip(bytes).any(|(is_start, byte)| is_start && *byte == 0x80)
+}
+
+/// The text of a name, in each of the types that Go reads. What this server cannot read a signer might.
+fn text_of(value: &Any<'_>) -> Result<String, &'static str> {
+    const UNREADABLE: &str = "asn1: syntax error: the subject holds a text that cannot be read";
+    if value.header.is_constructed() || value.class() != Class::Universal {
+        return Err(UNREADABLE);
+    }
+    match value.tag() {
+        Tag::Utf8String | Tag::PrintableString | Tag::NumericString | Tag::Ia5String | Tag::T61String => {
+            std::str::from_utf8(value.data).map(str::to_owned).map_err(|_| UNREADABLE)
+        }
+        Tag::BmpString => {
+            let (units, rest) = value.data.as_chunks::<2>();
+            let mut units: Vec<u16> = units.iter().map(|unit| u16::from_be_bytes(*unit)).collect();
+            // Go: it may end in a zero, which is not part of it.
+            units.pop_if(|last| *last == 0);
+            String::from_utf16(&units).ok().filter(|_| rest.is_empty()).ok_or(UNREADABLE)
+        }
+        _ => Err(UNREADABLE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertificateParams, DnType, KeyPair};
+    use serde_json::json;
+
+    /// A request of the organization `orgn`, of which some bytes are replaced.
+    fn with_organization(tag: u8, content: &[u8]) -> Value {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "me");
+        params.distinguished_name.push(DnType::OrganizationName, "o".repeat(content.len()));
+        let request = params.serialize_request(&KeyPair::generate().unwrap()).unwrap();
+        let mut der = request.der().to_vec();
+        let text = "o".repeat(content.len());
+        let at = der.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
+        der[at..at + content.len()].copy_from_slice(content);
+        der[at - 2] = tag;
+        as_request(&der)
+    }
+
+    fn as_request(der: &[u8]) -> Value {
+        let pem = format!(
+            "-----BEGIN CERTIFICATE REQUEST-----\n{}\n-----END CERTIFICATE REQUEST-----\n",
+            STANDARD.encode(der)
+        );
+        json!({"spec": {"request": STANDARD.encode(pem)}})
+    }
+
+    #[test]
+    fn organizations_are_read_in_every_type_of_text_or_the_request_is_refused() {
+        let plain = b"system:masters".to_vec();
+        let wide: Vec<u8> = plain.iter().flat_map(|byte| [0, *byte]).collect();
+        let ended = [wide.as_slice(), &[0, 0]].concat();
+        let wider: Vec<u8> = plain.iter().flat_map(|byte| [0, 0, 0, *byte]).collect();
+        for (what, tag, content, is_read) in [
+            ("UTF8String", 12, &plain, true),
+            ("NumericString", 18, &plain, true),
+            ("PrintableString", 19, &plain, true),
+            ("T61String", 20, &plain, true),
+            ("VideotexString", 21, &plain, false),
+            ("IA5String", 22, &plain, true),
+            ("GraphicString", 25, &plain, false),
+            ("VisibleString", 26, &plain, false),
+            ("GeneralString", 27, &plain, false),
+            ("UniversalString", 28, &wider, false),
+            ("BMPString", 30, &wide, true),
+            ("BMPString that ends in zero", 30, &ended, true),
+            ("BMPString of odd length", 30, &wide[1..].to_vec(), false),
+            ("OctetString", 4, &plain, false),
+            ("UTF8String in pieces", 0x2c, &plain, false),
+            ("a type of its own", 0x8c, &plain, false),
+            ("UTF8String that is none", 12, &vec![0xff; 14], false),
+        ] {
+            let found = subject(&with_organization(tag, content)).map(|subject| subject.organizations);
+            match is_read {
+                true => assert_eq!(found, Ok(vec!["system:masters".to_owned()]), "{what}"),
+                false => assert!(found.is_err(), "{what}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn requests_that_others_might_read_differently_are_refused() {
+        let request = with_organization(12, b"devs");
+        let text = STANDARD.decode(request["spec"]["request"].as_str().unwrap()).unwrap();
+        let (_, pem) = parse_x509_pem(&text).unwrap();
+        assert!(subject(&request).is_ok());
+        let more = [pem.contents.as_slice(), b"\0\0"].concat();
+        assert!(subject(&as_request(&more)).is_err(), "bytes behind the request");
+        // The same length, another spelling: 2.5.4.10 becomes 2.4.10 with a leading zero before the last number.
+        let mut odd = pem.contents.clone();
+        let at = odd.windows(5).position(|it| it == [0x06, 0x03, 0x55, 0x04, 0x0a]).unwrap();
+        odd[at + 3] = 0x80;
+        assert!(subject(&as_request(&odd)).is_err(), "a number with leading zeros");
+    }
 }

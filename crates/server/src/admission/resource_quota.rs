@@ -166,7 +166,7 @@ async fn settle(inner: &Inner, served: &Served, namespace: &str, name: &str) -> 
     for _ in 0..ATTEMPTS {
         let read = inner.store.get(served.key(namespace, name).into(), None).await;
         let Some(entry) = read.map_err(|error| store_failed(&error))?.entry else { return Ok(()) };
-        let quota = Stored::new(entry.value.clone(), entry.revision).value();
+        let quota = Stored::new(entry.value.clone(), entry.revision).value()?;
         let hard = pod_resources::amounts(&quota["spec"], "hard");
         if hard.is_empty() || known_usage(&quota, &hard).is_some() {
             return Ok(());
@@ -208,7 +208,7 @@ async fn count(inner: &Inner, namespace: &str, quota: &Value, hard: &Amounts) ->
         };
         let page = inner.store.range(Range::prefix(served.prefix(namespace))).await;
         for entry in page.map_err(|error| store_failed(&error))?.entries {
-            let object = Stored::new(entry.value, entry.revision).value();
+            let object = Stored::new(entry.value, entry.revision).value()?;
             if scope::covers(quota, sort, &object) {
                 let usage = sort.usage(&object, now);
                 let limited = usage.into_iter().filter(|(name, _)| hard.contains_key(name)).collect();
@@ -276,7 +276,7 @@ impl Turn<'_> {
         let now = inner.world.wall();
         let mut ledgers = Vec::new();
         for entry in page.map_err(|error| store_failed(&error))?.entries {
-            let quota = Stored::new(entry.value.clone(), entry.revision).value();
+            let quota = Stored::new(entry.value.clone(), entry.revision).value()?;
             let hard = pod_resources::amounts(&quota["spec"], "hard");
             let is_limited = hard.keys().any(|name| Sort::behind(name) == Some(sort));
             // A quota that goes takes its own account with it.

@@ -19,6 +19,7 @@ use crate::{
     stored::Stored,
     verbs::Call,
 };
+use api::status::Status;
 use bytes::Bytes;
 use schema::{
     encode, proto,
@@ -63,15 +64,16 @@ enum Item {
 }
 
 impl Encoded {
-    pub(super) fn new(form: ItemForm, objects: Vec<Stored>) -> Encoded {
+    /// Encodes each item once: whoever gets one knows that all of them can be read.
+    pub(super) fn new(form: ItemForm, objects: Vec<Stored>) -> Result<Encoded, Status> {
         let mut size = 0;
         let encode = |stored: Stored| {
-            let bytes = form.encode(&stored);
+            let bytes = form.encode(&stored)?;
             size += bytes.len() as u64;
-            if size > KEPT { Item::Later(stored) } else { Item::Kept(bytes.into()) }
+            Ok(if size > KEPT { Item::Later(stored) } else { Item::Kept(bytes.into()) })
         };
-        let items = objects.into_iter().map(encode).collect();
-        Encoded { form, items, size }
+        let items = objects.into_iter().map(encode).collect::<Result<_, Status>>()?;
+        Ok(Encoded { form, items, size })
     }
 }
 
@@ -87,15 +89,16 @@ impl Items for Encoded {
     fn write(&mut self, at: usize, out: &mut Out) {
         match std::mem::replace(&mut self.items[at], Item::Kept(Bytes::new())) {
             Item::Kept(bytes) => out.put_shared(bytes),
-            Item::Later(stored) => out.put_shared(self.form.encode(&stored).into()),
+            // It could be read before, and has not changed.
+            Item::Later(stored) => out.put_shared(self.form.encode(&stored).unwrap_or_default().into()),
         }
     }
 }
 
 impl ItemForm {
-    fn encode(&self, stored: &Stored) -> Vec<u8> {
-        let value = convert::in_version_at_once(&self.served, stored.value());
-        match self.form.shape {
+    fn encode(&self, stored: &Stored) -> Result<Vec<u8>, Status> {
+        let value = convert::in_version_at_once(&self.served, stored.value()?);
+        Ok(match self.form.shape {
             Shape::AsIs => self.encode_object(value),
             Shape::Metadata(version) | Shape::MetadataList(version) => {
                 let types = kinds::types();
@@ -111,7 +114,7 @@ impl ItemForm {
                 let row = table::row(&self.served, version, include_object, &value, self.now);
                 encode_any_item(self.form.encoding, &row)
             }
-        }
+        })
     }
 
     fn encode_object(&self, mut value: Value) -> Vec<u8> {

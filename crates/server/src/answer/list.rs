@@ -42,7 +42,7 @@ pub(crate) async fn list(
     let is_long = objects.iter().map(|stored| stored.json.len()).sum::<usize>() > LONG;
     if is_long && let Some(Frame { form, head, separator, tail }) = encoded::frame(call, meta) {
         let encoded = call.inner.world.blocking(move || Encoded::new(form, objects));
-        let items = encoded.await;
+        let items = encoded.await?;
         let body = match call.form.encoding {
             // The length of a message stands before it.
             Encoding::Protobuf => {
@@ -53,7 +53,7 @@ pub(crate) async fn list(
         };
         return Ok(with_body(StatusCode::OK, call.form.content_type(), body));
     }
-    let values = objects.iter().map(Stored::value).collect();
+    let values = objects.iter().map(Stored::value).collect::<Result<_, _>>()?;
     let values = convert::in_version(&call.inner, served, values).await?;
     let encoding = call.form.encoding;
     let body = match call.form.shape {

@@ -169,6 +169,30 @@ pub(crate) async fn end(record: Option<Box<Record>>, response: Response<Body>) -
     Response::from_parts(head, body)
 }
 
+/// Tells that a request ended in a panic.
+pub(crate) async fn panicked(
+    record: Option<Box<Record>>,
+    mut response: Response<Body>,
+    message: &str,
+) -> Response<Body> {
+    let Some(mut record) = record else { return response };
+    if let Ok(id) = HeaderValue::from_str(&record.id) {
+        response.headers_mut().insert(ID, id);
+    }
+    record.status = panic_status(message);
+    record.is_over = true;
+    record.tell(Stage::Panic).await;
+    response
+}
+
+// Kubernetes: what its log says of a panic.
+fn panic_status(message: &str) -> Value {
+    json!({
+        "metadata": {}, "status": "Failure", "message": format!("APIServer panic'd: {message}"),
+        "reason": "InternalError", "code": 500,
+    })
+}
+
 impl Record {
     fn of(
         inner: &Arc<Inner>,
@@ -302,13 +326,17 @@ impl Drop for Record {
         if self.is_over {
             return;
         }
-        if self.status.is_null() {
+        let panic = self.trail.notes().panic;
+        let stage = if panic.is_some() { Stage::Panic } else { Stage::ResponseComplete };
+        if let Some(message) = panic {
+            self.status = panic_status(&message);
+        } else if self.status.is_null() {
             // Kubernetes: what it says where nothing was answered.
             self.status = json!({
                 "metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200,
             });
         }
-        if let Some((auditor, line)) = self.line(Stage::ResponseComplete) {
+        if let Some((auditor, line)) = self.line(stage) {
             auditor.log.try_add(line);
         }
     }

@@ -29,6 +29,8 @@ pub(super) struct Notes {
     pub(super) acting: Option<(Caller, String)>,
     /// What was sent.
     pub(super) sent: Option<Sent>,
+    /// What a panic said that ended the request.
+    pub(super) panic: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -93,6 +95,13 @@ impl Trail {
             let encoding = content::encoding(media_type);
             let is_object = !media_type.contains("patch");
             shared.lock().sent = Some(Sent { body: body.clone(), encoding, is_object });
+        }
+    }
+
+    /// Notes that the request ended in a panic.
+    pub(crate) fn panicked(&self, message: &str) {
+        if let Some(shared) = &self.0 {
+            shared.lock().panic = Some(message.to_owned());
         }
     }
 

@@ -1,6 +1,6 @@
 //! Nobody grants what they do not have: the check before a role or a binding is written.
 
-use super::{Attributes, OnResource, allows, grants::RoleRef, is_master, rule, rule::Rule};
+use super::{Attributes, OnResource, allows, coverage, grants::RoleRef, is_master, rule, rule::Rule};
 use crate::verbs::{Call, store_failed};
 use api::{go, object, status::Status};
 use serde::Deserialize;
@@ -94,7 +94,7 @@ async fn confirm(call: &Call, name: &str, rules: &[Rule]) -> Result<(), Status> 
     let (caller, inner) = (call.permit.caller(), &call.inner);
     let held = inner.authorizer.rbac.rules_for(inner.store.as_ref(), caller, &call.target.namespace).await;
     let (held, lost) = held.map_err(|error| store_failed(&error))?;
-    let missing = rule::missing(&held, rules);
+    let missing = coverage::missing(&held, rules);
     if missing.is_empty() {
         return Ok(());
     }

@@ -221,11 +221,19 @@ impl Fold for Grants {
         self.remove(key);
         match place.sort {
             Sort::Role => {
-                let role = Role::read(&object.value());
+                // Unreadable: it grants nothing.
+                let Ok(role) = object.value() else { return };
+                let role = Role::read(&role);
                 self.roles.entry(place.namespace.to_owned()).or_default().insert(place.name.to_owned(), role);
             }
             Sort::Binding => {
-                let Ok(binding) = serde_json::from_slice::<Binding>(&object.json) else { return };
+                let binding = match serde_json::from_slice::<Binding>(&object.json) {
+                    Ok(binding) => binding,
+                    Err(error) => {
+                        tracing::error!(key, %error, "stored role binding is unreadable and grants nothing");
+                        return;
+                    }
+                };
                 let scope = self.bindings.entry(place.namespace.to_owned()).or_default();
                 scope.insert(place.name, Arc::new(binding));
             }

@@ -1,11 +1,10 @@
-//! One rule of a role: what it allows, what it covers, how it reads in a refusal.
+//! One rule of a role: what it allows.
 
 use super::Attributes;
 use api::go;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
-const ALL: &str = "*";
+pub(super) const ALL: &str = "*";
 
 /// Verbs on resources, or on paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,109 +64,19 @@ impl Rule {
             Some((of, sub)) => !subresource.is_empty() && sub == subresource && (of == ALL || of == resource),
         })
     }
-
-    /// The rules that say the same, each about one verb on one thing.
-    fn pieces(&self) -> Vec<Rule> {
-        let one = |text: &String| vec![text.clone()];
-        let mut pieces = Vec::new();
-        for group in &self.api_groups {
-            for resource in &self.resources {
-                for verb in &self.verbs {
-                    let piece = Rule {
-                        verbs: one(verb),
-                        api_groups: one(group),
-                        resources: one(resource),
-                        ..Rule::default()
-                    };
-                    if self.resource_names.is_empty() {
-                        pieces.push(piece);
-                    } else {
-                        let named = self.resource_names.iter().map(one);
-                        pieces.extend(named.map(|resource_names| Rule { resource_names, ..piece.clone() }));
-                    }
-                }
-            }
-        }
-        for path in &self.paths {
-            let verbs = self.verbs.iter().map(one);
-            pieces.extend(verbs.map(|verbs| Rule { verbs, paths: one(path), ..Rule::default() }));
-        }
-        pieces
-    }
-
-    /// Whether whoever has this rule has that piece.
-    fn covers(&self, piece: &Rule) -> bool {
-        let resource = |wanted: &String| {
-            has(&self.resources, wanted)
-                || wanted.split_once('/').is_some_and(|(_, sub)| {
-                    self.resources.iter().any(|it| it.strip_prefix("*/").is_some_and(|of| of == sub))
-                })
-        };
-        let names = self.resource_names.is_empty()
-            || (!piece.resource_names.is_empty() && has_all(&self.resource_names, &piece.resource_names));
-        let path = |wanted: &String| self.paths.iter().any(|own| path_covers(own, wanted));
-        (has(&self.verbs, ALL) || has_all(&self.verbs, &piece.verbs))
-            && (has(&self.api_groups, ALL) || has_all(&self.api_groups, &piece.api_groups))
-            && piece.resources.iter().all(resource)
-            && names
-            && piece.paths.iter().all(path)
-    }
-
-    /// As refusals show it.
-    fn text(&self) -> String {
-        let parts = [
-            ("APIGroups", &self.api_groups),
-            ("Resources", &self.resources),
-            ("NonResourceURLs", &self.paths),
-            ("ResourceNames", &self.resource_names),
-            ("Verbs", &self.verbs),
-        ];
-        let said = parts.iter().filter(|(_, values)| !values.is_empty());
-        let said: Vec<_> = said.map(|(name, values)| format!("{name}:{}", quoted(values))).collect();
-        format!("{{{}}}", said.join(", "))
-    }
-}
-
-/// What `wanted` has beyond `held`, a line for each thing, sorted; nothing where it is all covered.
-pub(crate) fn missing(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
-    let pieces = wanted.iter().flat_map(Rule::pieces);
-    let lacking: Vec<_> = pieces.filter(|piece| !held.iter().any(|rule| rule.covers(piece))).collect();
-    let mut lines: Vec<_> = compact(lacking).iter().map(Rule::text).collect();
-    lines.sort();
-    lines.dedup();
-    lines
-}
-
-/// Pieces about the same resource become one rule with several verbs.
-fn compact(pieces: Vec<Rule>) -> Vec<Rule> {
-    let mut by_resource: BTreeMap<(String, String, Option<String>), Rule> = BTreeMap::new();
-    let mut compacted = Vec::new();
-    for piece in pieces {
-        let (Some(group), Some(resource)) = (piece.api_groups.first(), piece.resources.first()) else {
-            compacted.push(piece);
-            continue;
-        };
-        let key = (group.clone(), resource.clone(), piece.resource_names.first().cloned());
-        match by_resource.get_mut(&key) {
-            Some(rule) => rule.verbs.extend(piece.verbs),
-            None => drop(by_resource.insert(key, piece)),
-        }
-    }
-    compacted.extend(by_resource.into_values());
-    compacted
 }
 
 fn has(values: &[String], wanted: &str) -> bool {
     values.iter().any(|value| value == ALL || value == wanted)
 }
 
-/// Literally: a star among `wanted` asks for a star.
-fn has_all(values: &[String], wanted: &[String]) -> bool {
-    wanted.iter().all(|wanted| values.contains(wanted))
+fn path_covers(rule: &str, path: &str) -> bool {
+    rule == path || path_prefix(rule).is_some_and(|prefix| path.starts_with(prefix))
 }
 
-fn path_covers(rule: &str, path: &str) -> bool {
-    rule == path || (rule.ends_with('*') && path.starts_with(rule.trim_end_matches('*')))
+/// What paths begin with that a path with a star at its end covers.
+pub(super) fn path_prefix(rule: &str) -> Option<&str> {
+    rule.ends_with('*').then(|| rule.trim_end_matches('*'))
 }
 
 /// Go's `%q` of a list.
@@ -179,7 +88,7 @@ pub(crate) fn quoted<T: AsRef<str>>(values: &[T]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::authorize::OnResource;
+    use crate::authorize::{OnResource, coverage::missing};
     use serde_json::json;
 
     fn rule(json: serde_json::Value) -> Rule {

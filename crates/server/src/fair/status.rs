@@ -48,7 +48,7 @@ pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
             let stored = Stored::new(entry.value, entry.revision);
             let call = status_call(inner, &stored.text_at(&["metadata", "name"]));
             let Some(call) = call else { continue };
-            let Some(mut object) = settled(&call, &stored.value(), &levels).await? else { continue };
+            let Some(mut object) = settled(&call, &stored.value()?, &levels).await? else { continue };
             let json = write::encode(&call, &mut object).await?;
             if batches.last().is_some_and(|batch| batch.writes().len() >= store::MAX_BATCH_WRITES) {
                 batches.push(Batch::new());

@@ -84,7 +84,7 @@ pub(crate) async fn ensure(inner: &Arc<Inner>) -> Result<(), Status> {
         }
         for (name, stored) in found {
             let Some(call) = call(inner, resource, &name) else { continue };
-            let current = stored.value();
+            let current = stored.value()?;
             carry_out(&call, repair(&current, None), &current, &stored).await?;
         }
     }

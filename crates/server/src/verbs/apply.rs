@@ -98,6 +98,7 @@ async fn attempt(call: &Call, config: &Config) -> Result<(StatusCode, Outcome), 
             );
             return Err(Status::conflict(&call.resource(), name, cause));
         }
+        super::create::demand_right(call).await?;
         let draft = merge(call, None, config).await?;
         let draft = write::admit_new(call, draft, Record::AlreadyDone).await?;
         let checked = write::prepare_new(call, draft).await?;

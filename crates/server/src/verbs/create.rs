@@ -3,7 +3,8 @@
 use super::{Call, read};
 use crate::{
     answer::{self, Body},
-    convert, input,
+    authorize, convert, input,
+    request::Verb,
     write::{self, Outcome, Record},
 };
 use api::{go, object, status::Status};
@@ -41,6 +42,13 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
         return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));
     }
     make(call, draft).await
+}
+
+/// Asks for the right to create where another verb is about to: a put or an apply to a name that is free.
+// Kubernetes: the refusal names the object, as that of a create cannot.
+pub(super) async fn demand_right(call: &Call) -> Result<(), Status> {
+    let create = authorize::OnResource::of(Verb::Create, &call.target, &call.options);
+    authorize::demand(&call.inner, call.permit.caller(), &authorize::Attributes::Resource(create)).await
 }
 
 /// Makes an object of what a client sent.
@@ -86,7 +94,7 @@ pub(super) async fn current(call: &Call) -> Result<(crate::stored::Stored, Value
 
 /// An object at rest in the version of the request, in the form in which states are compared.
 pub(crate) async fn in_version(call: &Call, stored: &crate::stored::Stored) -> Result<Value, Status> {
-    let mut value = convert::one_in_version(&call.inner, &call.served, stored.value()).await?;
+    let mut value = convert::one_in_version(&call.inner, &call.served, stored.value()?).await?;
     call.served.normalize(&mut value);
     Ok(value)
 }

@@ -22,6 +22,7 @@ use kinds::{
 };
 use serde_json::Value;
 use std::time::Duration;
+use world::Timestamp;
 
 const ATTEMPTS: usize = 5;
 // Kubernetes: what the garbage collector acts on.
@@ -34,7 +35,7 @@ pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response<Body>, S
     warn_of_orphans(&call, &options);
     Ok(match delete_one(&call, &options, Asked::ToDelete).await? {
         Deleted::Gone(stored) if !call.served.strategy().answers_deleted => {
-            let object = stored.value();
+            let object = stored.value()?;
             let status = Status::deleted(&call.resource(), object::name(&object), object::uid(&object));
             answer::status(&status, call.form)
         }
@@ -163,7 +164,9 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
         return mark_without_grace(call, draft);
     }
     let grace = call.served.strategy().grace_period(draft, options.grace_seconds).unwrap_or(0).max(0);
-    let moment = call.inner.world.wall() + Duration::from_secs(grace.unsigned_abs());
+    // A grace beyond the end of time ends with it.
+    let grace_period = Duration::from_secs(grace.unsigned_abs());
+    let moment = call.inner.world.wall().checked_add(grace_period).unwrap_or(Timestamp::MAX);
     let shortened = object::deletion_grace_period_seconds(draft).is_none_or(|before| grace < before);
     if !object::is_deleting(draft) || shortened {
         object::set_deletion_timestamp(draft, Some(Time::from(moment)));
@@ -186,7 +189,7 @@ fn bump_generation(live: &Value, marked: &mut Value) {
     let generation = object::generation(live);
     let has_grace = object::deletion_grace_period_seconds(marked).is_some();
     if generation > 0 && has_grace && !object::is_deleting(live) {
-        object::set_generation(marked, generation + 1);
+        object::set_generation(marked, generation.saturating_add(1));
     }
 }
 
@@ -198,7 +201,7 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
     warn_of_orphans(&call, &options);
     let (meta, objects) = read::collect(&call, &selection).await?;
     for stored in &objects {
-        let object = stored.value();
+        let object = stored.value()?;
         let mut one = call.again();
         one.target.name = object::name(&object).to_owned();
         one.target.namespace = object::namespace(&object).to_owned();

@@ -124,7 +124,7 @@ async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Status> {
     for _ in 0..ATTEMPTS {
         let found = lookup::stored(&call.inner, BUDGETS, &call.target.namespace, &name).await?;
         let Some(stored) = found else { return Ok(()) };
-        let mut budget = stored.value();
+        let mut budget = stored.value()?;
         check(&budget)?;
         if call.options.dry_run.is_some() {
             return Ok(());

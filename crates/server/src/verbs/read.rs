@@ -164,7 +164,7 @@ pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListM
             }
             let stored = Stored::new(entry.value, entry.revision);
             last = Some(entry.key);
-            if selection.matches(&stored) {
+            if selection.matches(&stored)? {
                 objects.push(stored);
             }
         }

@@ -183,7 +183,7 @@ fn issue(call: &Call, account: &Value, bonds: Bonds, asked: &mut Value) -> Resul
     let named = Bound { name: object::name(account).to_owned(), uid: object::uid(account).to_owned() };
     let claims = Claims {
         aud: audiences,
-        exp: now + if is_extended { EXTENDED_SECONDS } else { seconds },
+        exp: now.saturating_add(if is_extended { EXTENDED_SECONDS } else { seconds }),
         iat: now,
         iss: accounts.issuer.clone(),
         jti: call.inner.world.uid(),
@@ -195,17 +195,17 @@ fn issue(call: &Call, account: &Value, bonds: Bonds, asked: &mut Value) -> Resul
             pod: bonds.pod,
             secret: bonds.secret,
             serviceaccount: named,
-            warnafter: is_extended.then_some(now + seconds),
+            warnafter: is_extended.then_some(now.saturating_add(seconds)),
         },
     };
     let token = jwt::sign(&accounts.key, &claims);
     let token = token.ok_or_else(|| Status::internal_error("failed to generate token"))?;
-    let expiry = Timestamp::from_second(now + seconds).map_err(Status::internal_error)?;
+    let expiry = Timestamp::from_second(now.saturating_add(seconds)).unwrap_or(Timestamp::MAX);
     asked["status"] = json!({"token": token, "expirationTimestamp": Time::from(expiry).to_string()});
     Ok(())
 }
 
 async fn find(call: &Call, key: Bytes) -> Result<Option<Value>, Status> {
     let read = call.inner.store.get(key, None).await.map_err(|error| store_failed(&error))?;
-    Ok(read.entry.map(|entry| Stored::new(entry.value, entry.revision).value()))
+    read.entry.map(|entry| Stored::new(entry.value, entry.revision).value()).transpose()
 }

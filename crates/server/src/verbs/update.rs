@@ -3,12 +3,10 @@
 use super::{Call, bad_options, create, create::current};
 use crate::{
     answer::{self, Body},
-    authorize,
     input::{
         self, Encoding,
         patch::{self, Patch, Patched},
     },
-    request::Verb,
     write::{self, Outcome, Record, scale},
 };
 use api::{
@@ -51,9 +49,7 @@ async fn create_named(call: &Call, decoded: Decoded) -> Result<Response<Body>, S
     let Decoded { value: mut draft, .. } = decoded;
     check_uid(call, object::uid(&draft), "")?;
     seen_version(&draft)?;
-    let caller = call.permit.caller();
-    let create = authorize::OnResource::of(Verb::Create, &call.target, &call.options);
-    authorize::demand(&call.inner, caller, &authorize::Attributes::Resource(create)).await?;
+    create::demand_right(call).await?;
     object::metadata_mut(&mut draft).remove("resourceVersion");
     create::make(call, draft).await
 }

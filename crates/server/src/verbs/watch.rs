@@ -200,8 +200,15 @@ impl Follow {
         match event {
             Ok(Event::Commit(commit)) if self.since.is_some_and(|since| commit.revision <= since) => {}
             Ok(Event::Commit(commit)) => {
-                let told = commit.changes.iter().filter_map(|change| self.tell(commit.revision, change));
-                self.pending.extend(told.collect::<Vec<_>>());
+                let told =
+                    commit.changes.iter().filter_map(|change| self.tell(commit.revision, change).transpose());
+                match told.collect::<Result<Vec<_>, Status>>() {
+                    Ok(told) => self.pending.extend(told),
+                    Err(status) => {
+                        self.over = true;
+                        self.pending.push_back(Told::Error(status));
+                    }
+                }
             }
             Ok(Event::Progress(revision)) => {
                 let revision = self.since.map_or(revision, |since| revision.max(since));
@@ -216,19 +223,20 @@ impl Follow {
     }
 
     /// What a change means to somebody who sees only what is selected.
-    fn tell(&self, revision: Revision, change: &Change) -> Option<Told> {
+    fn tell(&self, revision: Revision, change: &Change) -> Result<Option<Told>, Status> {
         let before = change.previous.as_ref().map(|previous| Stored::new(previous.value.clone(), revision));
         let after = change.value.as_ref().map(|value| Stored::new(value.clone(), revision));
-        let seen = |object: &Stored| self.selection.matches(object);
-        match (before.filter(seen), after) {
-            (Some(before), None) => Some(Told::Object("DELETED", before)),
-            (None, None) => None,
-            (Some(_), Some(after)) if seen(&after) => Some(Told::Object("MODIFIED", after)),
+        let selected = |object: Option<Stored>| -> Result<Option<Stored>, Status> {
+            let Some(object) = object else { return Ok(None) };
+            Ok(self.selection.matches(&object)?.then_some(object))
+        };
+        Ok(match (selected(before)?, selected(after)?) {
             // Kubernetes: what leaves the selection is told as it was, at the revision of the change.
-            (Some(before), Some(_)) => Some(Told::Object("DELETED", before)),
-            (None, Some(after)) if seen(&after) => Some(Told::Object("ADDED", after)),
-            (None, Some(_)) => None,
-        }
+            (Some(before), None) => Some(Told::Object("DELETED", before)),
+            (Some(_), Some(after)) => Some(Told::Object("MODIFIED", after)),
+            (None, Some(after)) => Some(Told::Object("ADDED", after)),
+            (None, None) => None,
+        })
     }
 
     async fn ask_for_bookmark(&mut self) {

@@ -12,6 +12,7 @@ use crate::{
 };
 use api::{kind::GroupResource, object, status::Status};
 use bytes::Bytes;
+use schema::depth::{MAX_DEPTH, depth};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use store::{Batch, Revision};
@@ -79,7 +80,7 @@ pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<
         return Ok(Outcome::Done(current.clone()));
     }
     let turn = resource_quota::turn(call).await?;
-    let counted = (claims::concern(call) || turn.is_limited()).then(|| current.value());
+    let counted = (claims::concern(call) || turn.is_limited()).then(|| current.value()).transpose()?;
     for _ in 0..CHOICES {
         let charge = Box::pin(turn.charge(counted.as_ref(), None)).await?;
         let mut batch = Batch::new().delete_at(call.key(name), current.revision);
@@ -104,7 +105,7 @@ async fn put(
 ) -> Result<Outcome, Status> {
     let mut object = checked.into_object();
     let wish = claims::concern(call).then(|| object.clone());
-    let old = current.filter(|_| wish.is_some()).map(Stored::value);
+    let old = current.filter(|_| wish.is_some()).map(Stored::value).transpose()?;
     for round in 0..CHOICES {
         let mut chosen = BTreeSet::new();
         if let Some(wish) = &wish {
@@ -113,7 +114,7 @@ async fn put(
         // Before it is our turn: a conversion may ask somebody far away.
         let json = encode(call, &mut object).await?;
         let turn = resource_quota::turn(call).await?;
-        let before = current.filter(|_| turn.is_limited()).map(Stored::value);
+        let before = current.filter(|_| turn.is_limited()).map(Stored::value).transpose()?;
         let charge = Box::pin(turn.charge(before.as_ref(), Some(&object))).await?;
         if call.options.dry_run.is_some() {
             if wish.is_some() {
@@ -159,9 +160,22 @@ fn claim(batch: Batch, service: &Value, old: Option<&Value>) -> Batch {
 /// An object as it is kept. What is not kept may be taken out of it.
 pub(crate) async fn encode(call: &Call, object: &mut Value) -> Result<Bytes, Status> {
     if call.served.is_kept_in_its_version() {
+        check_depth(object)?;
         return Ok(at_rest(&call.served, object));
     }
     let converted = Box::pin(convert::as_stored(&call.inner, &call.served, object.clone()));
     let mut converted = converted.await?;
+    check_depth(&converted)?;
     Ok(at_rest(&call.served, &mut converted))
+}
+
+/// The last gate before the store: what patches, defaults, webhooks, policies or conversions have made of an object may
+/// nest deeper than any body that is read, and nobody could read it back.
+fn check_depth(object: &Value) -> Result<(), Status> {
+    match depth(object) > MAX_DEPTH {
+        true => {
+            Err(Status::bad_request(format!("exceeded max depth: objects nest at most {MAX_DEPTH} levels")))
+        }
+        false => Ok(()),
+    }
 }

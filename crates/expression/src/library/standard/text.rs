@@ -97,7 +97,12 @@ fn contains_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
 }
 
 fn matches_cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
-    evaluate::pattern_cost(args[0].size(), args[1].size())
+    evaluate::pattern_cost(args[0].size(), args[1].size()).saturating_add(compile_cost(&args[1]))
+}
+
+/// A pattern that is only known now has to be compiled now.
+fn compile_cost(expression: &Value<'_>) -> u64 {
+    expression.as_str().map_or(0, |text| pattern::compile_cost(text))
 }
 
 fn matches_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {

@@ -45,7 +45,7 @@ pub(super) fn check_validations(
     }
     let given = schema.field("pattern");
     if !given.text().is_empty()
-        && let Err(problem) = pattern::recall(given.text())
+        && let Err(problem) = pattern::measure(given.text())
     {
         given.invalid_text(errors, format!("must be a valid regular expression, but isn't: {problem}"));
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use api::field::ErrorList;
+use expression::pattern;
 use schema::structural::Structural;
 
 use super::super::at::At;
@@ -67,10 +68,30 @@ pub(super) fn check_all(
     is_unchanged: bool,
     errors: &mut ErrorList,
 ) {
+    if !is_unchanged {
+        check_patterns(schema, errors);
+    }
     if !walk::any(schema.value(), &mut |part| part.get(RULES).is_some()) {
         return;
     }
     let compiled = Structural::compile(schema.value());
     let is_sound = |path: &str| !unsound.contains(path);
     errors.extend(compiled.check_rules(&schema.path().to_string(), !is_unchanged, &is_sound));
+}
+
+/// All patterns of a schema are compiled one day, and kept: together they may take no more than a limit.
+fn check_patterns(schema: &At<'_, '_>, errors: &mut ErrorList) {
+    let mut known = BTreeSet::new();
+    let mut bytes = 0_usize;
+    let is_too_much = walk::any(schema.value(), &mut |part| {
+        let text = part.get("pattern").and_then(serde_json::Value::as_str).unwrap_or_default();
+        if known.insert(text.to_owned()) {
+            // What is wrong with one of them is told elsewhere.
+            bytes = bytes.saturating_add(pattern::measure(text).unwrap_or_default());
+        }
+        bytes > pattern::MAX_TOGETHER_BYTES
+    });
+    if is_too_much {
+        schema.forbidden(errors, "regular expressions of the schema are too large together");
+    }
 }

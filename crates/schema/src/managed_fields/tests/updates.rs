@@ -161,11 +161,11 @@ fn a_part_that_became_one_value_is_owned_as_one() {
 fn deep_objects_are_owned_and_deeper_ones_are_not() {
     let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!({"a": inner}));
     // Two levels lie above: the object and its spec.
-    let fits = created(thing(&json!({"any": nested(crate::patch::MAX_DEPTH - 2)})), "one");
+    let fits = created(thing(&json!({"any": nested(crate::depth::MAX_OWNED_DEPTH - 2)})), "one");
     assert_eq!(entries(&fits).len(), 1);
     assert_eq!(entries(&updated(&fits, thing(&json!({"any": 1})), "two")).len(), 1);
     assert!(applied(Some(&fits), &fits_without_owners(&fits), "two", false).is_ok());
-    let too_deep = created(thing(&json!({"any": nested(crate::patch::MAX_DEPTH - 1)})), "one");
+    let too_deep = created(thing(&json!({"any": nested(crate::depth::MAX_OWNED_DEPTH - 1)})), "one");
     assert_eq!(entries(&too_deep).len(), 0);
     assert!(applied(None, &too_deep, "two", false).unwrap_err().ends_with("exceeded max depth"));
 }

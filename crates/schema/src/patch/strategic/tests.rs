@@ -259,8 +259,8 @@ proptest! {
 #[test]
 fn deep_patches_fit_on_a_small_stack_and_deeper_ones_are_refused() {
     let nested = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({"union": inner}));
-    let fits = nested(crate::patch::MAX_DEPTH - 1);
+    let fits = nested(crate::depth::MAX_DEPTH - 1);
     assert_eq!(patched(&fits, &fits), Ok(fits));
-    let deeper = nested(crate::patch::MAX_DEPTH);
+    let deeper = nested(crate::depth::MAX_DEPTH);
     assert_eq!(patched(&json!({}), &deeper), Err(PatchError::Malformed("exceeded max depth".into())));
 }

@@ -3,7 +3,7 @@
 use api::field::{BadValue, Error, ErrorList, Path};
 use serde::Serialize;
 
-use super::program::{self, Compiled};
+use super::program::{self, Compiled, Patterns};
 use super::seen::{self, Seen};
 use super::{Part, Place};
 use crate::structural::shape::{Additional, Kind, ListKind, Rule, Shape, ShapeId, Structural};
@@ -29,6 +29,7 @@ impl Structural {
             is_sound,
             errors: ErrorList::new(),
             total: 0,
+            patterns: Patterns::default(),
             expensive: Vec::new(),
         };
         seen::with(self, |seen| {
@@ -51,6 +52,7 @@ struct Check<'c> {
     is_sound: &'c dyn Fn(&str) -> bool,
     errors: ErrorList,
     total: u64,
+    patterns: Patterns,
     /// The costs that count, with their paths.
     expensive: Vec<(u64, String)>,
 }
@@ -90,7 +92,10 @@ impl Check<'_> {
                         unable to convert structural schema to CEL declarations";
             return self.errors.push(at(&rules, Error::internal(&Path::ROOT, says)));
         }
-        let compiled = program::compile(self.schema, seen, node.place);
+        let mut compiled = program::compile(self.schema, seen, node.place);
+        if self.limits {
+            compiled.iter_mut().for_each(|rule| self.patterns.count(rule));
+        }
         for (nth, (compiled, rule)) in compiled.iter().zip(shape.rules()).enumerate() {
             self.rule(node, &format!("{rules}[{nth}]"), compiled, rule);
         }

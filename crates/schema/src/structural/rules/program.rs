@@ -3,6 +3,7 @@
 use expression::Type;
 use expression::declare::Declared;
 use expression::environment::Env;
+use expression::pattern;
 use expression::program::Program;
 
 use super::seen::Seen;
@@ -23,6 +24,24 @@ pub(super) struct Compiled {
     pub(super) message_cost: u64,
     /// How many values there may be in a request, if nothing else limits them.
     pub(super) cardinality: u64,
+}
+
+/// What the patterns in the rules of one schema take once they are compiled. That happens when they first run, and they
+/// are kept: together they may take no more than a limit.
+#[derive(Debug, Default)]
+pub(super) struct Patterns {
+    bytes: usize,
+}
+
+impl Patterns {
+    /// Counts those of a rule. One that is too much cannot be used.
+    pub(super) fn count(&mut self, rule: &mut Compiled) {
+        let programs = [&rule.program, &rule.message].into_iter().flatten().flatten();
+        self.bytes = programs.fold(self.bytes, |sum, it| sum.saturating_add(it.pattern_bytes()));
+        if self.bytes > pattern::MAX_TOGETHER_BYTES && matches!(rule.program, Ok(Some(_))) {
+            rule.program = Err("compilation failed: regular expressions are too large together".to_owned());
+        }
+    }
 }
 
 /// Kubernetes: the largest request that is taken.

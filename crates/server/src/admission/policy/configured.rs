@@ -192,7 +192,8 @@ impl Fold for Policies {
     }
 
     fn put(&mut self, key: &str, object: Stored) {
-        let object = object.value();
+        // Unreadable: what was known of it stays in force.
+        let Ok(object) = object.value() else { return };
         if is_binding(key) {
             self.bindings.insert(key.to_owned(), Arc::new(Binding::read(&object)));
         } else {

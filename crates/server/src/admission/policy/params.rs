@@ -89,7 +89,7 @@ async fn one(
     let inner = &facts.call.inner;
     let read = inner.store.get(served.key(namespace, name).into(), None).await;
     let Some(entry) = read.map_err(|error| error.to_string())?.entry else { return Ok(None) };
-    let value = Stored::new(entry.value, entry.revision).value();
+    let value = Stored::new(entry.value, entry.revision).value().map_err(|status| status.message)?;
     convert::one_in_version(inner, served, value).await.map(Some).map_err(|status| status.message)
 }
 
@@ -104,6 +104,7 @@ async fn all(
     let entries = page.map_err(|error| error.to_string())?.entries;
     let wanted = selector(wanted);
     let values = entries.into_iter().map(|entry| Stored::new(entry.value, entry.revision).value());
-    let values = values.filter(|value| matches(&wanted, value)).collect();
+    let values: Vec<Value> = values.collect::<Result<_, _>>().map_err(|status| status.message)?;
+    let values = values.into_iter().filter(|value| matches(&wanted, value)).collect();
     convert::in_version(inner, served, values).await.map_err(|status| status.message)
 }

@@ -118,7 +118,8 @@ impl Fold for Configurations {
     }
 
     fn put(&mut self, key: &str, object: Stored) {
-        let object = object.value();
+        // Unreadable: what was known of it stays in force.
+        let Ok(object) = object.value() else { return };
         let hooks = object["webhooks"].as_array().into_iter().flatten().enumerate();
         let hooks = hooks.map(|(at, hook)| Arc::new(Webhook::read(object::name(&object), at, hook)));
         self.all.insert(key.to_owned(), hooks.collect());

@@ -79,7 +79,7 @@ impl Fold for Pods {
 
     fn put(&mut self, key: &str, object: Stored) {
         self.remove(key);
-        let pod = object.value();
+        let Ok(pod) = object.value() else { return };
         let Some(node) = text(&pod["spec"]["nodeName"]) else { return };
         self.node_of.insert(key.to_owned(), node.to_owned());
         let uses = if is_mirror(&pod) { BTreeSet::new() } else { uses(&pod) };
@@ -106,7 +106,7 @@ impl Fold for Volumes {
 
     fn put(&mut self, key: &str, object: Stored) {
         self.remove(key);
-        let volume = object.value();
+        let Ok(volume) = object.value() else { return };
         let claim = &volume["spec"]["claimRef"];
         let (Some(namespace), Some(name)) = (text(&claim["namespace"]), text(&claim["name"])) else { return };
         let secrets = volume_secrets(&volume["spec"], namespace);
@@ -129,7 +129,8 @@ impl Fold for OfNodes {
 
     fn put(&mut self, key: &str, object: Stored) {
         self.remove(key);
-        if let Some(node) = text(&object.value()["spec"]["nodeName"]) {
+        let Ok(object) = object.value() else { return };
+        if let Some(node) = text(&object["spec"]["nodeName"]) {
             self.0.insert(last(key), node.to_owned());
         }
     }

@@ -1,0 +1,144 @@
+//! What is missing, found in two ways; and rules that are too large for one of them.
+
+use super::*;
+
+/// What Kubernetes does: each piece of one verb on one thing, compared with each held rule.
+fn missing_by_pieces(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
+    let mut missing: BTreeMap<(&str, &str, Option<&str>), Vec<&str>> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for rule in wanted {
+        let names: Vec<Option<&str>> = match rule.resource_names.is_empty() {
+            true => vec![None],
+            false => rule.resource_names.iter().map(|name| Some(name.as_str())).collect(),
+        };
+        for group in &rule.api_groups {
+            for resource in &rule.resources {
+                for verb in &rule.verbs {
+                    for name in &names {
+                        if !held.iter().any(|own| covers(own, group, resource, *name, verb)) {
+                            missing.entry((group, resource, *name)).or_default().push(verb);
+                        }
+                    }
+                }
+            }
+        }
+        for path in &rule.paths {
+            for verb in &rule.verbs {
+                let is_held = held.iter().any(|own| {
+                    let path_fits =
+                        |own: &String| own == path || path_prefix(own).is_some_and(|it| path.starts_with(it));
+                    names_value(&own.verbs, verb)
+                        && own.resource_names.is_empty()
+                        && own.paths.iter().any(path_fits)
+                });
+                if !is_held {
+                    lines.push(format!("{{NonResourceURLs:{}, Verbs:{}}}", quoted(&[path]), quoted(&[verb])));
+                }
+            }
+        }
+    }
+    lines.extend(missing.into_iter().map(|((group, resource, name), verbs)| {
+        let names = name.map(|name| format!("ResourceNames:{}, ", quoted(&[name]))).unwrap_or_default();
+        format!(
+            "{{APIGroups:{}, Resources:{}, {names}Verbs:{}}}",
+            quoted(&[group]),
+            quoted(&[resource]),
+            quoted(&verbs)
+        )
+    }));
+    lines.sort();
+    lines.dedup();
+    lines
+}
+
+fn names_value(values: &[String], wanted: &str) -> bool {
+    values.iter().any(|value| value == ALL || value == wanted)
+}
+
+fn covers(own: &Rule, group: &str, resource: &str, name: Option<&str>, verb: &str) -> bool {
+    let of_any = resource.split_once('/').map(|(_, sub)| format!("*/{sub}"));
+    names_value(&own.verbs, verb)
+        && names_value(&own.api_groups, group)
+        && (names_value(&own.resources, resource) || of_any.is_some_and(|it| own.resources.contains(&it)))
+        && (own.resource_names.is_empty()
+            || name.is_some_and(|name| own.resource_names.iter().any(|it| it == name)))
+}
+
+/// The same numbers on every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+
+    fn some(&mut self, of: &[&str], most: usize) -> Vec<String> {
+        let count = self.below(most + 1);
+        (0..count).map(|_| of[self.below(of.len())].to_owned()).collect()
+    }
+
+    fn rules(&mut self, most: usize) -> Vec<Rule> {
+        let count = self.below(most + 1);
+        let rule = |_| Rule {
+            verbs: self.some(&["get", "list", "*", "create"], 3),
+            api_groups: self.some(&["", "apps", "*"], 2),
+            resources: self.some(&["pods", "pods/log", "*", "*/log", "deployments/log", "services"], 3),
+            resource_names: self.some(&["a", "b", "*"], 2),
+            paths: self.some(&["/a", "/a/b", "/a/*", "*", "/b"], 2),
+        };
+        (0..count).map(rule).collect()
+    }
+}
+
+#[test]
+fn what_is_missing_is_what_comparing_every_piece_finds() {
+    let mut numbers = Numbers(1);
+    let mut covered = 0;
+    for _ in 0..5000 {
+        let (held, wanted) = (numbers.rules(6), numbers.rules(3));
+        let found = missing(&held, &wanted);
+        covered += usize::from(found.is_empty() && !wanted.is_empty());
+        assert_eq!(found, missing_by_pieces(&held, &wanted), "{held:?} {wanted:?}");
+    }
+    assert!(covered > 100, "{covered}");
+}
+
+fn many(word: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{word}{number}")).collect()
+}
+
+#[test]
+fn rules_of_a_trillion_pieces_are_compared_at_once() {
+    let list = |word: &str| many(word, 1000);
+    let wanted = Rule {
+        verbs: list("v"),
+        api_groups: list("g"),
+        resources: list("r"),
+        resource_names: list("n"),
+        paths: list("/p"),
+    };
+    let told = missing(&[], std::slice::from_ref(&wanted));
+    assert!(told.iter().map(String::len).sum::<usize>() < 2 * MAX_TOLD_BYTES);
+    assert_eq!(told.last().map(String::as_str), Some(AND_MORE));
+    assert_eq!(missing(&Rule::everything(), std::slice::from_ref(&wanted)), Vec::<String>::new());
+    assert_eq!(missing(std::slice::from_ref(&wanted), std::slice::from_ref(&wanted)), Vec::<String>::new());
+    // Held rules that tell each value of each list apart.
+    let apart = (0..1000).map(|number| {
+        let one = |word: &str| vec![format!("{word}{number}")];
+        Rule { verbs: one("v"), api_groups: one("g"), resources: one("r"), ..Rule::default() }
+    });
+    assert!(!missing(&apart.collect::<Vec<_>>(), &[wanted]).is_empty());
+}
+
+#[test]
+fn a_verb_of_a_megabyte_makes_no_longer_a_text_for_each_resource() {
+    let wanted = Rule {
+        verbs: vec!["v".repeat(1 << 20)],
+        api_groups: many("g", 1000),
+        resources: many("r", 1000),
+        ..Rule::default()
+    };
+    let told = missing(&[], &[wanted]);
+    assert!(told.iter().map(String::len).sum::<usize>() < 3 << 20, "{}", told.len());
+}
