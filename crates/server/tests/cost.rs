@@ -63,7 +63,7 @@ fn no_body_costs_more_than_a_body_may() {
         ("variables", PODS, format!("{pod}\"env\":["), r##"{"name":"#"}"##, "]}]}}".to_owned()),
         ("ports", PODS, format!("{pod}\"ports\":["), r##"{"containerPort":1}"##, "]}]}}".to_owned()),
         ("wrong ports", PODS, format!("{pod}\"ports\":["), r##"{}"##, "]}]}}".to_owned()),
-        ("unknown members", PODS, format!("{pod}"), r##""#":0"##, "}]}}".to_owned()),
+        ("unknown members", PODS, pod.to_owned(), r##""#":0"##, "}]}}".to_owned()),
     ];
     world::simulate(1, |world| async move {
         let server = Server::start(&world, Arc::new(store::Memory::new()), Config::default()).await.unwrap();

@@ -149,6 +149,8 @@ fn check_owners(path: &Path<'_>, owners: &[OwnerReference<'_>]) -> ErrorList {
         let controller = [&*owner.kind, "/", &*owner.name].concat();
         match &first_controller {
             None => first_controller = Some(controller),
+            // Each of these errors shows all owners.
+            Some(_) if errors.is_full() => break,
             Some(first) => {
                 let problem = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {controller}"

@@ -113,6 +113,10 @@ pub(super) fn mutating(policy: &At<'_, '_>, errors: &mut ErrorList) {
     spec.field("reinvocationPolicy").required_one_of(errors, &["IfNeeded", "Never"]);
 }
 
+/// Each variable is compiled knowing all before it, so that the work grows with the square of their number. The real
+/// server sets no limit.
+const MAX_VARIABLES: usize = 500;
+
 /// What expressions may name.
 struct Named {
     all: Names,
@@ -145,6 +149,10 @@ fn any(spec: &At<'_, '_>, patches: bool, errors: &mut ErrorList) -> Named {
         let names = Names::new(Offer { params, authorizer, patches });
         if is_composed { names.composed() } else { names }
     });
+    if variables.list().len() > MAX_VARIABLES {
+        errors.push(Error::too_many(variables.path(), variables.list().len(), MAX_VARIABLES));
+        return Named { all: names, in_messages };
+    }
     for variable in variables.items() {
         let (name, expression) = (variable.field("name"), variable.field("expression"));
         if name.text().trim().is_empty() {

@@ -110,24 +110,24 @@ fn labels(signer: &At<'_, '_>, segment: &str, format: Format, errors: &mut Error
 fn conditions(request: &At<'_, '_>, errors: &mut ErrorList) {
     let status = request.field("status");
     let conditions = status.field("conditions");
-    for (index, condition) in conditions.items().enumerate() {
+    let mut earlier = Taken::default();
+    for condition in conditions.items() {
         let (sort, status) = (condition.field("type"), condition.field("status"));
         if sort.text().is_empty() {
             sort.required(errors, "");
         }
         let is_final = matches!(sort.text(), "Approved" | "Denied" | "Failed");
         status.required_one_of(errors, if is_final { &["True"] } else { &["False", "True", "Unknown"] });
-        let earlier = |wanted: &str| conditions.items().take(index).any(|it| it.text_of("type") == wanted);
         let opposite = match sort.text() {
             "Approved" => "Denied",
             "Denied" => "Approved",
             _ => "",
         };
-        if !opposite.is_empty() && earlier(opposite) {
+        if !opposite.is_empty() && earlier.contains(opposite) {
             let problem = "Approved and Denied conditions are mutually exclusive";
             conditions.invalid_as(errors, sort.text(), problem);
         }
-        if earlier(sort.text()) {
+        if !earlier.add(sort.text()) {
             sort.duplicate(errors);
         }
     }

@@ -4,14 +4,16 @@ use api::field::{Error, ErrorList};
 use api::name;
 
 use super::at::At;
+use super::taken::Taken;
 
 const MAX_REASON_BYTES: usize = 1024;
 const MAX_MESSAGE_BYTES: usize = 32 * 1024;
 
 pub(super) fn check(conditions: &At<'_, '_>, errors: &mut ErrorList) {
-    for (index, condition) in conditions.items().enumerate() {
+    let mut taken = Taken::default();
+    for condition in conditions.items() {
         let sort = condition.field("type");
-        if conditions.items().take(index).any(|other| other.text_of("type") == sort.text()) {
+        if !taken.add(sort.text()) {
             sort.duplicate(errors);
         }
         errors.extend(name::label_key(sort.path(), sort.text()));

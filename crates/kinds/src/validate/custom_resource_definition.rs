@@ -38,6 +38,7 @@ use api::field::{Error, ErrorList, Path};
 use serde_json::Value;
 
 use super::at::{At, IMMUTABLE};
+use super::taken::Taken;
 use crate::definition::approval::{ANNOTATION, Approval, approval, is_protected};
 use crate::definition::condition;
 use leniency::Leniency;
@@ -122,18 +123,20 @@ fn check_status(definition: &At<'_, '_>, errors: &mut ErrorList) {
     }
     let spec = definition.field("spec");
     let versions = spec.field("versions");
-    for (index, version) in versions.items().enumerate() {
+    let stored_names: Taken<&str> = stored.items().map(|it| it.text()).collect();
+    let mut earlier = Taken::default();
+    for version in versions.items() {
         let name = version.text_of("name");
         // A name that comes twice is stored for the first of the two alone.
-        let is_known = stored.items().any(|it| it.text() == name)
-            && !versions.items().take(index).any(|earlier| earlier.text_of("name") == name);
+        let is_first = earlier.add(name);
+        let is_known = stored_names.contains(name) && is_first;
         if version.flag_of("storage") && !is_known {
             stored.invalid(errors, format!("must have the storage version {name}"));
         }
     }
     for name in stored.items() {
         let text = name.text();
-        if !versions.items().any(|version| version.text_of("name") == text) {
+        if !earlier.contains(text) {
             let problem = format!(
                 "missing from spec.versions; {text} was previously a storage version, and must remain in \
                  spec.versions until a storage migration ensures no data remains persisted in {text} and removes \

@@ -26,7 +26,8 @@ fn taints(node: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = node.field("spec");
     let path = Path::new("metadata");
     let taints = At::new(spec.field("taints").value(), path.child("taints"));
-    for (index, taint) in taints.items().enumerate() {
+    let mut earlier_taints = Taken::default();
+    for taint in taints.items() {
         let (key, value, effect) = (taint.field("key"), taint.field("value"), taint.field("effect"));
         errors.extend(name::label_key(key.path(), key.text()));
         let problems = Format::LabelValue.problems(value.text());
@@ -34,11 +35,7 @@ fn taints(node: &At<'_, '_>, errors: &mut ErrorList) {
             value.invalid_text(errors, problems.join(";"));
         }
         pod::taint_effect(&effect, errors);
-        let is_repeated = taints
-            .items()
-            .take(index)
-            .any(|other| other.text_of("key") == key.text() && other.text_of("effect") == effect.text());
-        if is_repeated {
+        if !earlier_taints.add((key.text(), effect.text())) {
             let mut repeated = Error::duplicate(taint.path(), internal::shown_core("Taint", &taint));
             repeated.detail = "taints must be unique by key and effect pair".to_owned();
             errors.push(repeated);

@@ -59,9 +59,16 @@ fn spec(spec: &At<'_, '_>, errors: &mut ErrorList) {
     amounts(spec, &["hard"], errors);
     let scopes = spec.field("scopes");
     let hard = spec.field("hard");
+    let mut seen = Taken::default();
     for scope in scopes.items() {
+        if errors.is_full() {
+            break;
+        }
         if !SCOPES.contains(&scope.text()) {
             scopes.invalid(errors, "unsupported scope");
+        } else if !seen.add(scope.text()) && errors.is_empty() {
+            // It suits every resource: so it did before.
+            continue;
         }
         for _ in hard.entries().filter(|(name, _)| !may_scope(scope.text(), name)) {
             scopes.invalid(errors, "unsupported scope applied to resource");
@@ -82,6 +89,9 @@ fn scope_selector(spec: &At<'_, '_>, hard: &At<'_, '_>, errors: &mut ErrorList) 
     let expressions = selector.field("matchExpressions");
     // Kubernetes: the errors name the list, never the entry.
     for it in expressions.items() {
+        if errors.is_full() {
+            break;
+        }
         let (scope, operator) = (it.text_of("scopeName"), it.text_of("operator"));
         if !SCOPES.contains(&scope) {
             expressions.field("scopeName").invalid_as(errors, scope, "unsupported scope");
@@ -134,14 +144,15 @@ fn may_scope(scope: &str, name: &str) -> bool {
 pub(super) fn limit_range(range: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = range.field("spec");
     let limits = spec.field("limits");
-    for (index, limit) in limits.items().enumerate() {
+    let mut taken = Taken::default();
+    for limit in limits.items() {
         let sort = limit.field("type");
         sort.is_format(errors, Format::QualifiedName);
         let is_known = matches!(sort.text(), "Pod" | "Container" | "PersistentVolumeClaim");
         if Format::QualifiedName.fits(sort.text()) && !sort.text().contains('/') && !is_known {
             sort.invalid_text(errors, "must be a standard limit type or fully qualified");
         }
-        if limits.items().take(index).any(|other| other.text_of("type") == sort.text()) {
+        if !taken.add(sort.text()) {
             sort.duplicate(errors);
         }
         limit_names(&limit, sort.text(), errors);

@@ -1,5 +1,7 @@
 //! Storage: classes, CSI drivers and what they report, and attachments.
 
+use std::collections::HashMap;
+
 use api::field::{Error, ErrorList, Path};
 use api::name::{self, Format};
 use serde_json::Value;
@@ -140,8 +142,15 @@ pub(super) fn node_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut Error
         driver
     };
     let now: Vec<Value> = drivers(new).into_iter().map(lasting).collect();
+    let mut by_name: HashMap<&Value, Vec<&Value>> = HashMap::new();
+    now.iter().for_each(|driver| by_name.entry(&driver["name"]).or_default().push(driver));
+    let mut seen = Taken::default();
     for before in drivers(old).into_iter().map(lasting) {
-        for driver in now.iter().filter(|driver| driver["name"] == before["name"] && **driver != before) {
+        if !seen.add(before["name"].clone()) {
+            continue;
+        }
+        let same_name = by_name.get(&before["name"]).into_iter().flatten();
+        for driver in same_name.filter(|driver| ***driver != before) {
             let shown = internal::shown("io.k8s.api.storage.v1.CSINodeDriver", driver);
             errors.push(Error::invalid(&Path::new("spec.drivers"), shown, IMMUTABLE));
         }
@@ -195,9 +204,10 @@ pub(super) fn driver(driver: &At<'_, '_>, errors: &mut ErrorList) {
     }
     spec.field("fsGroupPolicy").optional_one_of(errors, &["File", "None", "ReadWriteOnceWithFSType"]);
     let requests = spec.field("tokenRequests");
-    for (index, request) in requests.items().enumerate() {
+    let mut taken = Taken::default();
+    for request in requests.items() {
         let audience = request.field("audience");
-        if requests.items().take(index).any(|other| other.text_of("audience") == audience.text()) {
+        if !taken.add(audience.text()) {
             errors.push(Error::duplicate(audience.path(), audience.text()));
             continue;
         }

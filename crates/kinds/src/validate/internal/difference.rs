@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 const CONTEXT: usize = 3;
 /// Beyond this nobody reads it, and comparing takes its time.
 const MAX_LINES: usize = 10_000;
+/// Lines that are looked at while the longest runs are searched for: of texts that have little in common, the rest is
+/// shown as changed.
+const MAX_LOOKS: usize = 200_000;
 /// Kubernetes: in a long text, lines that come too often tell nothing.
 const LONG: usize = 200;
 
@@ -160,7 +163,12 @@ fn matches(old: &[String], new: &[String]) -> Vec<(usize, usize, usize)> {
     }
     let mut found = Vec::new();
     let mut rest = vec![((0, old.len()), (0, new.len()))];
+    let mut looks = 0;
     while let Some((within, of)) = rest.pop() {
+        looks += within.1 - within.0;
+        if looks > MAX_LOOKS {
+            break;
+        }
         let (from, to, length) = longest(old, new, &places, within, of);
         if length > 0 {
             found.push((from, to, length));

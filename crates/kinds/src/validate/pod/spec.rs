@@ -1,5 +1,7 @@
 //! The spec of a pod, alone or in a template.
 
+use std::collections::HashMap;
+
 use api::field::{Error, ErrorList};
 use api::name::{self, Format};
 
@@ -59,6 +61,11 @@ pub(in super::super) fn check(spec: &At<'_, '_>, pod: Option<&At<'_, '_>>, error
 /// A variable that is read from a file names a volume that a container has filled.
 fn file_variables(spec: &At<'_, '_>, errors: &mut ErrorList) {
     let volumes = spec.field("volumes");
+    // Of several with the same name, the first.
+    let mut by_name = HashMap::new();
+    for volume in volumes.items() {
+        by_name.entry(volume.text_of("name")).or_insert_with(|| volume.has("emptyDir"));
+    }
     for list in ["initContainers", "containers", "ephemeralContainers"] {
         let list = spec.field(list);
         for container in list.items() {
@@ -67,10 +74,10 @@ fn file_variables(spec: &At<'_, '_>, errors: &mut ErrorList) {
                 let source = variable.field("valueFrom");
                 let file = source.field("fileKeyRef");
                 let name = file.field("volumeName");
-                match volumes.items().find(|volume| volume.text_of("name") == name.text()) {
+                match by_name.get(name.text()) {
                     _ if !file.is_set() => {}
                     None => name.not_found(errors),
-                    Some(volume) if !volume.has("emptyDir") => {
+                    Some(is_empty_dir) if !is_empty_dir => {
                         name.invalid_text(errors, "referenced volume must be of type emptyDir");
                     }
                     Some(_) => {}

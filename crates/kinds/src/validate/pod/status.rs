@@ -106,10 +106,11 @@ fn may_restart(spec: &At<'_, '_>, list: &str, name: &str, code: i64) -> bool {
 /// What became of the claims of a pod, each of which its spec names.
 fn claims(statuses: &At<'_, '_>, spec: &At<'_, '_>, errors: &mut ErrorList) {
     let named = spec.field("resourceClaims");
+    let named: Taken<&str> = named.items().map(|it| it.text_of("name")).collect();
     let mut taken = Taken::default();
     for status in statuses.items() {
         let (name, claim) = (status.field("name"), status.field("resourceClaimName"));
-        if !named.items().any(|it| it.text_of("name") == name.text()) {
+        if !named.contains(name.text()) {
             name.invalid_text(errors, "must match the name of an entry in `spec.resourceClaims`");
         }
         if taken.contains(&name.text()) {
