@@ -7,6 +7,11 @@ use std::process::{Command, ExitCode};
 /// Measures a subject, or only some parts of it.
 pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
     let mut command = Command::new(tools::cargo());
+    if subject == "growth" {
+        command.args(["test", "--release", "--package", "server", "--test", "growth", "--"]);
+        command.args(["--test-threads=1", "--nocapture"]).args(parts);
+        return Ok(if command.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     command.args(["bench", "--profile", "dist"]);
     match subject {
         "store" => command.args(["--package", "store", "--bench", "store"]),
@@ -16,7 +21,8 @@ pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
         "operator" => command.args(["--package", "setpoint", "--bench", "operator"]),
         other => {
             bail!(
-                "nothing to measure is called {other}; there are: store, server, definitions, admission, operator"
+                "nothing to measure is called {other}; there are: store, server, definitions, admission, operator, \
+                 growth"
             )
         }
     };

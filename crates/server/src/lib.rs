@@ -366,7 +366,7 @@ impl Inner {
                 Box::pin(verbs::delete::delete_collection(&call, call.take(body).await?)).await
             }
         };
-        if verb.is_write() && call.options.dry_run.is_none() && response.is_ok() {
+        if verb.is_write() && !call.options.is_dry_run() && response.is_ok() {
             definitions::after(&call).await;
             admission::after(&call).await;
             namespaces::after(&call, verb).await;

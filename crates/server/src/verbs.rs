@@ -274,8 +274,9 @@ fn check_options(verb: Verb, options: &Options) -> Result<(), Status> {
         Verb::Get | Verb::List | Verb::Watch | Verb::Delete | Verb::DeleteCollection => return Ok(()),
     };
     let mut errors = validate_manager(&options.field_manager, &Path::new("fieldManager"));
-    if let Some(asked) = options.dry_run.as_deref().filter(|asked| *asked != "All") {
-        errors.push(Error::not_supported(&Path::new("dryRun"), &serde_json::json!([asked]), ["All"]));
+    if options.dry_run.iter().any(|asked| asked != "All") {
+        let asked = serde_json::json!(options.dry_run);
+        errors.push(Error::not_supported(&Path::new("dryRun"), &asked, ["All"]));
     }
     if let Some(asked) = options.bad_validation.as_deref() {
         let choices = ["", "Ignore", "Strict", "Warn"];

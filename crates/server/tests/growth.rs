@@ -3,7 +3,14 @@
 //! Each is sent with a few entries and with many, and the processor time of both is compared.
 //! `SETPOINT_GROWTH=20000` takes as many entries as that for the long one, for a build with optimisations.
 
-use crate::{client::send_with, counted};
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+#[expect(dead_code, reason = "other tests use more of it")]
+mod client;
+#[expect(dead_code, reason = "other tests use more of it")]
+mod counted;
+
+use client::send_with;
 use kinds::resources::{Resource, Scope};
 use schema::types::{Node, TypeId, Types};
 use serde_json::{Map, Value, json};

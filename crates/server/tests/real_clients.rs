@@ -218,3 +218,77 @@ fn the_server_says_of_itself_in_kube_system_since_when_it_tracks_tokens() {
         }
     });
 }
+
+#[test]
+fn every_dry_run_that_is_asked_for_must_be_one_that_there_is() {
+    with_server(|_, server| async move {
+        let maps = "/api/v1/namespaces/default/configmaps";
+        send(&server, "POST", maps, r#"{"metadata":{"name":"kept"}}"#).await;
+        let path = format!("{maps}/kept");
+        for (query, body, message) in [
+            ("dryRun=All&dryRun=Some", "", r#"Unsupported value: ["All","Some"]"#),
+            ("dryRun=Some", "{}", r#"Unsupported value: ["Some"]"#),
+            ("dryRun=Some", r#"{"dryRun":["All"]}"#, r#"Unsupported value: ["All","Some"]"#),
+        ] {
+            let (code, answer) = send(&server, "DELETE", &format!("{path}?{query}"), body).await;
+            assert_eq!(code, 422, "{answer}");
+            assert!(answer["message"].as_str().unwrap().contains(message), "{answer}");
+        }
+        for (method, body) in
+            [("POST", r#"{"metadata":{"name":"new"}}"#), ("PUT", r#"{"metadata":{"name":"kept"}}"#)]
+        {
+            let path = if method == "POST" { maps } else { &path };
+            let (code, answer) = send(&server, method, &format!("{path}?dryRun=All&dryRun=Some"), body).await;
+            assert_eq!(code, 422, "{answer}");
+        }
+        assert_eq!(send(&server, "GET", &path, "").await.0, 200, "nothing was deleted");
+    });
+}
+
+#[test]
+fn finalizers_of_roles_and_bindings_have_qualified_names() {
+    with_server(|_, server| async move {
+        let rbac = "/apis/rbac.authorization.k8s.io/v1";
+        let role =
+            |finalizers: Value| json!({"metadata": {"name": "r", "finalizers": finalizers}}).to_string();
+        let (code, answer) =
+            send(&server, "POST", &format!("{rbac}/clusterroles"), role(json!(["short"]))).await;
+        let problem = "name is neither a standard finalizer name nor is it fully qualified";
+        assert!(code == 422 && answer["message"].as_str().unwrap().contains(problem), "{answer}");
+        let (code, _) =
+            send(&server, "POST", &format!("{rbac}/clusterroles"), role(json!(["example.com/f"]))).await;
+        assert_eq!(code, 201);
+        let (code, answer) =
+            send(&server, "PUT", &format!("{rbac}/clusterroles/r"), role(json!(["short"]))).await;
+        assert!(code == 422 && answer["message"].as_str().unwrap().contains(problem), "{answer}");
+    });
+}
+
+#[test]
+fn an_apply_that_names_no_readable_version_creates_nothing() {
+    with_server(|_, server| async move {
+        let path = "/api/v1/namespaces/default/configmaps/new?fieldManager=m";
+        let body = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new", "resourceVersion": "/x"},
+        });
+        let (code, answer) = send_with(&server, "PATCH", path, APPLY, body.to_string()).await;
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        let message = r#"strconv.ParseUint: parsing "/x": invalid syntax"#;
+        assert_eq!((code, answer["message"].as_str()), (500, Some(message)), "{answer}");
+        assert_eq!(send(&server, "GET", path, "").await.0, 404);
+    });
+}
+
+#[test]
+fn what_its_last_finalizer_lets_go_is_answered_with_the_version_it_had() {
+    with_server(|_, server| async move {
+        let path = "/api/v1/namespaces/default/configmaps/held";
+        let map = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}).to_string();
+        send(&server, "POST", "/api/v1/namespaces/default/configmaps", map).await;
+        let (_, marked) = send(&server, "DELETE", path, "").await;
+        let (_, last) = send_with(&server, "PATCH", path, MERGE, r#"{"metadata":{"finalizers":null}}"#).await;
+        let last: Value = serde_json::from_slice(&last).unwrap();
+        assert_eq!(last["metadata"]["resourceVersion"], marked["metadata"]["resourceVersion"], "{last}");
+        assert_eq!(send(&server, "GET", path, "").await.0, 404);
+    });
+}

@@ -16,7 +16,6 @@ mod documents;
 mod fairness;
 mod full_store;
 mod golden;
-mod growth;
 mod kube_client;
 mod kubernetes_service;
 mod metrics;

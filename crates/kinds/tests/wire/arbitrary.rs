@@ -111,7 +111,7 @@ fn nested_messages_are_refused_before_the_stack_ends() {
         message = outer;
     }
     let refused = proto::decode(types(), id, &message).unwrap_err();
-    assert_eq!(refused.to_string(), "proto: nesting exceeds 500 levels");
+    assert_eq!(refused.to_string(), "proto: nesting exceeds 120 levels");
 }
 
 fn push_varint(out: &mut Vec<u8>, mut value: u64) {

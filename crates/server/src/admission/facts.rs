@@ -106,7 +106,7 @@ impl<'a> Facts<'a> {
     }
 
     pub(super) fn is_dry_run(&self) -> bool {
-        self.call.options.dry_run.is_some()
+        self.call.options.is_dry_run()
     }
 
     /// 403, about this object.

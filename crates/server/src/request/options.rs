@@ -20,8 +20,8 @@ pub(crate) struct Options {
     pub(crate) bookmarks: bool,
     pub(crate) initial_events: Option<bool>,
     pub(crate) timeout: Option<Duration>,
-    /// What a dry run is to leave out; `All` is the only choice.
-    pub(crate) dry_run: Option<String>,
+    /// The stages that a dry run leaves out; `All` is the only choice.
+    pub(crate) dry_run: Vec<String>,
     pub(crate) field_manager: String,
     pub(crate) validation: FieldValidation,
     /// A `fieldValidation` that is none.
@@ -60,8 +60,11 @@ impl Options {
             return options;
         }
         for (key, value) in pairs(query) {
-            // Kubernetes: of several, the first.
-            options.rest.entry(key).or_insert(value);
+            match key.as_str() {
+                "dryRun" => options.dry_run.push(value),
+                // Kubernetes: of several, the first.
+                _ => drop(options.rest.entry(key).or_insert(value)),
+            }
         }
         options.take_selection();
         let mut text = |key: &str| options.rest.remove(key);
@@ -74,7 +77,6 @@ impl Options {
         options.resource_version = text("resourceVersion").unwrap_or_default();
         options.version_match = text("resourceVersionMatch").and_then(version_match);
         options.continue_token = text("continue").unwrap_or_default();
-        options.dry_run = text("dryRun");
         options.field_manager = text("fieldManager").unwrap_or_default();
         if let Some(value) = text("fieldValidation") {
             match validation(&value) {
@@ -112,6 +114,10 @@ impl Options {
             }
             Err(problem) => self.bad_selection = Some(problem),
         }
+    }
+
+    pub(crate) fn is_dry_run(&self) -> bool {
+        !self.dry_run.is_empty()
     }
 
     /// Refuses a query that names no selection.

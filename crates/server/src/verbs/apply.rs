@@ -91,6 +91,7 @@ async fn attempt(call: &Call, config: &Config) -> Result<(StatusCode, Outcome), 
         if !call.target.subresource.is_empty() {
             return Err(call.not_found(name));
         }
+        super::update::seen_version(&config.value)?;
         let uid = object::uid(&config.value);
         if !uid.is_empty() {
             let cause = format!(

@@ -37,8 +37,7 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
     write::check_target(call, &mut draft)?;
     // Kubernetes: it is the storage that minds, and a dry run does not get there.
     let version = object::resource_version(&draft);
-    if !version.is_empty() && call.options.dry_run.is_none() && go::parse_uint(version).is_ok_and(|it| it > 0)
-    {
+    if !version.is_empty() && !call.options.is_dry_run() && go::parse_uint(version).is_ok_and(|it| it > 0) {
         return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));
     }
     make(call, draft).await

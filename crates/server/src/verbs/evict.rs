@@ -54,7 +54,7 @@ pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, St
     let mut plain = call.again();
     plain.target.subresource = String::new();
     if options.is_dry_run() {
-        plain.options.dry_run = Some("All".to_owned());
+        plain.options.dry_run = vec!["All".to_owned()];
     }
     let (_, pod) = current(&plain).await?;
     if !is_beyond_budgets(&pod) {
@@ -78,7 +78,7 @@ async fn condemn(call: &Call, options: &mut DeleteOptions) -> Result<(), Status>
     for _ in 0..ATTEMPTS {
         let (stored, mut pod) = current(call).await?;
         super::delete::check_preconditions(call, options, &pod)?;
-        if call.options.dry_run.is_some() {
+        if call.options.is_dry_run() {
             return Ok(());
         }
         let condition = json!({
@@ -126,7 +126,7 @@ async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Status> {
         let Some(stored) = found else { return Ok(()) };
         let mut budget = stored.value()?;
         check(&budget)?;
-        if call.options.dry_run.is_some() {
+        if call.options.is_dry_run() {
             return Ok(());
         }
         let left = count(&budget, "disruptionsAllowed") - 1;

@@ -158,7 +158,7 @@ pub(super) fn check_version(call: &Call, live: &Value, draft: &Value, absent: Ab
 }
 
 /// The version that a client says it saw. Kubernetes: zero is none.
-fn seen_version(object: &Value) -> Result<Option<u64>, Status> {
+pub(super) fn seen_version(object: &Value) -> Result<Option<u64>, Status> {
     match object::resource_version(object) {
         "" => Ok(None),
         text => go::parse_uint(text).map(|it| (it > 0).then_some(it)).map_err(Status::unclassified),

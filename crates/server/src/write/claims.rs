@@ -122,7 +122,7 @@ pub(super) fn fill(
     let has_address = service["spec"]["clusterIP"].as_str().is_some_and(|address| !address.is_empty());
     if kind != "ExternalName" && !has_address {
         let range = call.inner.service_range;
-        let address = match call.options.dry_run.is_some() {
+        let address = match call.options.is_dry_run() {
             true => Ipv4Addr::from(range.network),
             false => range.nth(world.draw().wrapping_add(round)),
         };
@@ -131,7 +131,7 @@ pub(super) fn fill(
         service["spec"]["clusterIP"] = address.clone().into();
         service["spec"]["clusterIPs"] = vec![address].into();
     }
-    let mut ports = Ports { world, is_dry: call.options.dry_run.is_some(), last: 0, chosen };
+    let mut ports = Ports { world, is_dry: call.options.is_dry_run(), last: 0, chosen };
     let wants_ports = kind == "NodePort"
         || (kind == "LoadBalancer" && service["spec"]["allocateLoadBalancerNodePorts"] != Value::Bool(false));
     if wants_ports && let Some(list) = service["spec"]["ports"].as_array_mut() {
@@ -239,7 +239,7 @@ fn check_families(call: &Call, service: &Value, asked: usize) -> Result<(), Stat
 fn check(call: &Call, service: &Value, had: &BTreeSet<String>) -> Result<(), Status> {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");
-    let is_dry = call.options.dry_run.is_some();
+    let is_dry = call.options.is_dry_run();
     let addresses = &service["spec"]["clusterIPs"];
     for text in addresses.as_array().into_iter().flatten().filter_map(Value::as_str) {
         let outside = text.parse().is_ok_and(|address| !call.inner.service_range.contains(address));

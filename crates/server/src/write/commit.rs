@@ -34,7 +34,7 @@ pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Sta
     let name = object::name(checked.object()).to_owned();
     let key = call.key(&name);
     let outcome = put(call, checked, None, |batch, json| batch.create(key.clone(), json)).await?;
-    if call.options.dry_run.is_some() {
+    if call.options.is_dry_run() {
         // After quotas had their say, as in the commit that there is not.
         let read = call.inner.store.get(key, None).await.map_err(|error| store_failed(&error))?;
         if read.entry.is_some() {
@@ -56,6 +56,7 @@ pub(crate) async fn replace(call: &Call, checked: Checked, current: &Stored) -> 
 
 /// Stores the next state of an object; removes the object instead if it was being deleted and this write takes away the
 /// last thing that held it up. Either way, what comes back is the state that the write made.
+// Kubernetes: what is removed is answered with the resourceVersion that it had before.
 pub(crate) async fn replace_or_release(
     call: &Call,
     checked: Checked,
@@ -66,9 +67,9 @@ pub(crate) async fn replace_or_release(
     }
     let name = object::name(checked.object()).to_owned();
     match remove(call, &name, current).await? {
-        Outcome::Done(gone) => {
+        Outcome::Done(_) => {
             let last = encode(call, &mut checked.into_object()).await?;
-            Ok(Outcome::Done(Stored::new(last, gone.revision)))
+            Ok(Outcome::Done(Stored::new(last, current.revision)))
         }
         Outcome::Lost => Ok(Outcome::Lost),
     }
@@ -76,7 +77,7 @@ pub(crate) async fn replace_or_release(
 
 /// Removes an object that is still as it was read.
 pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<Outcome, Status> {
-    if call.options.dry_run.is_some() {
+    if call.options.is_dry_run() {
         return Ok(Outcome::Done(current.clone()));
     }
     let turn = resource_quota::turn(call).await?;
@@ -116,7 +117,7 @@ async fn put(
         let turn = resource_quota::turn(call).await?;
         let before = current.filter(|_| turn.is_limited()).map(Stored::value).transpose()?;
         let charge = Box::pin(turn.charge(before.as_ref(), Some(&object))).await?;
-        if call.options.dry_run.is_some() {
+        if call.options.is_dry_run() {
             if wish.is_some() {
                 Box::pin(claims::check_free(call, &object, old.as_ref())).await?;
             }

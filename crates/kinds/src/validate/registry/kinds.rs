@@ -89,12 +89,11 @@ pub(super) const KINDS: &[Kind] = &[
     kind(NETWORKING, "IPAddress", network_policy::ip_address, AsNewThen(network_policy::ip_address_change))
         .named(NameRule::PathSegment),
     kind(NETWORKING, "ServiceCIDR", network_policy::service_cidr, Alone(network_policy::service_cidr_change)),
-    kind(RBAC, "Role", rbac::role, AsNew).metadata(WithAnyFinalizer(NameRule::PathSegment)),
-    kind(RBAC, "ClusterRole", rbac::cluster_role, AsNew).metadata(WithAnyFinalizer(NameRule::PathSegment)),
-    kind(RBAC, "RoleBinding", rbac::role_binding, AsNewThen(rbac::same_role))
-        .metadata(WithAnyFinalizer(NameRule::PathSegment)),
+    kind(RBAC, "Role", rbac::role, AsNew).named(NameRule::PathSegment),
+    kind(RBAC, "ClusterRole", rbac::cluster_role, AsNew).named(NameRule::PathSegment),
+    kind(RBAC, "RoleBinding", rbac::role_binding, AsNewThen(rbac::same_role)).named(NameRule::PathSegment),
     kind(RBAC, "ClusterRoleBinding", rbac::cluster_role_binding, AsNewThen(rbac::same_role))
-        .metadata(WithAnyFinalizer(NameRule::PathSegment)),
+        .named(NameRule::PathSegment),
     kind(DEVICES, "DeviceClass", device::class, AsNew),
     kind(DEVICES, "ResourceClaim", device::claim, Alone(device::claim_change))
         .with(&[("status", device::claim_status)]),

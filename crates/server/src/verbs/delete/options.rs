@@ -34,11 +34,15 @@ impl DeleteOptions {
     pub(super) fn read(call: &mut Call, body: &[u8]) -> Result<DeleteOptions, Status> {
         let options = match body {
             [] => DeleteOptions::of_query(&call.options)?,
-            body => DeleteOptions::of(&read_body(call, body)?),
+            body => {
+                let mut options = DeleteOptions::of(&read_body(call, body)?);
+                options.dry_run.extend(call.options.dry_run.iter().cloned());
+                options
+            }
         };
         options.check()?;
         if options.is_dry_run() {
-            call.options.dry_run = Some("All".to_owned());
+            call.options.dry_run = options.dry_run.clone();
         }
         Ok(options)
     }
@@ -50,7 +54,7 @@ impl DeleteOptions {
             grace_seconds: grace_seconds.map_err(Status::bad_request)?,
             propagation: said("propagationPolicy").cloned(),
             orphan: said("orphanDependents").map(|text| request::flag(text)),
-            dry_run: query.dry_run.clone().into_iter().collect(),
+            dry_run: query.dry_run.clone(),
             ..DeleteOptions::default()
         })
     }
