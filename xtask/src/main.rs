@@ -7,6 +7,7 @@ mod bench;
 mod cluster;
 mod conformance;
 mod dependencies;
+mod examples;
 mod fuzz;
 mod interop;
 mod steps;
@@ -32,7 +33,7 @@ usage: cargo xtask COMMAND
   interop [PROGRAM …]  builds official programs of Kubernetes (all, or those named) into target/tools/bin
   conformance    the official conformance tests against a fresh Setpoint; --focus RE, --skip RE,
                  --with-real-controllers, --against setpoint|etcd|real, --everything also runs those that need containers
-  suites [NAME …]  suites of other projects on envtest: controller-runtime, cluster-api; --against memory|etcd|real
+  suites [NAME …]  suites of others: controller-runtime, cluster-api, client-go; --against memory|etcd|real
   fuzz [TARGET]  looks for an input that breaks a target, or any of them; --minutes N for each
   twin           the real kube-apiserver and Setpoint side by side on generated requests; --minutes N, --seed S
   tools          where the outside programs are that tests use, fetching what is missing";

@@ -3,7 +3,7 @@
 //! They use envtest, which starts the programs `kube-apiserver` and `etcd` of a folder. Here both are links to our one
 //! binary, which acts by the name it is called with; or the real programs, to compare with.
 
-use crate::{cluster, interop, tools};
+use crate::{cluster, examples, interop, tools};
 use anyhow::{Context, Result, bail};
 use std::{
     fs,
@@ -33,6 +33,9 @@ const SUITES: [Suite; 2] = [
     },
 ];
 
+/// The examples of client-go.
+const EXAMPLES: &str = "client-go";
+
 /// What the suites talk to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Against {
@@ -42,7 +45,7 @@ enum Against {
 }
 
 #[derive(Default)]
-struct Tally {
+pub(crate) struct Tally {
     passed: u64,
     failed: u64,
     skipped: u64,
@@ -52,6 +55,7 @@ struct Tally {
 pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     let mut against = Against::Memory;
     let mut chosen = Vec::new();
+    let mut examples = false;
     let mut more = Vec::new();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -65,15 +69,16 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
                 }
             }
             "--" => more = arguments.by_ref().map(|argument| (*argument).to_owned()).collect(),
+            EXAMPLES => examples = true,
             name => {
                 let suite = SUITES.iter().find(|suite| suite.name == name);
-                let known: Vec<_> = SUITES.iter().map(|suite| suite.name).collect();
+                let known: Vec<_> = SUITES.iter().map(|suite| suite.name).chain([EXAMPLES]).collect();
                 chosen.push(suite.with_context(|| format!("{name} is none of {}", known.join(", ")))?);
             }
         }
     }
-    if chosen.is_empty() {
-        chosen = SUITES.iter().collect();
+    if chosen.is_empty() && !examples {
+        (chosen, examples) = (SUITES.iter().collect(), true);
     }
     let assets = assets(against)?;
     println!("export KUBEBUILDER_ASSETS={}", assets.display());
@@ -81,6 +86,18 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     for suite in chosen {
         println!("\n── {} against {against:?}", suite.name);
         suite.run(&assets, &more, &mut tally)?;
+    }
+    if examples {
+        println!("\n── {EXAMPLES} against {against:?}");
+        let against = match against {
+            Against::Memory => cluster::Against::Setpoint,
+            Against::Etcd => cluster::Against::SetpointOnEtcd,
+            Against::Real => cluster::Against::Real,
+        };
+        let folder = tools::root()?.join("target/envtest/cluster");
+        let mut cluster = cluster::Cluster::start(against, &folder)?;
+        cluster.add_real_controllers()?;
+        examples::run(&cluster, &mut tally)?;
     }
     println!();
     tally.failures.iter().for_each(|failure| println!("{failure}"));
@@ -136,6 +153,15 @@ impl Suite {
 }
 
 impl Tally {
+    pub(crate) fn pass(&mut self) {
+        self.passed += 1;
+    }
+
+    pub(crate) fn fail(&mut self, failure: String) {
+        self.failed += 1;
+        self.failures.push(format!("FAIL {failure}"));
+    }
+
     /// Counts a line of `go test -v`: plain tests one by one, suites of Ginkgo by their last line.
     fn read(&mut self, line: &str) {
         let line = line.trim_start();
