@@ -178,7 +178,8 @@ impl Leveller {
     }
 
     fn yaml(&mut self, text: &str, is_list: bool) -> String {
-        let levelled = YAML_VERSION.replace_all(text, |found: &Captures<'_>| {
+        let text = sort_yaml_managers(text);
+        let levelled = YAML_VERSION.replace_all(&text, |found: &Captures<'_>| {
             let indent = &found["indent"];
             let version = if is_list && indent == "  " {
                 "{list}".to_owned()
@@ -206,6 +207,34 @@ pub fn names_an_object(path: &str) -> bool {
         ["namespaces", _, rest @ ..] => rest.len() >= 2,
         rest => rest.len() >= 2,
     }
+}
+
+/// The same as [`sort_managers`] for objects in YAML: an entry is the lines from `- ` to the next one.
+fn sort_yaml_managers(text: &str) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        out.push(line);
+        let Some(indent) = line.strip_suffix("managedFields:") else { continue };
+        let indent = " ".repeat(indent.len());
+        let mut entries: Vec<Vec<&str>> = Vec::new();
+        while let Some(line) = lines.peek().and_then(|line| line.strip_prefix(indent.as_str())) {
+            match entries.last_mut() {
+                _ if line.starts_with("- ") => entries.push(Vec::new()),
+                Some(_) if line.starts_with(' ') => {}
+                _ => break,
+            }
+            if let (Some(entry), Some(line)) = (entries.last_mut(), lines.next()) {
+                entry.push(line);
+            }
+        }
+        let is_time = |line: &&str| line.trim_start().starts_with("time: ");
+        entries.sort_by_cached_key(|entry| {
+            entry.iter().filter(|line| !is_time(line)).copied().collect::<String>()
+        });
+        out.extend(entries.into_iter().flatten());
+    }
+    out.join("\n") + "\n"
 }
 
 /// A list in YAML without the objects that the server makes.
@@ -355,6 +384,20 @@ mod tests {
             levelled(LIST, &[body]),
             ["metadata:\n  name: {generated 0}\n  resourceVersion: {list}\n"]
         );
+    }
+
+    #[test]
+    fn managers_in_yaml_are_sorted() {
+        let entry = |manager: &str, time: &str| {
+            format!("  - apiVersion: v1\n    manager: {manager}\n    time: \"2026-05-04T10:00:0{time}Z\"\n")
+        };
+        let object =
+            |entries: [String; 2]| format!("metadata:\n  managedFields:\n{}  name: a\n", entries.concat());
+        let one = object([entry("a", "1"), entry("b", "2")]);
+        let other = object([entry("b", "1"), entry("a", "2")]);
+        let levelled = levelled(OBJECT, &[&one, &other]);
+        assert_eq!(levelled[0], levelled[1]);
+        assert_eq!(levelled[0].lines().count(), 9);
     }
 
     #[test]

@@ -192,8 +192,10 @@ impl Run {
             tally.differences
         };
         let after = self.world.now().since(self.start).as_secs();
-        let mut text =
-            format!("== difference {count} after {after} s: seed {} story {number} ({})\n", self.plan.seed, story.theme);
+        let mut text = format!(
+            "== difference {count} after {after} s: seed {} story {number} ({})\n",
+            self.plan.seed, story.theme
+        );
         for Step { request, .. } in &story.steps {
             text.push_str(&format!("  {request}\n"));
         }
