@@ -19,6 +19,7 @@ pub struct Leveller {
     /// Yesterday, today and tomorrow: other times were sent, and must come back.
     days: [String; 3],
     seen: BTreeMap<&'static str, Vec<String>>,
+    in_bookmark: bool,
 }
 
 /// Uids, moments, tokens, service addresses and generated names, wherever they stand.
@@ -62,7 +63,13 @@ impl Leveller {
             at.strftime("%Y-%m-%d").to_string()
         };
         let days = [day(-24), day(0), day(24)];
-        Leveller { namespace: namespace.to_owned(), id: id.to_owned(), days, seen: BTreeMap::new() }
+        Leveller {
+            namespace: namespace.to_owned(),
+            id: id.to_owned(),
+            days,
+            seen: BTreeMap::new(),
+            in_bookmark: false,
+        }
     }
 
     pub fn level(&mut self, request: &Request, answer: &mut Answer) {
@@ -73,8 +80,10 @@ impl Leveller {
         match &mut answer.content {
             Content::Json(json) => self.json(json, is_list),
             Content::Events(events) => events.iter_mut().for_each(|event| {
-                let is_bookmark = event.get("type") == Some(&Json::text("BOOKMARK"));
-                self.json(event, is_bookmark);
+                // A bookmark says how far the watch has come, which hangs on the writes of other stories.
+                self.in_bookmark = event.get("type") == Some(&Json::text("BOOKMARK"));
+                self.json(event, false);
+                self.in_bookmark = false;
             }),
             Content::Text(text) => *text = self.yaml(text, is_list),
             Content::Empty | Content::Failed(_) => {}
@@ -127,7 +136,7 @@ impl Leveller {
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return;
         }
-        *digits = if is_list { "{list}".to_owned() } else { self.number("rv", digits) };
+        *digits = if is_list || self.in_bookmark { "{list}".to_owned() } else { self.number("rv", digits) };
     }
 
     fn port(&mut self, value: &mut Json) {
