@@ -29,7 +29,8 @@ impl Difference {
         if self.path == "body" {
             return format!("body|{}", self.ours.starts_with('{'));
         }
-        let path: String = self.path.chars().filter(|letter| !letter.is_ascii_digit()).collect();
+        let path = self.path.replacen("body.message.", "body.", 1);
+        let path: String = path.chars().filter(|letter| !letter.is_ascii_digit()).collect();
         format!("{path}|{}|{}", digest(&self.real), digest(&self.ours))
     }
 }

@@ -19,6 +19,7 @@ pub struct Leveller {
     /// Yesterday, today and tomorrow: other times were sent, and must come back.
     days: [String; 3],
     seen: BTreeMap<&'static str, Vec<String>>,
+    in_bookmark: bool,
 }
 
 /// Uids, moments, tokens, service addresses and generated names, wherever they stand.
@@ -29,7 +30,7 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
         r"|(?P<token>eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)",
         r"|(?P<address>\b10\.96\.\d+\.\d+)",
         r"|(?P<generated>\b(gen-|Gen_|kube-api-access-)[bcdfghjklmnpqrstvwxz2456789]{5})\b",
-        r#"|(?P<before>resourceVersion\\*":\\*"|precondition \(|in record \()(?P<rv>\d+)(?P<after>\\*"|\))"#,
+        r#"|(?P<before>resourceVersion\\*":\\*"|precondition\s+\(|record \()(?P<rv>\d+)(?P<after>\\*"|\))"#,
         // The file of the real server's source, as its build names it.
         r#"|(?P<scheme>in scheme \\*"[\w./-]+:\d+)"#,
         r"|(?P<old>resource version: \d+ \(\d+\))",
@@ -62,7 +63,13 @@ impl Leveller {
             at.strftime("%Y-%m-%d").to_string()
         };
         let days = [day(-24), day(0), day(24)];
-        Leveller { namespace: namespace.to_owned(), id: id.to_owned(), days, seen: BTreeMap::new() }
+        Leveller {
+            namespace: namespace.to_owned(),
+            id: id.to_owned(),
+            days,
+            seen: BTreeMap::new(),
+            in_bookmark: false,
+        }
     }
 
     pub fn level(&mut self, request: &Request, answer: &mut Answer) {
@@ -73,8 +80,10 @@ impl Leveller {
         match &mut answer.content {
             Content::Json(json) => self.json(json, is_list),
             Content::Events(events) => events.iter_mut().for_each(|event| {
-                let is_bookmark = event.get("type") == Some(&Json::text("BOOKMARK"));
-                self.json(event, is_bookmark);
+                // A bookmark says how far the watch has come, which hangs on the writes of other stories.
+                self.in_bookmark = event.get("type") == Some(&Json::text("BOOKMARK"));
+                self.json(event, false);
+                self.in_bookmark = false;
             }),
             Content::Text(text) => *text = self.yaml(text, is_list),
             Content::Empty | Content::Failed(_) => {}
@@ -82,9 +91,9 @@ impl Leveller {
     }
 
     fn json(&mut self, json: &mut Json, is_list: bool) {
-        sort_causes(json);
         self.value(json, is_list);
         json.each_text(&mut |text| *text = self.text(text));
+        sort_causes(json);
     }
 
     /// Levels what only its place tells: versions, ports, ages.
@@ -127,7 +136,7 @@ impl Leveller {
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return;
         }
-        *digits = if is_list { "{list}".to_owned() } else { self.number("rv", digits) };
+        *digits = if is_list || self.in_bookmark { "{list}".to_owned() } else { self.number("rv", digits) };
     }
 
     fn port(&mut self, value: &mut Json) {
@@ -148,6 +157,7 @@ impl Leveller {
     }
 
     fn text(&mut self, text: &str) -> String {
+        let text = first_typed_error(text);
         let text = text.replace(&self.namespace, "{ns}").replace(&self.id, "{id}");
         let replaced = VARYING.replace_all(&text, |found: &Captures<'_>| self.replacement(found));
         replaced.into_owned()
@@ -178,7 +188,8 @@ impl Leveller {
     }
 
     fn yaml(&mut self, text: &str, is_list: bool) -> String {
-        let levelled = YAML_VERSION.replace_all(text, |found: &Captures<'_>| {
+        let text = sort_yaml_managers(text);
+        let levelled = YAML_VERSION.replace_all(&text, |found: &Captures<'_>| {
             let indent = &found["indent"];
             let version = if is_list && indent == "  " {
                 "{list}".to_owned()
@@ -206,6 +217,43 @@ pub fn names_an_object(path: &str) -> bool {
         ["namespaces", _, rest @ ..] => rest.len() >= 2,
         rest => rest.len() >= 2,
     }
+}
+
+/// An apply that fits its type badly in several places is told of some of them, in the order of a hash map.
+fn first_typed_error(text: &str) -> &str {
+    let is_of_several = text.contains("errors:") || text.contains("field not declared in schema");
+    match text.find("typed patch object (") {
+        Some(at) if is_of_several => text[at..].find("): ").map_or(text, |end| &text[..at + end + 1]),
+        _ => text,
+    }
+}
+
+/// The same as [`sort_managers`] for objects in YAML: an entry is the lines from `- ` to the next one.
+fn sort_yaml_managers(text: &str) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        out.push(line);
+        let Some(indent) = line.strip_suffix("managedFields:") else { continue };
+        let indent = " ".repeat(indent.len());
+        let mut entries: Vec<Vec<&str>> = Vec::new();
+        while let Some(line) = lines.peek().and_then(|line| line.strip_prefix(indent.as_str())) {
+            match entries.last_mut() {
+                _ if line.starts_with("- ") => entries.push(Vec::new()),
+                Some(_) if line.starts_with(' ') => {}
+                _ => break,
+            }
+            if let (Some(entry), Some(line)) = (entries.last_mut(), lines.next()) {
+                entry.push(line);
+            }
+        }
+        let is_time = |line: &&str| line.trim_start().starts_with("time: ");
+        entries.sort_by_cached_key(|entry| {
+            entry.iter().filter(|line| !is_time(line)).copied().collect::<String>()
+        });
+        out.extend(entries.into_iter().flatten());
+    }
+    out.join("\n") + "\n"
 }
 
 /// A list in YAML without the objects that the server makes.
@@ -355,6 +403,20 @@ mod tests {
             levelled(LIST, &[body]),
             ["metadata:\n  name: {generated 0}\n  resourceVersion: {list}\n"]
         );
+    }
+
+    #[test]
+    fn managers_in_yaml_are_sorted() {
+        let entry = |manager: &str, time: &str| {
+            format!("  - apiVersion: v1\n    manager: {manager}\n    time: \"2026-05-04T10:00:0{time}Z\"\n")
+        };
+        let object =
+            |entries: [String; 2]| format!("metadata:\n  managedFields:\n{}  name: a\n", entries.concat());
+        let one = object([entry("a", "1"), entry("b", "2")]);
+        let other = object([entry("b", "1"), entry("a", "2")]);
+        let levelled = levelled(OBJECT, &[&one, &other]);
+        assert_eq!(levelled[0], levelled[1]);
+        assert_eq!(levelled[0].lines().count(), 9);
     }
 
     #[test]

@@ -69,8 +69,13 @@ fn main() -> Result<ExitCode> {
         say(&format!("known, {count} times: {reason}"));
     }
     say(&format!(
-        "{} stories, {} differences that did not come again\n{} requests compared, {} differences",
-        tally.stories, tally.unsteady, tally.compared, tally.differences
+        "{} stories, {} requests to each server with setups and shrinking, {} differences that did not come again\n\
+         {} requests compared, {} differences",
+        tally.stories,
+        twin::play::requests_sent(),
+        tally.unsteady,
+        tally.compared,
+        tally.differences
     ));
     Ok(if tally.differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -25,6 +25,13 @@ const UNTIL_PAUSE: Duration = Duration::from_millis(30);
 /// Numbers the runs, so that no two share a name.
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
+/// Requests of all plays so far, those of setups, cleanups and shrinking included.
+static SENT: AtomicU64 = AtomicU64::new(0);
+
+pub fn requests_sent() -> u64 {
+    SENT.load(Ordering::Relaxed)
+}
+
 /// One step that was compared.
 #[derive(Debug)]
 pub struct Compared {
@@ -49,6 +56,8 @@ impl Stage {
     }
 
     pub async fn play(&mut self, story: &Story) -> Vec<Compared> {
+        let count = story.setup.len() + story.steps.len() + story.cleanup.len();
+        SENT.fetch_add(count as u64, Ordering::Relaxed);
         let id = run_id(RUNS.fetch_add(1, Ordering::Relaxed));
         let mut real = Player::new(&self.world, &mut self.real, true, &id);
         let mut ours = Player::new(&self.world, &mut self.ours, false, &id);

@@ -176,8 +176,8 @@ mod tests {
         let found = shrunk(&bodies, |text| text.contains('3') && text.contains("dryRun"));
         assert_eq!(
             found,
-            "POST '/x?dryRun=All' -H 'content-type: application/json' -d '{\"b\":{\"c\":[3]}}'\n\
-             POST '/x' -H 'content-type: application/json' -d '{}'"
+            "POST '/x' -H 'content-type: application/json' -d '{\"b\":{\"c\":[3]}}'\n\
+             POST '/x?dryRun=All' -H 'content-type: application/json' -d '{}'"
         );
     }
 

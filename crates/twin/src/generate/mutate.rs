@@ -178,7 +178,7 @@ fn custom(object: &mut Json, schema: &Json, wildness: Wildness, draw: &mut Draw)
     if wildness == Wildness::Wild {
         match draw.below(6) {
             0 => damage(object, draw),
-            1 => object.set(draw.pick(&["spec", "status", "data", "a", "items", "zzz"]), value::any(draw, 0)),
+            1 => object.set(draw.pick(&["spec", "status", "data", "a", "item", "zzz"]), value::any(draw, 0)),
             2 => object.remove("spec"),
             _ => {}
         }

@@ -144,9 +144,22 @@ pub(super) fn watch_start(subject: &Subject) -> Step {
     Request::new("GET", subject.everywhere()).query("labelSelector=story%3D{id}").uncompared()
 }
 
+/// The objects that there are, as the events with which a watch begins.
+fn initial_events(subject: &Subject, form: &str) -> Step {
+    let mut request = Request::new("GET", subject.collection()).accept(form).query(
+        "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=20",
+    );
+    request = request.query("labelSelector=story%3D{id}");
+    request.watch_until = Some("k8s.io/initial-events-end".to_owned());
+    request.compared()
+}
+
 /// What happened since the first list, up to the last object of the story.
 pub(super) fn watch(subject: &Subject, draw: &mut Draw) -> Step {
     let form = draw.pick(&[JSON, JSON, JSON, PROTOBUF, TABLE, METADATA, PROTOBUF_METADATA, YAML, "*/*"]);
+    if draw.one_in(4) {
+        return initial_events(subject, form);
+    }
     let everywhere = !subject.namespaced || draw.one_in(3);
     let path = if everywhere { subject.everywhere() } else { subject.collection() };
     let selector = match draw.below(6) {
