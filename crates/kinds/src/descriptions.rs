@@ -103,7 +103,8 @@ fn parts(name: &str) -> (&str, Option<&str>, &str) {
     let mut from_the_end = name.rsplit('.');
     let short_name = from_the_end.next().unwrap_or_default();
     let package = from_the_end.next().unwrap_or_default();
-    let is_version = package.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_version =
+        package.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     match is_version {
         true => (from_the_end.next().unwrap_or_default(), Some(package), short_name),
         false => (package, None, short_name),

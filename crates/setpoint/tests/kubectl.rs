@@ -283,7 +283,9 @@ fn explain_describes_fields_of_built_in_and_custom_kinds() {
         let said = explained(&kubectl, path);
         assert!(said.contains(expected), "kubectl explain {path}: {said}");
     }
-    for path in ["pod", "pod.spec", "pod.spec.volumes", "service.spec", "crd.spec.versions.schema", "hpa.status"] {
+    for path in
+        ["pod", "pod.spec", "pod.spec.volumes", "service.spec", "crd.spec.versions.schema", "hpa.status"]
+    {
         let said = kubectl.says(&format!("explain {path}"));
         assert!(!said.contains("<no description>") && !said.contains("<empty>"), "explain {path}: {said}");
     }
