@@ -14,7 +14,8 @@
 //! | [`mod@definition`] | what does a CustomResourceDefinition add to all this? |
 //!
 //! The facts lie in `data/`, where `carry.py` writes them from recordings of the real server. They are read once,
-//! on first use; the text itself stays in the binary, so names are slices of it. `data/descriptions/` is written by hand.
+//! on first use; the text itself stays in the binary, so names are slices of it. `data/descriptions/` is written
+//! by hand.
 
 pub mod bootstrap;
 pub mod cells;
