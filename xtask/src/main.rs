@@ -2,6 +2,7 @@
 //! `cargo xtask tools`.
 
 #![expect(clippy::print_stdout, reason = "it talks to people")]
+#![expect(clippy::disallowed_methods, reason = "it waits for programs of others, in real time")]
 
 mod bench;
 mod cluster;

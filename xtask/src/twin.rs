@@ -1,21 +1,13 @@
 //! `cargo xtask twin [--minutes N] [--seed S]`: compares the real kube-apiserver with Setpoint on generated requests.
 
-use crate::tools;
-use anyhow::{Context, Result, bail};
-use std::{
-    env,
-    path::PathBuf,
-    process::{Command, ExitCode},
-};
+use crate::{interop, tools};
+use anyhow::{Context, Result};
+use std::process::{Command, ExitCode};
 
 pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     let root = tools::root()?;
-    let folder = env::var_os("SETPOINT_TOOLS").map_or_else(|| root.join("target/tools/bin"), PathBuf::from);
-    for program in ["kube-apiserver", "etcd"] {
-        if !folder.join(program).exists() {
-            bail!("{} has no {program}: run `cargo xtask interop kube-apiserver etcd`", folder.display());
-        }
-    }
+    let programs = interop::build(&["kube-apiserver", "etcd"])?;
+    let folder = programs.first().and_then(|path| path.parent()).context("the folder of the programs")?;
     let mut build = Command::new(tools::cargo());
     build.args(["build", "--quiet", "--release", "--package", "setpoint", "--package", "twin"]);
     let status = build.current_dir(&root).status().with_context(|| format!("cannot run {build:?}"))?;

@@ -54,7 +54,7 @@ fn find_all<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 }
 
 fn cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
-    let compiling = args.get(1).and_then(Value::as_str).map_or(0, |text| pattern::compile_cost(text));
+    let compiling = args.get(1).and_then(Value::as_str).map_or(0, pattern::compile_cost);
     charge::matching(charge::size(args, 0), charge::size(args, 1)).saturating_add(compiling)
 }
 

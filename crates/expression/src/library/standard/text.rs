@@ -102,7 +102,7 @@ fn matches_cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
 
 /// A pattern that is only known now has to be compiled now.
 fn compile_cost(expression: &Value<'_>) -> u64 {
-    expression.as_str().map_or(0, |text| pattern::compile_cost(text))
+    expression.as_str().map_or(0, pattern::compile_cost)
 }
 
 fn matches_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
