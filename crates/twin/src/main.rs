@@ -2,7 +2,9 @@
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use futures::future::{Either, select};
+use std::{future::poll_fn, path::PathBuf, pin::pin, process::ExitCode, task::Poll, time::Duration};
+use tokio::signal::unix::{SignalKind, signal};
 use twin::{
     run::{self, Plan, say},
     servers::Programs,
@@ -40,6 +42,16 @@ struct Options {
     setpoint: PathBuf,
 }
 
+/// Ends when somebody asks this process to stop.
+fn stopped() -> Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(poll_fn(move |context| {
+        let asked = terminate.poll_recv(context).is_ready() || interrupt.poll_recv(context).is_ready();
+        if asked { Poll::Ready(()) } else { Poll::Pending }
+    }))
+}
+
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
     let tools = options.tools.or_else(|| std::env::var_os("SETPOINT_TOOLS").map(PathBuf::from));
@@ -64,7 +76,14 @@ fn main() -> Result<ExitCode> {
         with_order: options.order,
         difference_limit: options.limit,
     };
-    let tally = world::run(async |world| run::run(&world, &programs, plan).await)??;
+    let tally = world::run(async |world| {
+        let stopped = pin!(stopped()?);
+        match select(pin!(run::run(&world, &programs, plan)), stopped).await {
+            Either::Left((tally, _)) => tally,
+            // The servers are stopped where the run is dropped.
+            Either::Right(_) => bail!("stopped before the end"),
+        }
+    })??;
     for (reason, count) in &tally.known {
         say(&format!("known, {count} times: {reason}"));
     }
