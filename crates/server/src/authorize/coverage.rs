@@ -190,14 +190,13 @@ impl<'h> Index<'h> {
 
     /// The same of paths.
     fn paths_beyond<'w>(&self, wanted: &'w Rule, missing: &mut Missing<'w>) -> Result<(), Cut> {
+        let verbs = alike(&wanted.verbs, |verb| self.verbs.covering(verb));
         for path in &wanted.paths {
-            missing.count(1 + self.prefixes.len())?;
+            missing.count(1 + self.prefixes.len() + verbs.len())?;
             let rules = self.covering_path(path).in_both(&self.nameless);
-            for verb in &wanted.verbs {
-                missing.count(1)?;
-                if self.verbs.covering(verb).is_disjoint(&rules) {
-                    missing.add_path(path, verb)?;
-                }
+            let lacking = verbs.iter().filter(|verb| verb.covering.is_disjoint(&rules));
+            for verb in lacking.flat_map(|verb| &verb.values) {
+                missing.add_path(path, verb)?;
             }
         }
         Ok(())

@@ -15,6 +15,7 @@ use http::{Response, StatusCode};
 use kinds::resources::Resource;
 use schema::{
     decode::FieldValidation,
+    depth::{MAX_OWNED_DEPTH, depth},
     managed_fields::{self, Applied, ApplyError},
     yaml::{self, FromYaml},
 };
@@ -79,6 +80,10 @@ fn read(call: &Call, body: &[u8]) -> Result<Config, Status> {
         let sort = schema::decode::decode_any(&json, FieldValidation::Ignore).err();
         let sort = sort.map(|error| error.to_string()).unwrap_or_default();
         return Err(bad(format!("error unmarshaling JSON: while decoding JSON: {sort}")));
+    }
+    // Field owners nest deeper than what they own.
+    if depth(&value) > MAX_OWNED_DEPTH {
+        return Err(bad("exceeded max depth".to_owned()));
     }
     Ok(Config { value, duplicates })
 }

@@ -1,6 +1,7 @@
 //! What is missing, found in two ways; and rules that are too large for one of them.
 
 use super::*;
+use std::collections::BTreeSet;
 
 /// What Kubernetes does: each piece of one verb on one thing, compared with each held rule.
 fn missing_by_pieces(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
@@ -84,7 +85,13 @@ impl Numbers {
             verbs: self.some(&["get", "list", "*", "create"], 3),
             api_groups: self.some(&["", "apps", "*"], 2),
             resources: self.some(&["pods", "pods/log", "*", "*/log", "deployments/log", "services"], 3),
-            resource_names: self.some(&["a", "b", "*"], 2),
+            // Each once: of a name that comes twice the verbs come twice as well, in another order.
+            resource_names: self
+                .some(&["a", "b", "*"], 3)
+                .into_iter()
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
             paths: self.some(&["/a", "/a/b", "/a/*", "*", "/b"], 2),
         };
         (0..count).map(rule).collect()
