@@ -1,5 +1,7 @@
 //! What an update need not mend: what was stored when less was asked stays acceptable.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::{ca_bundle, conversion, structural, unsupported, walk};
@@ -18,7 +20,8 @@ pub(super) struct Leniency<'v> {
     pub(super) any_list_keys: bool,
     /// Until it is served, nobody relies on it.
     pub(super) invalid_ca_bundle: bool,
-    old: Option<&'v Value>,
+    /// Its versions by their names.
+    old: HashMap<Option<&'v Value>, &'v Value>,
 }
 
 impl<'v> Leniency<'v> {
@@ -32,7 +35,7 @@ impl<'v> Leniency<'v> {
             any_set: false,
             any_list_keys: false,
             invalid_ca_bundle: true,
-            old: None,
+            old: HashMap::new(),
         }
     }
 
@@ -53,7 +56,8 @@ impl<'v> Leniency<'v> {
             any_set: schemas().any(walk::has_unatomic_set),
             any_list_keys: schemas().any(walk::has_bad_keys),
             invalid_ca_bundle: !is_established || bundle.is_some_and(|it| ca_bundle::problem(it).is_some()),
-            old: Some(spec),
+            // Of several with the same name, the first.
+            old: versions().rev().map(|version| (version.get("name"), version)).collect(),
         }
     }
 
@@ -69,8 +73,7 @@ impl<'v> Leniency<'v> {
     }
 
     fn old_version(&self, version: &Value) -> Option<&'v Value> {
-        let versions = self.old?.get("versions")?.as_array()?;
-        versions.iter().find(|old| old.get("name") == version.get("name"))
+        self.old.get(&version.get("name")).copied()
     }
 }
 
