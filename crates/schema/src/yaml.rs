@@ -42,6 +42,7 @@ pub fn means_more(text: &str) -> bool {
 /// Turns YAML into JSON.
 pub fn to_json(yaml: &[u8]) -> Result<FromYaml, DecodeError> {
     let text = std::str::from_utf8(yaml).map_err(|_| says("invalid UTF-8"))?;
+    check_first_line(text)?;
     let mut options = Options::default();
     (options.flow_nesting_limit, options.block_nesting_limit) = (MAX_DEPTH + 1, MAX_DEPTH + 1);
     let events = Parser::new_from_str_with_options(text, options);
@@ -59,6 +60,19 @@ pub fn to_json(yaml: &[u8]) -> Result<FromYaml, DecodeError> {
     let duplicates = (!builder.duplicates.is_empty())
         .then(|| format!("{DUPLICATES}  {}", builder.duplicates.join("\n  ")));
     Ok(FromYaml { json: encode_any(&value), duplicates })
+}
+
+/// Kubernetes: no text begins with a tab. The parser takes it for space there, and minds it on later lines only.
+fn check_first_line(text: &str) -> Result<(), DecodeError> {
+    for (at, line) in text.lines().enumerate() {
+        match line.trim_start_matches(' ').chars().next() {
+            None | Some('#') => {}
+            Some('\t') if at == 0 => return Err(says(words::NO_TOKEN)),
+            Some('\t') => return Err(says(&format!("line {}: {}", at + 1, words::NO_TOKEN))),
+            Some(_) => break,
+        }
+    }
+    Ok(())
 }
 
 /// Reads an object of a type from YAML: as from the same in JSON, but keys that come twice are told by line.

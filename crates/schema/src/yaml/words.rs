@@ -2,7 +2,7 @@
 
 use granit_parser::ScanError;
 
-const NO_TOKEN: &str = "found character that cannot start any token";
+pub(super) const NO_TOKEN: &str = "found character that cannot start any token";
 
 const NO_SEQUENCE_END: &str = "did not find expected ',' or ']'";
 const NO_MAPPING_END: &str = "did not find expected ',' or '}'";
@@ -83,6 +83,10 @@ mod tests {
             ("a: {name: x}\n\tbad", "yaml: line 2: found character that cannot start any token"),
             ("a:\n  b: [1,\n  c: 2\n", "yaml: line 3: did not find expected ',' or ']'"),
             ("a: 'x\nb: c\n", "yaml: line 3: found unexpected end of stream"),
+            ("\ta: b", "yaml: found character that cannot start any token"),
+            ("  \ta: b", "yaml: found character that cannot start any token"),
+            ("\t", "yaml: found character that cannot start any token"),
+            ("# c\n\n\ta: b", "yaml: line 3: found character that cannot start any token"),
             ("a: @x", "yaml: found character that cannot start any token"),
             ("a: \u{1}b\n", "yaml: control characters are not allowed"),
             ("- a\nb: c\n", "yaml: line 1: did not find expected '-' indicator"),
