@@ -93,7 +93,7 @@ pub(crate) async fn prepare_next(
     }
     served.normalize(&mut draft);
     owners::keep_times(current, &mut draft);
-    if draft == *current {
+    if draft == *current || claims::is_same(call, &draft, current) {
         validate::warn(call, &draft, Some(current));
         return Ok(None);
     }

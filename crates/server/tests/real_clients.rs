@@ -292,3 +292,24 @@ fn what_its_last_finalizer_lets_go_is_answered_with_the_version_it_had() {
         assert_eq!(send(&server, "GET", path, "").await.0, 404);
     });
 }
+
+#[test]
+fn a_service_that_is_replaced_by_its_own_manifest_stays_as_it_is() {
+    with_server(|_, server| async move {
+        let services = "/api/v1/namespaces/default/services";
+        for kind in ["ClusterIP", "NodePort", "LoadBalancer"] {
+            let name = kind.to_lowercase();
+            let service =
+                json!({"metadata": {"name": name}, "spec": {"type": kind, "ports": [{"port": 80}]}})
+                    .to_string();
+            let (code, made) = send(&server, "POST", services, service.clone()).await;
+            assert_eq!(code, 201, "{made}");
+            let (code, put) = send(&server, "PUT", &format!("{services}/{name}"), service).await;
+            assert_eq!(code, 200, "{put}");
+            assert_eq!(
+                put["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"],
+                "{kind}: {put}"
+            );
+        }
+    });
+}

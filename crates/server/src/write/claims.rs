@@ -103,6 +103,17 @@ pub(super) fn of(service: &Value) -> BTreeSet<String> {
     addresses.map(|address| format!("{ADDRESSES}{address}")).chain(ports).collect()
 }
 
+/// Whether a service is what it was, once it has the address families that it does not name.
+pub(super) fn is_same(call: &Call, draft: &Value, current: &Value) -> bool {
+    if !concern(call) {
+        return false;
+    }
+    let mut filled = draft.clone();
+    kinds::strategy::service_address::choose_families(&mut filled, Some(current), &FAMILIES);
+    call.served.normalize(&mut filled);
+    filled == *current
+}
+
 /// Chooses addresses and ports at random where a service asks for some. `round` counts the attempts:
 /// after a few unlucky ones the choice goes through all of them in order.
 pub(super) fn fill(
