@@ -97,6 +97,11 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
             Either::Right(_) => Err(anyhow::anyhow!("interrupted")),
         }
     };
+    // Before the servers are cleaned up: what was measured is not lost with what cannot be removed.
+    let told = match &outcome {
+        Ok(()) => tell(&options, &report(&options, &contestants)),
+        Err(_) => Ok(()),
+    };
     let cleaned = {
         let clean = clean_up(world, &contestants);
         let impatient = interrupts.next();
@@ -106,9 +111,7 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
             Either::Right(_) => bail!("interrupted twice: namespaces setpoint-bench-… may be left"),
         }
     };
-    outcome?;
-    cleaned?;
-    tell(&options, &report(&options, contestants))
+    outcome.and(told).and(cleaned)
 }
 
 async fn clean_up(world: &World, contestants: &[Contestant]) -> Result<()> {
@@ -121,10 +124,10 @@ async fn clean_up(world: &World, contestants: &[Contestant]) -> Result<()> {
     outcome
 }
 
-fn report(options: &Options, contestants: Vec<Contestant>) -> Report {
+fn report(options: &Options, contestants: &[Contestant]) -> Report {
     let operations = options.operations();
     let servers: Vec<_> = contestants
-        .into_iter()
+        .iter()
         .map(|contestant| {
             let what = options
                 .clients
@@ -133,7 +136,7 @@ fn report(options: &Options, contestants: Vec<Contestant>) -> Report {
             let lines = what.zip(&contestant.lines);
             ServerReport {
                 url: contestant.place.target.url.clone(),
-                version: contestant.version,
+                version: contestant.version.clone(),
                 cold_start_milliseconds: contestant.cold_start.map(report::milliseconds),
                 measurements: lines
                     .map(|((operation, clients), rounds)| Line::new(operation, clients, rounds))

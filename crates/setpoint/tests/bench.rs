@@ -8,7 +8,7 @@ use kube::{
     api::{ListParams, WatchEvent, WatchParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 
 /// The namespaces that every cluster has.
@@ -106,4 +106,43 @@ fn an_interrupted_benchmark_cleans_up() {
     assert_eq!(said, "setpoint: interrupted\n");
     assert_eq!(with_namespaces(&up, names), ALWAYS);
     assert_eq!(up.stop(), Some(0));
+}
+
+#[test]
+fn numbers_are_told_even_where_a_server_cannot_be_cleaned_up() {
+    let scratch = tempfile::tempdir().unwrap();
+    let up = Up::start(&["--ephemeral"], scratch.path());
+    let policy = json!({
+        "metadata": {"name": "keep"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["namespaces"]},
+            ]},
+            "validations": [{"expression": "false", "message": "namespaces stay"}],
+        },
+    });
+    let binding =
+        json!({"metadata": {"name": "keep"}, "spec": {"policyName": "keep", "validationActions": ["Deny"]}});
+    with_namespaces(&up, |namespaces| async move {
+        let client = namespaces.into_client();
+        for (resource, object) in
+            [("validatingadmissionpolicies", policy), ("validatingadmissionpolicybindings", binding)]
+        {
+            let path = format!("/apis/admissionregistration.k8s.io/v1/{resource}");
+            let request = http::Request::post(path).header("content-type", "application/json");
+            let request = request.body(object.to_string().into_bytes()).unwrap();
+            client.request::<Value>(request).await.unwrap();
+        }
+    });
+    let mut bench = Command::new(SETPOINT);
+    let output = bench
+        .args(["bench", "--json", "-", "--kubeconfig"])
+        .arg(&up.kubeconfig)
+        .args(BRIEF)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("namespaces stay"), "{said}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("the numbers are told");
+    check_server(&report["servers"][0], false);
 }
