@@ -257,7 +257,7 @@ impl ErrorList {
         }
     }
 
-    /// Whether nothing more is taken, so that nobody needs to put another error in words.
+    /// Whether the list has reached its size limit: further errors are dropped, so their texts need not be built.
     pub fn is_full(&self) -> bool {
         self.bytes >= MAX_BYTES
     }

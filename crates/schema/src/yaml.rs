@@ -157,7 +157,7 @@ const MAP_BYTES: usize = 640;
 /// How much memory the copies that anchors and aliases ask for may take. That is several times what a body holds,
 /// so no manifest that can be stored needs more; without a limit each line of a text can double the result.
 const MAX_COPIED_BYTES: usize = 16 << 20;
-/// How many keys that come twice are told. The caller sees 64 warnings at most; the rest of a strict refusal helps nobody.
+/// How many duplicate keys are listed in an error. A response carries 64 warnings at most.
 const MAX_DUPLICATES: usize = 1000;
 
 /// A value that has a name.

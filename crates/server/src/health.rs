@@ -101,7 +101,7 @@ fn checks(probe: &str) -> impl Iterator<Item = &'static str> + use<> {
 fn is_well(inner: &Inner, probe: &str, check: &str) -> bool {
     match check {
         SHUTDOWN => !*inner.draining.borrow(),
-        // It lives, and reads go on; but whoever wants to write should go elsewhere.
+        // A full disk fails readyz only: the server is alive and answers reads, but refuses writes.
         STORE => probe != "/readyz" || inner.store.is_writable(),
         _ => true,
     }

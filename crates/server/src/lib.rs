@@ -107,7 +107,8 @@ pub struct Config {
     pub enforces_owner_permissions: bool,
     /// Kubernetes' ServiceAccount: pods run as an account of their namespace, and find a token of it.
     pub admits_service_accounts: bool,
-    /// Whether a new namespace gets at once what controllers would give it: the default account, and whom to trust.
+    /// Whether creating a namespace also creates its ServiceAccount `default` and its ConfigMap `kube-root-ca.crt`, which
+    /// in Kubernetes the controller manager creates.
     pub fills_namespaces: bool,
     /// Who asked for what, for auditors; off unless asked for.
     pub audit: Option<Audit>,

@@ -18,7 +18,7 @@ const AUTHORITY: &str = "kube-root-ca.crt";
 const SYSTEM: &str = "kube-system";
 // Kubernetes: the controller manager cleans up tokens in secrets only once this says since when their use is tracked.
 const TOKEN_TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
-// Kubernetes: whoever serves an API of their own learns here how callers are authenticated.
+// Kubernetes: aggregated API servers read the CA of client certificates from this ConfigMap.
 const AUTHENTICATION: &str = "extension-apiserver-authentication";
 const BY_CONTROLLERS: &str = "kube-controller-manager";
 const BY_SERVER: &str = "kube-apiserver";
@@ -79,7 +79,7 @@ fn wanted(inner: &Inner, namespace: &str) -> Vec<(&'static str, &'static str, Va
         });
         wanted.push(("configmaps", BY_CONTROLLERS, map));
     }
-    // A server inside a test has no address, and nobody who would ask.
+    // Only a server with an advertised address: an in-process server of a test creates no ConfigMaps of its own.
     if namespace == SYSTEM && inner.advertised.is_some() {
         let today = &Time::from(inner.world.wall()).to_string()[.."2006-01-02".len()];
         let tracking = json!({"metadata": {"name": TOKEN_TRACKING}, "data": {"since": today}});

@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use world::World;
 
 /// Flags of the real server that mean something here.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 15] = [
     "advertise-address",
     "bind-address",
     "cert-dir",
@@ -28,7 +28,6 @@ const KNOWN: [&str; 16] = [
     "help",
     "secure-port",
     "service-account-issuer",
-    "service-account-key-file",
     "service-account-signing-key-file",
     "service-cluster-ip-range",
     "tls-cert-file",
@@ -36,6 +35,8 @@ const KNOWN: [&str; 16] = [
     "token-auth-file",
 ];
 
+/// The admission plugin that envtest turns off.
+const SERVICE_ACCOUNT: &str = "ServiceAccount";
 /// What an etcd says of its health is short.
 const MAX_HEALTH: usize = 4096;
 
@@ -96,6 +97,12 @@ pub(crate) async fn run(world: &World, flags: Flags) -> Result<()> {
     for name in flags.0.keys().filter(|name| !KNOWN.contains(&name.as_str())) {
         tracing::info!("--{name} changes nothing here");
     }
+    for plugin in flags.all("disable-admission-plugins").filter(|plugin| *plugin != SERVICE_ACCOUNT) {
+        tracing::warn!(
+            plugin,
+            "--disable-admission-plugins: this admission plugin cannot be turned off here"
+        );
+    }
     let ip: IpAddr = flags.last("bind-address").unwrap_or("127.0.0.1").parse().context("--bind-address")?;
     let port: u16 = flags.last("secure-port").unwrap_or("6443").parse().context("--secure-port")?;
     let listener = TcpListener::bind((ip, port)).await;
@@ -141,7 +148,7 @@ fn config(flags: &Flags, address: SocketAddr, client_cas: String) -> Result<Conf
         service_range: range.parse().with_context(|| format!("--service-cluster-ip-range {range}"))?,
         advertised: Some(SocketAddr::new(advertised, address.port())),
         authority: Some(client_cas).filter(|text| !text.is_empty()),
-        admits_service_accounts: !flags.has("disable-admission-plugins", "ServiceAccount"),
+        admits_service_accounts: !flags.has("disable-admission-plugins", SERVICE_ACCOUNT),
         enforces_owner_permissions: flags
             .has("enable-admission-plugins", "OwnerReferencesPermissionEnforcement"),
         // The real one leaves that to the controller manager.

@@ -64,7 +64,7 @@ enum Item {
 }
 
 impl Encoded {
-    /// Encodes each item once: whoever gets one knows that all of them can be read.
+    /// Encodes each item once, so that an object that cannot be read fails the list before its first byte is sent.
     pub(super) fn new(form: ItemForm, objects: Vec<Stored>) -> Result<Encoded, Status> {
         let mut size = 0;
         let encode = |stored: Stored| {

@@ -1,4 +1,5 @@
-//! A long answer, written piece by piece as it is read: whoever reads slowly costs a piece, not all of it.
+//! A long response body, built piece by piece as the client reads it: a slow client holds one piece in memory, not the
+//! whole body.
 
 use super::Body;
 use bytes::{Bytes, BytesMut};
@@ -41,7 +42,7 @@ impl Out {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Writes bytes that somebody else keeps anyway.
+    /// Writes bytes that the store keeps in memory in any case; large ones are shared, not copied.
     pub(super) fn put_shared(&mut self, bytes: Bytes) {
         if bytes.len() < WORTH_SHARING {
             return self.put(&bytes);

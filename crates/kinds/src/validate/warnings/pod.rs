@@ -235,7 +235,7 @@ struct Port<'v> {
     host_port: i64,
 }
 
-/// Pairs of ports that are compared; whoever has more of them hears of the first that are wrong.
+/// How many pairs of container ports are compared for duplicates; a pod with more gets warnings for the first only.
 const MAX_PAIRS: usize = 100_000;
 
 fn ports(spec: &At<'_, '_>, warnings: &mut Vec<String>) {
