@@ -20,7 +20,7 @@ pub mod encode;
 pub mod field_set;
 mod instant;
 pub mod managed_fields;
-mod number;
+pub mod number;
 pub mod patch;
 pub mod proto;
 mod run;

@@ -1,4 +1,4 @@
-//! Floating-point numbers as JSON shows them.
+//! Numbers as Go holds them, where only their JSON is known.
 
 use serde_json::{Number, Value};
 
@@ -11,4 +11,17 @@ pub(crate) fn double(value: f64) -> Value {
         return Value::from(value as i64);
     }
     Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+/// Makes of every integer that is larger than Go's `int64` the float that Go would read.
+pub fn level(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.as_i64().is_none() && number.is_u64() => {
+            let float = number.as_f64().and_then(Number::from_f64);
+            float.into_iter().for_each(|float| *number = float);
+        }
+        Value::Array(items) => items.iter_mut().for_each(level),
+        Value::Object(members) => members.values_mut().for_each(level),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }

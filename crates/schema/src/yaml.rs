@@ -175,6 +175,8 @@ struct Open {
     anchor: usize,
     /// How much was built before it.
     before: Size,
+    /// Where it begins.
+    line: usize,
 }
 
 enum Holds {
@@ -200,11 +202,16 @@ impl<'y> Builder<'y> {
                 Some(Ok(next)) => next,
             };
             let merge = is_merge(&event);
+            // Kubernetes: a list or map is on the line where it begins.
+            let line = match (&event, self.open.last()) {
+                (Event::SequenceEnd | Event::MappingEnd, Some(open)) => open.line,
+                _ => span.start.line(),
+            };
             let Some(value) = self.event(event, span)? else { continue };
             if self.open.is_empty() {
                 return Ok(value);
             }
-            self.place(value, merge, span)?;
+            self.place(value, merge, line)?;
         }
     }
 
@@ -221,14 +228,16 @@ impl<'y> Builder<'y> {
                 (scalar(text, style, tag.as_deref(), span)?, anchor, before)
             }
             Event::Alias(anchor) => return self.copy(anchor).map(Some),
-            Event::SequenceStart(_, anchor, _) => return self.begin(Holds::List(Vec::new()), anchor),
-            Event::MappingStart(_, anchor, _) => return self.begin(Holds::Map(Map::new(), None), anchor),
+            Event::SequenceStart(_, anchor, _) => return self.begin(Holds::List(Vec::new()), anchor, span),
+            Event::MappingStart(_, anchor, _) => {
+                return self.begin(Holds::Map(Map::new(), None), anchor, span);
+            }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 None => return Ok(None),
-                Some(Open { holds: Holds::List(items), anchor, before }) => {
+                Some(Open { holds: Holds::List(items), anchor, before, .. }) => {
                     (Value::Array(items), anchor, before)
                 }
-                Some(Open { holds: Holds::Map(members, _), anchor, before }) => {
+                Some(Open { holds: Holds::Map(members, _), anchor, before, .. }) => {
                     (Value::Object(members), anchor, before)
                 }
             },
@@ -243,19 +252,19 @@ impl<'y> Builder<'y> {
         Ok(Some(value))
     }
 
-    fn begin(&mut self, holds: Holds, anchor: usize) -> Read<Option<Value>> {
+    fn begin(&mut self, holds: Holds, anchor: usize, span: Span) -> Read<Option<Value>> {
         if self.open.len() == MAX_DEPTH {
             return Err(says("exceeded max depth"));
         }
         let before = self.built;
         let bytes = if matches!(holds, Holds::Map(..)) { NODE_BYTES + MAP_BYTES } else { NODE_BYTES };
         self.built.add(Size { nodes: 1, bytes });
-        self.open.push(Open { holds, anchor, before });
+        self.open.push(Open { holds, anchor, before, line: span.start.line() });
         Ok(None)
     }
 
     /// Puts a value where it belongs; in a map every other one is a key.
-    fn place(&mut self, value: Value, merge: bool, span: Span) -> Read<()> {
+    fn place(&mut self, value: Value, merge: bool, line: usize) -> Read<()> {
         let Some(Open { holds, .. }) = self.open.last_mut() else { return Ok(()) };
         let duplicates = &mut self.duplicates;
         match holds {
@@ -263,8 +272,8 @@ impl<'y> Builder<'y> {
             Holds::Map(members, key) => match key.take() {
                 None if merge => *key = Some(Key::Merge),
                 None => *key = Some(Key::Name(resolve::key(value).ok_or_else(|| says("invalid map key"))?)),
-                Some(Key::Name(name)) => insert(name, value, members, span, duplicates),
-                Some(Key::Merge) => merge_into(members, value, span, duplicates)?,
+                Some(Key::Name(name)) => insert(name, value, members, line, duplicates),
+                Some(Key::Merge) => merge_into(members, value, line, duplicates)?,
             },
         }
         Ok(())
@@ -305,12 +314,12 @@ fn insert(
     name: String,
     value: Value,
     members: &mut Map<String, Value>,
-    span: Span,
+    line: usize,
     duplicates: &mut Vec<String>,
 ) {
     if duplicates.len() < MAX_DUPLICATES && members.contains_key(&name) {
         let shown = api::go::quote(&name);
-        duplicates.push(format!("line {}: key {shown} already set in map", span.start.line()));
+        duplicates.push(format!("line {line}: key {shown} already set in map"));
     }
     members.insert(name, value);
 }
@@ -319,7 +328,7 @@ fn insert(
 fn merge_into(
     members: &mut Map<String, Value>,
     value: Value,
-    span: Span,
+    line: usize,
     duplicates: &mut Vec<String>,
 ) -> Read<()> {
     let maps = match value {
@@ -331,7 +340,7 @@ fn merge_into(
             return Err(says("map merge requires map or sequence of maps as the value"));
         };
         for (name, value) in merged {
-            insert(name, value, members, span, duplicates);
+            insert(name, value, members, line, duplicates);
         }
     }
     Ok(())

@@ -107,6 +107,21 @@ pub(crate) fn scale(call: &Call, scale: &Value) -> Result<Response<Body>, Status
     Ok(full(StatusCode::OK, call.form.content_type(), body))
 }
 
+/// An object of another kind than the resource's, which is not kept anywhere, in the shape that the caller wants.
+pub(crate) fn unstored(
+    call: &Call,
+    code: StatusCode,
+    (group, version, kind): (&str, &str, &str),
+    value: &Value,
+) -> Result<Response<Body>, Status> {
+    check_single(call, || format!("{}.{kind}", group.split('.').next().unwrap_or_default()))?;
+    let Form { encoding, shape } = call.form;
+    Ok(match shape {
+        Shape::Metadata(version) => full(code, call.form.content_type(), partial(encoding, version, value)),
+        _ => document(code, call.form, group, version, kind, value),
+    })
+}
+
 /// A status, as the whole answer.
 pub(crate) fn status(status: &Status, form: Form) -> Response<Body> {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::OK);
@@ -115,6 +130,16 @@ pub(crate) fn status(status: &Status, form: Form) -> Response<Body> {
     let retry = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     if retry > 0 {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(retry));
+    }
+    response
+}
+
+/// The refusal of a request that no handler has seen, by the authorizer.
+// Kubernetes: its texts hold what the caller sent, so that browsers are told to take them for nothing else.
+pub(crate) fn refused(refusal: &Status, form: Form) -> Response<Body> {
+    let mut response = status(refusal, form);
+    if refusal.code == 403 {
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     }
     response
 }

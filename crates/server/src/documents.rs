@@ -17,7 +17,7 @@ use crate::{
     custom::Custom,
     discovery::{self, Listed},
     input::MEDIA_TYPES,
-    negotiate::{self, check_route},
+    negotiate::{self, check_produced},
     openapi::{self, CustomSchemas, Form},
     registry::Customs,
     served::Served,
@@ -71,7 +71,7 @@ impl<'a> Library<'a> {
         };
         match parts {
             ["version"] => {
-                check_route(&head.headers, &["application/json"])?;
+                check_produced(&head.headers, &["application/json"])?;
                 Ok(Some(json(discovery::version())))
             }
             ["api" | "apis", ..] => self.discover(parts, head),
@@ -102,7 +102,7 @@ impl<'a> Library<'a> {
         let Some(document) = found else { return Ok(None) };
         // Kubernetes: the router looks first, but not at lists of groups and at what definitions serve.
         if parts[0] == "api" || (parts.len() == 3 && self.inner.registry.has_group(parts[1])) {
-            check_route(&head.headers, &MEDIA_TYPES)?;
+            check_produced(&head.headers, &MEDIA_TYPES)?;
         }
         let form = negotiate::Form::plain(&head.headers)?;
         Ok(Some(form::shown(&document, form, head)))

@@ -19,6 +19,7 @@ use schema::{
     yaml,
 };
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Kubernetes: what the real server takes at most.
 const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
@@ -111,13 +112,44 @@ pub(crate) fn body(
     }
 }
 
+/// Why bytes are no object of the wanted kind.
+#[derive(Debug)]
+pub(crate) struct Undecodable {
+    /// What the decoder says: all that is told of a patched object.
+    pub(crate) problem: String,
+    /// What is told of a body.
+    refusal: String,
+}
+
+impl Undecodable {
+    fn told_as_is(text: String) -> Undecodable {
+        Undecodable { problem: text.clone(), refusal: text }
+    }
+
+    /// `given` is the kind and version that the body says it is, where it says one, `wanted` the kind that belongs there.
+    fn new(
+        error: &decode::DecodeError,
+        given: Option<(&str, &str)>,
+        wanted: &str,
+        body: &[u8],
+    ) -> Undecodable {
+        Undecodable { problem: error.to_string(), refusal: error.refusal(given, wanted, body) }
+    }
+}
+
+impl From<Undecodable> for Status {
+    fn from(undecodable: Undecodable) -> Status {
+        Status::bad_request(undecodable.refusal)
+    }
+}
+
 /// Reads an object of a resource, which may have been patched.
 pub(crate) fn object(
     served: &Served,
     body: &[u8],
     encoding: Encoding,
     validation: FieldValidation,
-) -> Result<Decoded, Status> {
+) -> Result<Decoded, Undecodable> {
     let Resource { group, version, kind, .. } = &served.resource;
     match &served.kind {
         Kind::BuiltIn { types, of } => {
@@ -133,21 +165,25 @@ fn custom_object(
     body: &[u8],
     encoding: Encoding,
     validation: FieldValidation,
-) -> Result<Decoded, Status> {
-    let kind = &served.resource.kind;
-    let unreadable = |error: &decode::DecodeError| Status::bad_request(error.refusal(None, kind, body));
-    let (encoding, given) = match encoding {
-        Encoding::Json => (structural::Encoding::Json, decode::type_meta(body)),
-        Encoding::Yaml => {
-            let json = yaml::to_json(body).map_err(|error| unreadable(&error))?;
-            (structural::Encoding::Yaml, decode::type_meta(&json.json))
-        }
-        Encoding::Protobuf => return Err(Status::unsupported_media_type(&MEDIA_TYPES[..2])),
+) -> Result<Decoded, Undecodable> {
+    let kind = &*served.resource.kind;
+    let unreadable = |error: &decode::DecodeError| Undecodable::new(error, None, kind, body);
+    let json = match encoding {
+        Encoding::Yaml => Cow::Owned(yaml::to_json(body).map_err(|error| unreadable(&error))?.json),
+        Encoding::Json | Encoding::Protobuf => Cow::Borrowed(body),
     };
-    let given = given.and_then(|given| given.named(body)).map_err(|error| unreadable(&error))?;
-    let version = given.api_version.rsplit('/').next().unwrap_or_default();
-    let decoded = custom.compiled().schema.decode(body, encoding, validation);
-    decoded.map_err(|error| Status::bad_request(error.refusal(Some((&given.kind, version)), kind, body)))
+    let given = decode::type_meta(&json).and_then(|given| given.named(body));
+    let given = given.map_err(|error| unreadable(&error))?;
+    let (group, version) = given.api_version.rsplit_once('/').unwrap_or(("", &given.api_version));
+    let decoded = match encoding {
+        // Kubernetes: the schema is not asked about an object of another kind.
+        _ if given.kind != kind || group != &*served.resource.group => decode::decode_any(&json, validation),
+        Encoding::Yaml => custom.compiled().schema.decode(body, structural::Encoding::Yaml, validation),
+        Encoding::Json | Encoding::Protobuf => {
+            custom.compiled().schema.decode(body, structural::Encoding::Json, validation)
+        }
+    };
+    decoded.map_err(|error| Undecodable::new(&error, Some((&given.kind, version)), kind, body))
 }
 
 impl<'a> Wanted<'a> {
@@ -157,7 +193,7 @@ impl<'a> Wanted<'a> {
         body: &[u8],
         encoding: Encoding,
         validation: FieldValidation,
-    ) -> Result<Decoded, Status> {
+    ) -> Result<Decoded, Undecodable> {
         let decoded = match encoding {
             Encoding::Json => match self.plain(body, validation) {
                 Some(decoded) => decoded,
@@ -178,7 +214,7 @@ impl<'a> Wanted<'a> {
                 let given = (envelope.api_version.to_string(), envelope.kind.to_string());
                 self.check(&given, body)?;
                 let value = proto::decode(self.types, self.of, &envelope.raw)
-                    .map_err(|error| Status::bad_request(error.to_string()))?;
+                    .map_err(|error| Undecodable::told_as_is(error.to_string()))?;
                 Decoded { value, warnings: Vec::new() }
             }
         };
@@ -205,7 +241,7 @@ impl<'a> Wanted<'a> {
         object::kind(value) == self.kind && object::api_version(value) == join(self.group, self.version)
     }
 
-    fn decode_json(&self, body: &[u8], validation: FieldValidation) -> Result<Decoded, Status> {
+    fn decode_json(&self, body: &[u8], validation: FieldValidation) -> Result<Decoded, Undecodable> {
         let given = decode::type_meta(body).map_err(|error| self.unreadable(&error, body))?;
         let given = (given.api_version, given.kind);
         self.check(&given, body)?;
@@ -214,22 +250,22 @@ impl<'a> Wanted<'a> {
     }
 
     /// It says what it is, and is not that.
-    fn refuse(&self, error: &decode::DecodeError, given: &(String, String), body: &[u8]) -> Status {
+    fn refuse(&self, error: &decode::DecodeError, given: &(String, String), body: &[u8]) -> Undecodable {
         let (api_version, kind) = given;
         let given = match kind.as_str() {
             "" => (self.kind, self.version),
             kind => (kind, api_version.rsplit('/').next().unwrap_or_default()),
         };
-        Status::bad_request(error.refusal(Some(given), self.kind, body))
+        Undecodable::new(error, Some(given), self.kind, body)
     }
 
     /// It does not even say what it is.
-    fn unreadable(&self, error: &decode::DecodeError, body: &[u8]) -> Status {
-        Status::bad_request(error.refusal(None, self.kind, body))
+    fn unreadable(&self, error: &decode::DecodeError, body: &[u8]) -> Undecodable {
+        Undecodable::new(error, None, self.kind, body)
     }
 
     /// Kubernetes: the version must be that of the URL; the kind is looked at afterwards.
-    fn check(&self, (api_version, kind): &(String, String), body: &[u8]) -> Result<(), Status> {
+    fn check(&self, (api_version, kind): &(String, String), body: &[u8]) -> Result<(), Undecodable> {
         let expected = join(self.group, self.version);
         if *api_version == expected && kind == self.kind {
             return Ok(());
@@ -242,28 +278,30 @@ impl<'a> Wanted<'a> {
         let api_version = if api_version.is_empty() { &expected } else { api_version };
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         let (own, named) = (self.kind, if kind.is_empty() { self.kind } else { kind });
+        let not_handled = |problem: String| Undecodable {
+            refusal: format!("{named} in version {version:?} cannot be handled as a {own}: {problem}"),
+            problem,
+        };
         let is_known = || {
             let is_there = self.types.kind(group, version, named).is_some();
             scheme(group) == scheme(self.group) && (is_there || kinds::older::is_older(group, version, named))
         };
         if !is_known() {
             // Kubernetes: the place in its source is part of the text.
-            return Err(Status::bad_request(format!(
-                "{named} in version {version:?} cannot be handled as a {own}: no kind {named:?} is registered for \
-                 version {api_version:?} in scheme {:?}",
-                scheme(self.group)
+            let scheme = scheme(self.group);
+            return Err(not_handled(format!(
+                "no kind {named:?} is registered for version {api_version:?} in scheme {scheme:?}"
             )));
         }
         if named != own {
-            return Err(Status::bad_request(format!(
-                "{named} in version {version:?} cannot be handled as a {own}: converting ({version}.{named}) to \
-                 ({}.{own}): unknown conversion",
-                package(self.group)
+            let package = package(self.group);
+            return Err(not_handled(format!(
+                "converting ({version}.{named}) to ({package}.{own}): unknown conversion"
             )));
         }
         match *api_version == expected {
             true => Ok(()),
-            false => Err(Status::bad_request(format!(
+            false => Err(Undecodable::told_as_is(format!(
                 "the API version in the data ({api_version}) does not match the expected API version ({expected})"
             ))),
         }

@@ -291,7 +291,10 @@ impl Inner {
     {
         let Asked { begun, deadline, head, place, options, form } = &mut *asked;
         let (begun, deadline, form) = (*begun, *deadline, *form);
-        let caller = authorize::act_as(self, caller, head, place, options).await?;
+        let caller = match authorize::act_as(self, caller, head, place, options).await {
+            Ok(caller) => caller,
+            Err(status) => return Ok((answer::refused(&status, form), None)),
+        };
         let seat = match fair::seat(self, &caller, &head.method, place, options, deadline).await {
             Ok(seat) => seat,
             Err(refusal) => return Ok((refusal, None)),
@@ -314,10 +317,13 @@ impl Inner {
         B::Data: Send,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
-        let Asked { head, place, options, .. } = &*asked;
+        let Asked { head, place, options, form, .. } = &*asked;
+        let form = *form;
         let target = match place {
             Place::Other(path) => {
-                authorize::path(self, &caller, head, path).await?;
+                if let Err(status) = authorize::path(self, &caller, head, path).await {
+                    return Ok(answer::refused(&status, form));
+                }
                 return match path.as_str() {
                     "/metrics" => Ok(Box::pin(metrics::answer(self, &head.method)).await),
                     fair::DUMP => Ok(fair::dump(self)),
@@ -328,7 +334,10 @@ impl Inner {
         };
         let trail = audit::Trail::of(head);
         let verb = target.verb(&head.method, options.watch);
-        let permit = authorize::resource(self, caller, trail, verb, target, options).await?;
+        let permit = match authorize::resource(self, caller, trail, verb, target, options).await {
+            Ok(permit) => permit,
+            Err(status) => return Ok(answer::refused(&status, form)),
+        };
         let request::Target { group, version, resource, .. } = target;
         let served = match self.registry.served(&*self.store, group, version, resource).await? {
             Some(served) if served.is_at(target, verb.unwrap_or(Verb::Get)) => served,
@@ -338,35 +347,16 @@ impl Inner {
         };
         // Kubernetes: what is built in does not answer to HEAD.
         let is_answered = |_: &Verb| head.method != Method::HEAD || served.custom().is_some();
-        let verb = verb.filter(is_answered).ok_or_else(|| verbs::no_verb(&served))?;
-        let call = verbs::Call::new(self, permit, verb, served, asked)?;
-        let deprecation = call.served.deprecation().map(|text| text.into_owned());
-        // A box for each: what is asked for most shall not be as large as the largest.
-        let response = match verb {
-            _ if verbs::connect::is_meant(&call) => Box::pin(verbs::connect::connect(&call)).await,
-            Verb::Get => verbs::read::get(&call).await,
-            Verb::List => Box::pin(verbs::read::list(&call)).await,
-            Verb::Watch => Box::pin(verbs::watch::watch(&call)).await,
-            Verb::Create => {
-                let body = call.take(body).await?;
-                let size = body.len();
-                self.workplaces.run(&self.world, size, Box::pin(verbs::create::create(&call, body))).await
-            }
-            Verb::Update => {
-                let body = call.take(body).await?;
-                let size = body.len();
-                self.workplaces.run(&self.world, size, Box::pin(verbs::update::update(&call, body))).await
-            }
-            Verb::Patch => {
-                let body = call.take(body).await?;
-                let size = body.len();
-                self.workplaces.run(&self.world, size, Box::pin(verbs::update::patch(&call, body))).await
-            }
-            Verb::Delete => Box::pin(verbs::delete::delete(&call, call.take(body).await?)).await,
-            Verb::DeleteCollection => {
-                Box::pin(verbs::delete::delete_collection(&call, call.take(body).await?)).await
+        let Some(verb) = verb.filter(is_answered) else { return Err(verbs::no_verb(&served, target)) };
+        let deprecation = served.deprecation().map(|text| text.into_owned());
+        let call = match verbs::Call::new(self, permit, verb, served, asked) {
+            Ok(call) => call,
+            Err(verbs::Refused::ByRouter(status)) => return Err(status),
+            Err(verbs::Refused::ByHandler(status)) => {
+                return Ok(answer::with_warnings(answer::status(&status, form), deprecation.as_deref()));
             }
         };
+        let response = self.perform(verb, &call, body).await;
         if verb.is_write() && !call.options.is_dry_run() && response.is_ok() {
             definitions::after(&call).await;
             admission::after(&call).await;
@@ -376,9 +366,45 @@ impl Inner {
         }
         let warnings = call.warnings();
         let warnings = deprecation.iter().chain(&warnings).map(String::as_str);
-        let response =
-            response.unwrap_or_else(|status| answer::status(&status, Form::for_errors(&call.headers)));
+        let response = response.unwrap_or_else(|status| answer::status(&status, form));
         Ok(answer::with_warnings(response, warnings))
+    }
+
+    /// Carries out what a call asks for.
+    async fn perform<B>(&self, verb: Verb, call: &verbs::Call, body: B) -> Result<Response<Body>, Status>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        // A box for each: what is asked for most shall not be as large as the largest.
+        match verb {
+            _ if verbs::connect::is_meant(&call.served, &call.target) => {
+                Box::pin(verbs::connect::connect(call)).await
+            }
+            Verb::Get => verbs::read::get(call).await,
+            Verb::List => Box::pin(verbs::read::list(call)).await,
+            Verb::Watch => Box::pin(verbs::watch::watch(call)).await,
+            Verb::Create => {
+                let body = call.take(body).await?;
+                let size = body.len();
+                self.workplaces.run(&self.world, size, Box::pin(verbs::create::create(call, body))).await
+            }
+            Verb::Update => {
+                let body = call.take(body).await?;
+                let size = body.len();
+                self.workplaces.run(&self.world, size, Box::pin(verbs::update::update(call, body))).await
+            }
+            Verb::Patch => {
+                let body = call.take(body).await?;
+                let size = body.len();
+                self.workplaces.run(&self.world, size, Box::pin(verbs::update::patch(call, body))).await
+            }
+            Verb::Delete => Box::pin(verbs::delete::delete(call, call.take(body).await?)).await,
+            Verb::DeleteCollection => {
+                Box::pin(verbs::delete::delete_collection(call, call.take(body).await?)).await
+            }
+        }
     }
 }
 

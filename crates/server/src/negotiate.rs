@@ -45,13 +45,7 @@ impl Form {
     const JSON: Form = Form { encoding: Encoding::Json, shape: Shape::AsIs };
 
     /// The best of what the caller takes of a built-in resource.
-    // Kubernetes: the router looks first, and takes media types by their whole names only.
-    pub(crate) fn route(headers: &HeaderMap, verb: Verb, has_table: bool) -> Result<Form, Status> {
-        let produced: &[&str] = match verb {
-            Verb::List | Verb::Watch => &WATCHED_MEDIA_TYPES,
-            _ => &MEDIA_TYPES,
-        };
-        check_route(headers, produced)?;
+    pub(crate) fn of_built_in(headers: &HeaderMap, has_table: bool) -> Result<Form, Status> {
         let shape = |clause: &Clause<'_>, encoding| {
             clause.shape(encoding).filter(|shape| has_table || !matches!(shape, Shape::Table(_)))
         };
@@ -96,8 +90,20 @@ impl Form {
     }
 }
 
-/// What the router says to a caller who takes none of what is produced at a path.
-pub(crate) fn check_route(headers: &HeaderMap, produced: &[&str]) -> Result<(), Status> {
+/// What the router says to a caller who takes none of what a verb on a built-in resource produces.
+// Kubernetes: it takes media types by their whole names only.
+pub(crate) fn check_route(headers: &HeaderMap, verb: Verb) -> Result<(), Status> {
+    check_produced(
+        headers,
+        match verb {
+            Verb::List | Verb::Watch => &WATCHED_MEDIA_TYPES,
+            _ => &MEDIA_TYPES,
+        },
+    )
+}
+
+/// The same for any path, with what is produced there.
+pub(crate) fn check_produced(headers: &HeaderMap, produced: &[&str]) -> Result<(), Status> {
     let accept = accept(headers);
     if accept.is_empty() || produced.contains(&accept) {
         return Ok(());
@@ -206,7 +212,8 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT, accept.parse().unwrap());
-            let found = Form::route(&headers, verb, true).map(drop).map_err(|status| status.message);
+            let found = check_route(&headers, verb).and_then(|()| Form::of_built_in(&headers, true));
+            let found = found.map(drop).map_err(|status| status.message);
             assert_eq!(found, expected, "{accept}");
         }
     }

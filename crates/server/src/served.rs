@@ -183,7 +183,10 @@ impl Served {
     pub(crate) fn normalize(&self, object: &mut Value) {
         match &self.kind {
             Kind::BuiltIn { types, of } => schema::encode::normalize(types, *of, object),
-            Kind::Custom(_) => schema::structural::tidy_metadata(object),
+            Kind::Custom(_) => {
+                schema::structural::tidy_metadata(object);
+                schema::number::level(object);
+            }
         }
     }
 

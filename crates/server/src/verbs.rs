@@ -18,8 +18,8 @@ use crate::{
     Asked, Inner,
     audit::Trail,
     authorize::Permit,
-    input,
-    negotiate::Form,
+    input::{self, patch},
+    negotiate::{self, Form},
     request::{Options, Place, Target, Verb},
     served::Served,
 };
@@ -73,19 +73,15 @@ impl Call {
         verb: Verb,
         served: Arc<Served>,
         asked: Box<Asked>,
-    ) -> Result<Call, Status> {
+    ) -> Result<Call, Refused> {
         let Asked { head, place, options, .. } = *asked;
-        let Place::Resource(mut target) = place else { return Err(not_served()) };
-        match served.custom() {
-            Some(_) => check_custom(verb, &served, &mut target)?,
-            None => check_built_in(verb, &served, &target)?,
+        let Place::Resource(mut target) = place else { return Err(Refused::ByRouter(not_served())) };
+        if served.custom().is_none() {
+            let routed = check_built_in(verb, &served, &target);
+            let routed = routed.and_then(|()| check_media_types(verb, &head.headers));
+            routed.map_err(Refused::ByRouter)?;
         }
-        let form = match served.custom() {
-            Some(_) => Form::of_custom(&head.headers)?,
-            None => Form::route(&head.headers, verb, served.has_table(&target.subresource))?,
-        };
-        check_options(verb, &options)?;
-        check_name(&target.name)?;
+        let form = check(verb, &served, &mut target, &head.headers, &options).map_err(Refused::ByHandler)?;
         let trail = Trail::of(&head).clone();
         Ok(Call {
             inner: Arc::clone(inner),
@@ -192,6 +188,50 @@ impl Call {
     }
 }
 
+/// Kubernetes: warnings go with what a handler says, not with what the router in front of it says.
+pub(crate) enum Refused {
+    ByRouter(Status),
+    ByHandler(Status),
+}
+
+/// What the router of built-in resources looks at beside the path.
+fn check_media_types(verb: Verb, headers: &HeaderMap) -> Result<(), Status> {
+    if verb == Verb::Patch && !patch::PATCH_TYPES.contains(&input::media_type(headers)) {
+        return Err(bare(415, "415: Unsupported Media Type"));
+    }
+    negotiate::check_route(headers, verb)
+}
+
+/// What every handler looks at before it reads the body, in the order of the real server. Answers with the form that
+/// the caller wants.
+fn check(
+    verb: Verb,
+    served: &Served,
+    target: &mut Target,
+    headers: &HeaderMap,
+    options: &Options,
+) -> Result<Form, Status> {
+    let media_type = input::media_type(headers);
+    let is_custom = served.custom().is_some();
+    if is_custom {
+        check_custom(verb, served, target)?;
+    }
+    if verb == Verb::Patch && is_custom && !patch::CUSTOM_PATCH_TYPES.contains(&media_type) {
+        return Err(Status::unsupported_media_type(&patch::CUSTOM_PATCH_TYPES));
+    }
+    check_name(&target.name)?;
+    let form = match is_custom {
+        true => Form::of_custom(headers)?,
+        false => Form::of_built_in(headers, served.has_table(&target.subresource))?,
+    };
+    // Kubernetes: an update looks at it after its options.
+    if verb == Verb::Create && !connect::is_meant(served, target) {
+        input::encoding(media_type)?;
+    }
+    check_options(verb, options, media_type)?;
+    Ok(form)
+}
+
 /// Whether a built-in resource has the verb at this place: its router knows.
 fn check_built_in(verb: Verb, served: &Served, target: &Target) -> Result<(), Status> {
     let verbs = match (target.subresource.as_str(), served.subresource(&target.subresource)) {
@@ -265,7 +305,7 @@ fn check_name(name: &str) -> Result<(), Status> {
 }
 
 /// Whether the options of a write are some.
-fn check_options(verb: Verb, options: &Options) -> Result<(), Status> {
+fn check_options(verb: Verb, options: &Options, media_type: &str) -> Result<(), Status> {
     let kind = match verb {
         Verb::Create => "CreateOptions",
         Verb::Update => "UpdateOptions",
@@ -273,7 +313,14 @@ fn check_options(verb: Verb, options: &Options) -> Result<(), Status> {
         // Those of a delete are read with its body.
         Verb::Get | Verb::List | Verb::Watch | Verb::Delete | Verb::DeleteCollection => return Ok(()),
     };
-    let mut errors = validate_manager(&options.field_manager, &Path::new("fieldManager"));
+    let mut errors = ErrorList::new();
+    if verb == Verb::Patch && media_type != patch::APPLY && options.force.is_some() {
+        errors.push(Error::forbidden(&Path::new("force"), "may not be specified for non-apply patch"));
+    }
+    if media_type == patch::APPLY && options.field_manager.is_empty() {
+        errors.push(Error::required(&Path::new("fieldManager"), "is required for apply patch"));
+    }
+    errors.extend(validate_manager(&options.field_manager, &Path::new("fieldManager")));
     if options.dry_run.iter().any(|asked| asked != "All") {
         let asked = serde_json::json!(options.dry_run);
         errors.push(Error::not_supported(&Path::new("dryRun"), &asked, ["All"]));
@@ -303,9 +350,12 @@ pub(crate) fn method_not_allowed() -> Status {
 }
 
 /// The method means nothing here. Kubernetes: the handler of custom resources names the verb, and there is none.
-pub(crate) fn no_verb(served: &Served) -> Status {
+pub(crate) fn no_verb(served: &Served, target: &Target) -> Status {
+    let is_known = target.subresource.is_empty() || served.subresource(&target.subresource).is_some();
     match served.custom() {
+        Some(_) if !is_known => Status::not_found(&served.group_resource(), &target.name),
         Some(_) => Status::method_not_supported(&served.group_resource(), ""),
+        None if !is_known || !is_routed(served, target) => not_served(),
         None => method_not_allowed(),
     }
 }

@@ -9,7 +9,7 @@ mod validate;
 
 pub use claims::{BadRange, ServiceRange};
 pub(crate) use commit::{Outcome, create, encode, remove, replace, replace_or_release};
-pub(crate) use metadata::{check_target, take_name, wants_name};
+pub(crate) use metadata::{check_target, forget_system_fields, take_name, wants_name};
 pub(crate) use owners::with_target;
 pub(crate) use validate::Checked;
 
@@ -31,12 +31,19 @@ pub(crate) enum Record {
     AlreadyDone,
 }
 
+/// Whether the caller may create the object: a put or an apply to a name that is free has the right to something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Right {
+    Held,
+    ToBeAskedFor,
+}
+
 /// Makes of what a client sent what everybody who has a say lets through: defaulted, owned, changed.
 pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> Result<Value, Status> {
     metadata::check_kind(call, &draft)?;
     let served = &call.served;
     served.default(&mut draft);
-    metadata::wipe(&mut draft);
+    metadata::forget_storage_fields(&mut draft);
     served.normalize(&mut draft);
     metadata::drop_repeated_owners(call, &mut draft, Stage::Sent);
     // Before the server adds what is its own: nobody owns that.
@@ -53,13 +60,13 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> 
 }
 
 /// Makes a new object of what was let through and has its name: begun, checked.
-pub(crate) async fn prepare_new(call: &Call, mut draft: Value) -> Result<Checked, Status> {
+pub(crate) async fn prepare_new(call: &Call, mut draft: Value, right: Right) -> Result<Checked, Status> {
     let served = &call.served;
     metadata::begin(call, &mut draft);
     served.strategy().prepare_create(&mut draft, &Circumstances { now: now(call), user: &|| user(call) });
     served.normalize(&mut draft);
     escalation::check(call, &draft, None).await?;
-    validate::new_object(call, draft).await
+    validate::new_object(call, draft, right).await
 }
 
 /// Makes the next state of an object of what a client wants it to be. `None` where nothing changes.

@@ -1,6 +1,7 @@
 //! What the real server answered to requests that no recording holds: options, preconditions, subresources.
 
 mod applies;
+mod refusals;
 
 use crate::client::send_with;
 use serde_json::{Value, json};

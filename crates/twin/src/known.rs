@@ -1,6 +1,6 @@
 //! Differences that are on purpose or known: `differences.txt`, each with its reason, matched narrowly.
 
-use crate::{compare::Difference, story::Request};
+use crate::{compare::Difference, story::Step};
 use anyhow::{Context, Result, bail};
 use regex::Regex;
 
@@ -13,6 +13,8 @@ pub struct Known(Vec<Rule>);
 #[derive(Debug, Default)]
 struct Rule {
     reason: String,
+    /// Some request before the one that shows the difference.
+    earlier: Option<Regex>,
     request: Option<Regex>,
     path: Option<Regex>,
     real: Option<Regex>,
@@ -24,7 +26,8 @@ impl Known {
         Known::parse(TEXT)
     }
 
-    /// Rules are parted by empty lines; `#` begins a reason, `request:`, `path:`, `real:` and `ours:` a pattern.
+    /// Rules are parted by empty lines; `#` begins a reason, `earlier:`, `request:`, `path:`, `real:` and `ours:` a
+    /// pattern.
     fn parse(text: &str) -> Result<Known> {
         let mut rules = Vec::new();
         for block in text.split("\n\n") {
@@ -34,9 +37,10 @@ impl Known {
         Ok(Known(rules))
     }
 
-    /// Why this difference is no news, if it is none.
-    pub fn reason(&self, request: &Request, difference: &Difference) -> Option<&str> {
-        let text = request.to_string();
+    /// Why this difference in the answer to the last step is no news, if it is none.
+    pub fn reason(&self, steps: &[Step], difference: &Difference) -> Option<&str> {
+        let (last, before) = steps.split_last()?;
+        let text = last.request.to_string();
         let matches =
             |pattern: &Option<Regex>, text: &str| pattern.as_ref().is_none_or(|it| it.is_match(text));
         let found = self.0.iter().find(|rule| {
@@ -44,6 +48,8 @@ impl Known {
                 && matches(&rule.real, &difference.real)
                 && matches(&rule.ours, &difference.ours)
                 && matches(&rule.request, &text)
+                && (rule.earlier.is_none()
+                    || before.iter().any(|step| matches(&rule.earlier, &step.request.to_string())))
         });
         found.map(|rule| rule.reason.as_str())
     }
@@ -60,6 +66,7 @@ fn rule(block: &str) -> Result<Option<Rule>> {
         let (name, pattern) = line.split_once(": ").context("a line is a reason or `name: pattern`")?;
         let pattern = Some(Regex::new(pattern)?);
         match name {
+            "earlier" => rule.earlier = pattern,
             "request" => rule.request = pattern,
             "path" => rule.path = pattern,
             "real" => rule.real = pattern,
@@ -80,6 +87,7 @@ fn rule(block: &str) -> Result<Option<Rule>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::story::Request;
 
     #[test]
     fn the_file_can_be_read() {
@@ -88,12 +96,31 @@ mod tests {
 
     #[test]
     fn a_rule_matches_only_where_all_its_patterns_do() {
-        let known =
-            Known::parse("# Heading.\n\n# Because.\nrequest: ^GET '/version\npath: ^body.x$\n").unwrap();
+        let text = "# Heading.\n\n# Because.\nrequest: ^GET '/version\npath: ^body.x$\n\n\
+                    # Before.\nearlier: ^PUT\npath: ^body.z$\n";
+        let known = Known::parse(text).unwrap();
         let difference = |path: &str| Difference { path: path.into(), real: "1".into(), ours: "2".into() };
-        assert_eq!(known.reason(&Request::new("GET", "/version"), &difference("body.x")), Some("Because."));
-        assert_eq!(known.reason(&Request::new("GET", "/version"), &difference("body.y")), None);
-        assert_eq!(known.reason(&Request::new("GET", "/api"), &difference("body.x")), None);
+        let steps = |requests: &[(&'static str, &str)]| -> Vec<Step> {
+            requests
+                .iter()
+                .map(|(method, path)| Step {
+                    request: Request::new(method, *path),
+                    compared: true,
+                    until: None,
+                    real_only: false,
+                })
+                .collect()
+        };
+        for (requests, path, expected) in [
+            (&[("GET", "/version")][..], "body.x", Some("Because.")),
+            (&[("GET", "/version")], "body.y", None),
+            (&[("GET", "/api")], "body.x", None),
+            (&[("GET", "/version"), ("GET", "/api")], "body.x", None),
+            (&[("PUT", "/a"), ("GET", "/api")], "body.z", Some("Before.")),
+            (&[("PUT", "/a")], "body.z", None),
+        ] {
+            assert_eq!(known.reason(&steps(requests), &difference(path)), expected, "{requests:?} {path}");
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! Values are numbered by their first appearance in the story, so that two places that must hold the same uid or
 //! resourceVersion are still compared.
 
+mod quoted;
+
 use crate::{
     answer::{Answer, Content},
     json::Json,
@@ -82,6 +84,9 @@ impl Leveller {
             Content::Events(events) => events.iter_mut().for_each(|event| {
                 // A bookmark says how far the watch has come, which hangs on the writes of other stories.
                 self.in_bookmark = event.get("type") == Some(&Json::text("BOOKMARK"));
+                if self.in_bookmark {
+                    strip_bookmark(event);
+                }
                 self.json(event, false);
                 self.in_bookmark = false;
             }),
@@ -92,6 +97,7 @@ impl Leveller {
 
     fn json(&mut self, json: &mut Json, is_list: bool) {
         self.value(json, is_list);
+        sort_quoted(json);
         json.each_text(&mut |text| *text = self.text(text));
         sort_causes(json);
     }
@@ -204,6 +210,19 @@ impl Leveller {
     }
 }
 
+/// The object of a bookmark is an empty one. What Go writes of an empty object of a kind is not compared.
+fn strip_bookmark(value: &mut Json) {
+    let zero_values = ["spec", "status", "cells", "deprecated.daemonset.template.generation"];
+    match value {
+        Json::Object(members) => {
+            members.retain(|(name, _)| !zero_values.contains(&name.as_str()));
+            members.iter_mut().for_each(|(_, member)| strip_bookmark(member));
+        }
+        Json::List(items) => items.iter_mut().for_each(strip_bookmark),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => {}
+    }
+}
+
 /// Whether a path ends in the name of an object or goes on below one, as opposed to a collection.
 pub fn names_an_object(path: &str) -> bool {
     let words: Vec<_> = path.trim_matches('/').split('/').collect();
@@ -299,6 +318,24 @@ fn sort_causes(status: &mut Json) {
         && let Some(at) = message.find(": [")
     {
         message.replace_range(at.., ": {causes}");
+    }
+}
+
+/// Objects in the message of a refused patch, and in its causes.
+fn sort_quoted(value: &mut Json) {
+    match value {
+        Json::Object(members) => {
+            for (name, member) in members {
+                match (name.as_str(), member.as_text()) {
+                    ("message", Some(text)) if text.contains('{') => {
+                        *member = Json::text(&quoted::sort_members(&text));
+                    }
+                    _ => sort_quoted(member),
+                }
+            }
+        }
+        Json::List(items) => items.iter_mut().for_each(sort_quoted),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => {}
     }
 }
 

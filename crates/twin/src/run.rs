@@ -139,7 +139,7 @@ impl Run {
             let mut news = Vec::new();
             for difference in self.differences(step) {
                 stops |= request.method != "GET" && changes_state(&difference);
-                match self.known.reason(request, &difference) {
+                match self.known.reason(&story.steps[..=step.at], &difference) {
                     Some(reason) => *self.tally().known.entry(reason.to_owned()).or_default() += 1,
                     None => news.push(difference),
                 }
@@ -164,19 +164,17 @@ impl Run {
         let Some(last) = compared.last().filter(|last| last.at + 1 == story.steps.len()) else {
             return false;
         };
-        let request = &story.steps[last.at].request;
         self.differences(last)
             .iter()
-            .any(|found| is_same_sort(found, wanted) && self.known.reason(request, found).is_none())
+            .any(|found| is_same_sort(found, wanted) && self.known.reason(&story.steps, found).is_none())
     }
 
     async fn tell(&self, stage: &mut Stage, number: u64, story: &Story, wanted: &Difference) {
         let compared = stage.play(story).await;
         let mut found = Vec::new();
         if let Some(last) = compared.last() {
-            let request = &story.steps[last.at].request;
             found = self.differences(last);
-            found.retain(|difference| self.known.reason(request, difference).is_none());
+            found.retain(|difference| self.known.reason(&story.steps[..=last.at], difference).is_none());
         }
         if found.is_empty() {
             found.push(wanted.clone());

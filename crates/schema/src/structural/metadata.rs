@@ -95,6 +95,12 @@ pub(super) fn settle(
     unknown: &mut Vec<String>,
 ) -> Result<(), DecodeError> {
     let Some(metadata) = object.get_mut("metadata") else { return Ok(()) };
+    // Kubernetes: unlike that of a built-in object, an empty list is gone before anybody could take it for a reset.
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.retain(|name, value| {
+            name != "managedFields" || value.as_array().is_none_or(|it| !it.is_empty())
+        });
+    }
     let (types, id) = shared_types();
     let mut settled = match read_telling(metadata, prefix, unknown) {
         Ok(settled) => settled,
@@ -111,6 +117,14 @@ pub fn tidy_metadata(object: &mut Value) {
     let Some(members) = object.as_object_mut() else { return };
     let (types, id) = shared_types();
     normalize(types, id, members.entry("metadata").or_insert(Value::Null));
+}
+
+/// Takes out what cannot be read of the metadata of a custom object.
+pub fn drop_malformed_metadata(object: &mut Value) {
+    if let Some(members) = object.as_object_mut() {
+        settle(members, &Path::ROOT, Malformed::Dropped, &mut Vec::new())
+            .expect("nothing is refused where it may be dropped");
+    }
 }
 
 /// Metadata as Go holds it.

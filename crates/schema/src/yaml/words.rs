@@ -6,6 +6,7 @@ pub(super) const NO_TOKEN: &str = "found character that cannot start any token";
 
 const NO_SEQUENCE_END: &str = "did not find expected ',' or ']'";
 const NO_MAPPING_END: &str = "did not find expected ',' or '}'";
+const NO_CONTENT: &str = "did not find expected node content";
 const NO_KEY: &str = "did not find expected key";
 
 /// Who found it in Go's library, and on which line, counted from zero.
@@ -28,11 +29,16 @@ pub(super) fn of(error: &ScanError, text: &str) -> String {
     let (problem, found) = match problem {
         "found unknown anchor" => return format!("unknown anchor '{}' referenced", anchor(here)),
         "did not find expected key" if row.starts_with('\t') => (NO_TOKEN, Found::Scanner(line)),
+        "unclosed bracket '['" | "unclosed bracket '{'"
+            if text.trim_end().ends_with(['[', '{', ',', ':']) =>
+        {
+            (NO_CONTENT, Found::Parser(text.lines().count()))
+        }
         // Its end is on a line of its own.
         "unclosed bracket '['" => (NO_SEQUENCE_END, Found::Parser(text.lines().count())),
         "unclosed bracket '{'" => (NO_MAPPING_END, Found::Parser(text.lines().count())),
         "expected ',' or ']'" => (NO_SEQUENCE_END, Found::Parser(line)),
-        "misplaced bracket" => ("did not find expected node content", Found::Parser(line)),
+        "misplaced bracket" => (NO_CONTENT, Found::Parser(line)),
         "comment intercepting the multiline text" => (NO_KEY, Found::Parser(line + 1)),
         "unclosed quote" | "invalid indentation in multiline quoted scalar" => {
             ("found unexpected end of stream", Found::Scanner(text.matches('\n').count()))
@@ -77,6 +83,8 @@ mod tests {
         for (text, expected) in [
             ("a: *x", "yaml: unknown anchor 'x' referenced"),
             ("metadata: [unclosed", "yaml: line 1: did not find expected ',' or ']'"),
+            ("{", "yaml: line 1: did not find expected node content"),
+            ("a: [1,\n", "yaml: line 1: did not find expected node content"),
             ("a: 'unclosed", "yaml: found unexpected end of stream"),
             ("a: {name: x\nb: {a: b}\n", "yaml: line 1: did not find expected ',' or '}'"),
             ("a: {name: x}\nb:\n\ta: b\n", "yaml: line 3: found character that cannot start any token"),

@@ -3,7 +3,7 @@
 use super::{Operation, Review, authority::Authority};
 use crate::{
     convert,
-    input::{self, Encoding},
+    input::{self, Encoding, Undecodable},
     lookup,
     served::{Kind, Served},
     verbs::Call,
@@ -195,7 +195,7 @@ impl<'a> Facts<'a> {
         match self.form() {
             Form::Object => {
                 let read = input::object(face, &json, Encoding::Json, FieldValidation::Ignore);
-                let mut value = read.map_err(|status| unread(face, &status))?.value;
+                let mut value = read.map_err(unread)?.value;
                 face.default(&mut value);
                 let mut value = self.converted(face, &self.call.served, value).await?;
                 self.call.served.normalize(&mut value);
@@ -327,11 +327,10 @@ impl<'a> Facts<'a> {
         told
     }
 }
+
 /// An object that somebody made of another, and that cannot be read.
 // Kubernetes: the bare problem; and one of another kind comes to light only later, where errors have no reason.
-fn unread(face: &Served, status: &Status) -> Status {
-    let frame = format!(" cannot be handled as a {}: ", face.resource.kind);
-    let problem = status.message.split_once(&frame).map_or(&*status.message, |(_, problem)| problem);
+fn unread(Undecodable { problem, .. }: Undecodable) -> Status {
     match problem.starts_with("converting (") {
         true => Status::unclassified(problem),
         false => Status::internal_error(problem),

@@ -6,6 +6,8 @@ use std::cmp::Ordering;
 /// Kubernetes: lines are broken behind this many characters, where they can be.
 const WIDTH: usize = 80;
 const INDENT: usize = 2;
+/// Kubernetes: longer keys, in bytes, stand by themselves behind a question mark.
+const MAX_SIMPLE_KEY: usize = 128;
 
 pub(super) fn to_yaml(value: &Value) -> String {
     let mut out = String::new();
@@ -45,10 +47,23 @@ fn write_block(value: &Value, indent: usize, out: &mut String) {
     members.sort_by(|one, other| key_order(one.0, other.0));
     for (key, member) in members {
         begin(out);
-        out.push_str(&key_text(key));
-        out.push(':');
-        write_member(member, indent, out);
+        if is_simple_key(key) {
+            out.push_str(&key_text(key));
+            out.push(':');
+            write_member(member, indent, out);
+        } else {
+            out.push_str("? ");
+            write_item(&Value::from(key.as_str()), indent + INDENT, out);
+            out.push_str(&" ".repeat(indent));
+            out.push_str(": ");
+            write_item(member, indent + INDENT, out);
+        }
     }
+}
+
+/// Whether a key can stand in one line with its value.
+fn is_simple_key(key: &str) -> bool {
+    key.len() <= MAX_SIMPLE_KEY && !key.contains(is_break)
 }
 
 fn write_item(item: &Value, indent: usize, out: &mut String) {
@@ -149,7 +164,7 @@ impl Sort {
     // Kubernetes: as go-yaml analyses a scalar.
     fn of(text: &str) -> Sort {
         let letters: Vec<char> = text.chars().collect();
-        let is_blank = |at: usize| letters.get(at).is_none_or(|c| matches!(c, ' ' | '\t' | '\n'));
+        let is_blank = |at: usize| letters.get(at).is_none_or(|c| matches!(c, ' ' | '\t') || is_break(*c));
         let mut indicates = text.starts_with("---") || text.starts_with("...");
         let (mut is_special, mut breaks_after_space, mut spaces_after_break) = (false, false, false);
         for (at, letter) in letters.iter().copied().enumerate() {
@@ -163,18 +178,18 @@ impl Sort {
                 }
                 '?' | '-' if at == 0 => is_blank(at + 1),
                 ':' => is_blank(at + 1),
-                '#' => before.is_some_and(|before| matches!(before, ' ' | '\t' | '\n')),
+                '#' => before.is_some_and(|before| matches!(before, ' ' | '\t') || is_break(before)),
                 _ => false,
             };
             is_special |= !is_printable(letter);
-            breaks_after_space |= letter == '\n' && before == Some(' ');
-            spaces_after_break |= letter == ' ' && before == Some('\n');
+            breaks_after_space |= is_break(letter) && before == Some(' ');
+            spaces_after_break |= letter == ' ' && before.is_some_and(is_break);
         }
-        let edge = |c: Option<&char>| c.is_some_and(|c| matches!(c, ' ' | '\n'));
+        let edge = |c: Option<&char>| c.is_some_and(|c| *c == ' ' || is_break(*c));
         let is_bare = edge(letters.first()) || edge(letters.last());
         let is_bad = is_special || breaks_after_space;
         Sort {
-            may_be_plain: !indicates && !is_bare && !is_bad && !text.contains('\n'),
+            may_be_plain: !indicates && !is_bare && !is_bad && !text.contains(is_break),
             may_be_single: !is_bad && !spaces_after_break,
             may_be_block: !is_bad && letters.last() != Some(&' ') && !text.is_empty(),
         }
@@ -183,6 +198,11 @@ impl Sort {
     fn is_plain(self, text: &str) -> bool {
         self.may_be_plain && !schema::yaml::means_more(text)
     }
+}
+
+/// What ends a line in YAML.
+fn is_break(letter: char) -> bool {
+    matches!(letter, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 fn is_printable(letter: char) -> bool {
@@ -202,6 +222,10 @@ fn write_folded(text: &str, indent: usize, out: &mut String) {
             out.push_str(&" ".repeat(indent));
             column = indent;
         } else {
+            if at > 0 && is_break(letters[at - 1]) && !is_break(letter) {
+                out.push_str(&" ".repeat(indent));
+                column = indent;
+            }
             out.push(letter);
             column += 1;
         }
@@ -286,9 +310,13 @@ fn write_literal(text: &str, indent: usize, out: &mut String) {
     };
     for line in body.split('\n') {
         out.push('\n');
-        if !line.is_empty() {
-            out.push_str(&" ".repeat(indent));
-            out.push_str(line);
+        let mut is_begun = false;
+        for letter in line.chars() {
+            if !is_begun && !is_break(letter) {
+                out.push_str(&" ".repeat(indent));
+            }
+            is_begun = !is_break(letter);
+            out.push(letter);
         }
     }
 }
@@ -325,6 +353,28 @@ mod tests {
                  word and another one a word and another one\n"
                     .to_owned(),
             ),
+        ] {
+            assert_eq!(to_yaml(&value), expected);
+        }
+    }
+
+    #[test]
+    fn long_keys_stand_by_themselves() {
+        let key = "k".repeat(129);
+        let value = json!({"a": {key.clone(): "v", "b": {key.clone(): {"c": 1, "d": [2]}}, "l": {key.clone(): [1, 2]}}});
+        let expected = format!(
+            "a:\n  b:\n    ? {key}\n    : c: 1\n      d:\n      - 2\n  ? {key}\n  : v\n  l:\n    ? {key}\n    : - 1\n      - 2\n"
+        );
+        assert_eq!(to_yaml(&value), expected);
+    }
+
+    #[test]
+    fn line_separators_break_lines_as_in_go() {
+        for (value, expected) in [
+            (json!({"z": "<&>\u{2028}é"}), "z: '<&>\u{2028}  é'\n"),
+            (json!({"z": "a\u{2029}"}), "z: 'a\u{2029}'\n"),
+            (json!({"z": "a\u{2028} b"}), "z: \"a\\L b\"\n"),
+            (json!({"z": "a\n\u{2028}b"}), "z: |-\n  a\n\u{2028}  b\n"),
         ] {
             assert_eq!(to_yaml(&value), expected);
         }

@@ -3,7 +3,7 @@
 use super::Accounts;
 use crate::{
     answer::{self, Body},
-    negotiate::check_route,
+    negotiate::check_produced,
 };
 use api::status::Status;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
@@ -34,7 +34,7 @@ pub(crate) fn documents(
         }
         _ => return Ok(None),
     };
-    check_route(headers, &[content_type])?;
+    check_produced(headers, &[content_type])?;
     let mut response = answer::full(StatusCode::OK, content_type, document);
     let cached = HeaderValue::from_static("public, max-age=3600");
     response.headers_mut().insert(header::CACHE_CONTROL, cached);

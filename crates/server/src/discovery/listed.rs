@@ -5,7 +5,7 @@ use api::kind::compare_versions;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kinds::resources::{Resource, Scope};
+use kinds::resources::{Resource, Scope, Storage};
 use schema::types::Name;
 
 /// What a caller learns of a resource.
@@ -40,7 +40,10 @@ pub(crate) struct ListedSubresource<'a> {
 
 impl<'a> From<&'a Resource> for Listed<'a> {
     fn from(it: &'a Resource) -> Self {
-        let hash = it.storage.as_ref().map(|at| storage_version_hash(&at.group, &at.version, &it.kind));
+        // Kubernetes: definitions are kept in a version that is not served any more.
+        let is_definition = &*it.group == "apiextensions.k8s.io";
+        let version = |at: &'a Storage| if is_definition { "v1beta1" } else { &*at.version };
+        let hash = it.storage.as_ref().map(|at| storage_version_hash(&at.group, version(at), &it.kind));
         let subresources = it.subresources.iter().map(|sub| ListedSubresource {
             name: &sub.name,
             foreign: Some((&*sub.group, &*sub.version)).filter(|at| *at != (&*it.group, &*it.version)),

@@ -125,6 +125,6 @@ fn status_call(inner: &Arc<Inner>, name: &str) -> Option<Call> {
         subresource: "status".to_owned(),
         ..Target::default()
     };
-    let options = Options { field_manager: MANAGER.to_owned(), force: true, ..Options::default() };
+    let options = Options { field_manager: MANAGER.to_owned(), force: Some(true), ..Options::default() };
     Some(Call::by_server(inner, authorize::itself(), served, target, options))
 }

@@ -1,5 +1,6 @@
 //! Patch bytes in, a function from one state of an object to the next out.
 
+use super::Undecodable;
 use crate::verbs::bare;
 use api::{
     field::{Error, ErrorList, Path},
@@ -70,7 +71,7 @@ impl Patch {
     /// What the patch makes of an object.
     pub(crate) fn apply<D>(&self, patched: &Patched<'_, D>) -> Result<Decoded, Status>
     where
-        D: Fn(&[u8], FieldValidation) -> Result<Decoded, Status>,
+        D: Fn(&[u8], FieldValidation) -> Result<Decoded, Undecodable>,
     {
         let patch = self.read.as_ref().map_err(Clone::clone)?;
         let document = decode::decode_json(patched.json, FieldValidation::Ignore);
@@ -99,7 +100,7 @@ impl Patch {
     /// The result as an object of its kind, or what is wrong with it.
     fn take<D>(&self, patched: &Patched<'_, D>, result: &Value) -> Result<Decoded, String>
     where
-        D: Fn(&[u8], FieldValidation) -> Result<Decoded, Status>,
+        D: Fn(&[u8], FieldValidation) -> Result<Decoded, Undecodable>,
     {
         let careful = self.validation != FieldValidation::Ignore;
         let unknown = match (self.sort, patched.of) {
@@ -109,11 +110,13 @@ impl Patch {
         let validation = if careful { FieldValidation::Warn } else { FieldValidation::Ignore };
         // Kubernetes: this sort is put into an object of the kind, whatever it says that it is.
         let named = unknown.is_some().then(|| with_kind_of(patched.json, result)).flatten();
-        let decoded = (patched.decode)(&encode_any(named.as_ref().unwrap_or(result)), validation);
-        let mut decoded = decoded.map_err(|refusal| {
-            let text = refusal.message;
-            text.split_once(": ").map_or(text.clone(), |(_, problem)| problem.to_owned())
-        })?;
+        let mut decoded = match named.is_none() && patched.of.is_some() && has_no_version(result) {
+            true => read_without_version(result),
+            false => {
+                let decoded = (patched.decode)(&encode_any(named.as_ref().unwrap_or(result)), validation);
+                decoded.map_err(|undecodable| undecodable.problem)?
+            }
+        };
         if !careful {
             return Ok(decoded);
         }
@@ -169,6 +172,25 @@ fn unreadable(shown: &str, problem: &str) -> Status {
     let mut errors = ErrorList::new();
     errors.push(Error::invalid(&Path::new("patch"), shown, problem));
     Status::invalid(&GroupKind::new("", ""), "", &errors)
+}
+
+fn has_no_version(object: &Value) -> bool {
+    match object.get("apiVersion") {
+        None | Some(Value::Null) => object.is_object(),
+        Some(version) => version == "",
+    }
+}
+
+/// A patch has taken the version away from an object of a built-in kind.
+// Kubernetes: it is read into a type of the server's own, whose members have other names, so that nothing of it is left.
+fn read_without_version(object: &Value) -> Decoded {
+    let known = ["kind", "apiVersion"];
+    let names = object.as_object().into_iter().flat_map(serde_json::Map::keys);
+    let unknown = names.filter(|name| !known.contains(&name.as_str()));
+    Decoded {
+        value: Value::Object(serde_json::Map::new()),
+        warnings: unknown.map(|name| format!("unknown field \"{name}\"")).collect(),
+    }
 }
 
 /// What a patch has made with the kind and version from before, where it says others.
@@ -228,9 +250,8 @@ mod tests {
             of: Some((kinds::types(), of)),
             decode: |json: &[u8], validation| {
                 let decoded = decode::decode(kinds::types(), of, json, validation);
-                decoded.map_err(|error| {
-                    Status::bad_request(error.refusal(Some(("ConfigMap", "v1")), "ConfigMap", json))
-                })
+                decoded
+                    .map_err(|error| Undecodable::new(&error, Some(("ConfigMap", "v1")), "ConfigMap", json))
             },
         };
         let patch = Patch::read(sort, body.as_bytes(), validation).map_err(|status| status.message)?;

@@ -26,7 +26,8 @@ pub(crate) struct Options {
     pub(crate) validation: FieldValidation,
     /// A `fieldValidation` that is none.
     pub(crate) bad_validation: Option<String>,
-    pub(crate) force: bool,
+    /// Whether an apply takes fields from others; only an apply may say so.
+    pub(crate) force: Option<bool>,
     pub(crate) pretty: bool,
     /// Why the query names no selection, limit or timeout: only who lists or watches is told.
     pub(crate) bad_selection: Option<String>,
@@ -72,7 +73,7 @@ impl Options {
         options.watch = said("watch").unwrap_or(false);
         options.bookmarks = said("allowWatchBookmarks").unwrap_or(false);
         options.initial_events = said("sendInitialEvents");
-        options.force = said("force").unwrap_or(false);
+        options.force = said("force");
         options.pretty = said("pretty").unwrap_or(false);
         options.resource_version = text("resourceVersion").unwrap_or_default();
         options.version_match = text("resourceVersionMatch").and_then(version_match);

@@ -1,13 +1,12 @@
 //! Server-side apply: what a client wants to own in, the object with it merged in out.
 
-use super::{Call, bad_options, create::in_version, store_failed};
+use super::{Call, create::in_version, store_failed};
 use crate::{
     answer::{self, Body},
     stored::Stored,
-    write::{self, Outcome, Record, scale},
+    write::{self, Outcome, Record, Right, scale},
 };
 use api::{
-    field::{Error, ErrorList, Path},
     object,
     status::{Cause, Status},
 };
@@ -24,14 +23,12 @@ use serde_json::Value;
 const ATTEMPTS: usize = 5;
 
 pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Status> {
-    let config = read(call, body)?;
+    // Kubernetes: nobody hears of a bad configuration before the object that it is for was found.
+    let config = read(body);
     if call.target.subresource == "scale" {
+        let config = config?;
         config.tell_duplicates(call)?;
         return scale::update(call, scale::Change::Apply(&config.value)).await;
-    }
-    // An object that is there lends it its name.
-    if !object::name(&config.value).is_empty() {
-        write::check_target(call, &mut config.value.clone())?;
     }
     for _ in 0..ATTEMPTS {
         let (code, outcome) = attempt(call, &config).await?;
@@ -66,16 +63,12 @@ impl Config {
 }
 
 /// Whether it fits the type, merging it tells.
-fn read(call: &Call, body: &[u8]) -> Result<Config, Status> {
-    if call.options.field_manager.is_empty() {
-        let mut errors = ErrorList::new();
-        errors.push(Error::required(&Path::new("fieldManager"), "is required for apply patch"));
-        bad_options("PatchOptions", errors)?;
-    }
+fn read(body: &[u8]) -> Result<Config, Status> {
     let bad = |problem: String| Status::bad_request(format!("error decoding YAML: {problem}"));
     let FromYaml { json, duplicates } =
         yaml::to_json(body).map_err(|error| bad(format!("error converting YAML to JSON: {error}")))?;
-    let value: Value = serde_json::from_slice(&json).map_err(|error| bad(error.to_string()))?;
+    let value = schema::decode::decode_json(&json, FieldValidation::Ignore);
+    let value = value.map_err(|error| bad(error.to_string()))?.value;
     if !(value.is_object() || value.is_null()) {
         let sort = schema::decode::decode_any(&json, FieldValidation::Ignore).err();
         let sort = sort.map(|error| error.to_string()).unwrap_or_default();
@@ -88,7 +81,7 @@ fn read(call: &Call, body: &[u8]) -> Result<Config, Status> {
     Ok(Config { value, duplicates })
 }
 
-async fn attempt(call: &Call, config: &Config) -> Result<(StatusCode, Outcome), Status> {
+async fn attempt(call: &Call, config: &Result<Config, Status>) -> Result<(StatusCode, Outcome), Status> {
     let read = call.inner.store.get(call.key(&call.target.name), None).await;
     let entry = read.map_err(|error| store_failed(&error))?.entry;
     let Some(entry) = entry else {
@@ -96,24 +89,27 @@ async fn attempt(call: &Call, config: &Config) -> Result<(StatusCode, Outcome), 
         if !call.target.subresource.is_empty() {
             return Err(call.not_found(name));
         }
-        super::update::seen_version(&config.value)?;
-        let uid = object::uid(&config.value);
+        let config = config.as_ref().map_err(Clone::clone)?;
+        let mut draft = merge(call, None, config).await?;
+        let uid = object::uid(&draft);
         if !uid.is_empty() {
             let cause = format!(
                 "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             );
             return Err(Status::conflict(&call.resource(), name, cause));
         }
-        super::create::demand_right(call).await?;
-        let draft = merge(call, None, config).await?;
+        write::check_target(call, &mut draft)?;
+        super::update::seen_version(&draft)?;
         let draft = write::admit_new(call, draft, Record::AlreadyDone).await?;
-        let checked = write::prepare_new(call, draft).await?;
+        let checked = write::prepare_new(call, draft, Right::ToBeAskedFor).await?;
         return Ok((StatusCode::CREATED, write::create(call, checked).await?));
     };
+    let config = config.as_ref().map_err(Clone::clone)?;
     let stored = Stored::new(entry.value, entry.revision);
     let live = in_version(call, &stored).await?;
+    let mut draft = merge(call, Some(&live), config).await?;
+    write::check_target(call, &mut draft)?;
     super::update::check_version(call, &live, &config.value, super::update::Absent::Any)?;
-    let draft = merge(call, Some(&live), config).await?;
     match write::prepare_next(call, &live, draft, Record::AlreadyDone).await? {
         None => Ok((StatusCode::OK, Outcome::Done(stored))),
         Some(checked) => Ok((StatusCode::OK, write::replace_or_release(call, checked, &stored).await?)),
@@ -123,7 +119,14 @@ async fn attempt(call: &Call, config: &Config) -> Result<(StatusCode, Outcome), 
 async fn merge(call: &Call, live: Option<&Value>, config: &Config) -> Result<Value, Status> {
     let (manager, now) = (call.manager(), write::now(call).to_string());
     let merged = write::with_target(call, |target| {
-        managed_fields::apply(target, live, &config.value, &manager, call.options.force, &now)
+        managed_fields::apply(
+            target,
+            live,
+            &config.value,
+            &manager,
+            call.options.force.unwrap_or(false),
+            &now,
+        )
     });
     let merged = decode(call, applied(merged.await?)?, &config.value)?;
     config.tell_duplicates(call)?;
@@ -151,14 +154,14 @@ pub(crate) fn applied(merged: Result<Applied, ApplyError>) -> Result<Value, Stat
 fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Status> {
     // Kubernetes: a custom object is not read anew. What lost all of its members but not its owner is null now, which
     // only some schemas allow.
-    if call.served.custom().is_none() {
-        let json = serde_json::to_vec(&merged).map_err(Status::internal_error)?;
-        let (types, of) = (call.served.types(), call.served.of());
-        let decoded = schema::decode::decode(types, of, &json, FieldValidation::Ignore);
-        merged = decoded.map_err(|error| unconverted(call, config, &error.to_string()))?.value;
+    if call.served.custom().is_some() {
+        schema::structural::drop_malformed_metadata(&mut merged);
+        return Ok(merged);
     }
-    write::check_target(call, &mut merged)?;
-    Ok(merged)
+    let json = serde_json::to_vec(&merged).map_err(Status::internal_error)?;
+    let (types, of) = (call.served.types(), call.served.of());
+    let decoded = schema::decode::decode(types, of, &json, FieldValidation::Ignore);
+    Ok(decoded.map_err(|error| unconverted(call, config, &error.to_string()))?.value)
 }
 
 /// Kubernetes: what fits the schema but not the Go type is found late, and nobody is thought to be at fault.

@@ -39,7 +39,7 @@ fn read(call: &Call, body: &[u8]) -> Result<Decoded, Status> {
     let (of, _) = types.kind("", "v1", "Binding").ok_or_else(super::not_served)?;
     let wanted = Wanted { types, of, group: "", version: "v1", kind: "Binding" };
     let encoding = input::encoding(input::media_type(&call.headers))?;
-    wanted.decode(body, encoding, call.options.validation)
+    Ok(wanted.decode(body, encoding, call.options.validation)?)
 }
 
 fn check(call: &Call, binding: &Value) -> Result<(), Status> {

@@ -4,6 +4,8 @@ use super::Call;
 use crate::{
     answer::{self, Body},
     lookup,
+    request::Target,
+    served::Served,
 };
 use api::{
     field::{Error, ErrorList, Path},
@@ -17,10 +19,9 @@ use serde_json::Value;
 const NODES: (&str, &str, &str) = ("", "v1", "nodes");
 
 /// Whether a request is for whoever runs the object, not for the object.
-pub(crate) fn is_meant(call: &Call) -> bool {
-    let resource = &*call.served.resource.name;
+pub(crate) fn is_meant(served: &Served, target: &Target) -> bool {
     matches!(
-        (&*call.served.resource.group, resource, call.target.subresource.as_str()),
+        (&*served.resource.group, &*served.resource.name, target.subresource.as_str()),
         ("", "pods", "log" | "exec" | "attach" | "portforward" | "proxy")
             | ("", "services" | "nodes", "proxy")
     )

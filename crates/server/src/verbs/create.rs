@@ -3,9 +3,8 @@
 use super::{Call, read};
 use crate::{
     answer::{self, Body},
-    authorize, convert, input,
-    request::Verb,
-    write::{self, Outcome, Record},
+    convert, input,
+    write::{self, Outcome, Record, Right},
 };
 use api::{go, object, status::Status};
 use bytes::Bytes;
@@ -40,18 +39,12 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
     if !version.is_empty() && !call.options.is_dry_run() && go::parse_uint(version).is_ok_and(|it| it > 0) {
         return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));
     }
-    make(call, draft).await
-}
-
-/// Asks for the right to create where another verb is about to: a put or an apply to a name that is free.
-// Kubernetes: the refusal names the object, as that of a create cannot.
-pub(super) async fn demand_right(call: &Call) -> Result<(), Status> {
-    let create = authorize::OnResource::of(Verb::Create, &call.target, &call.options);
-    authorize::demand(&call.inner, call.permit.caller(), &authorize::Attributes::Resource(create)).await
+    write::forget_system_fields(&mut draft);
+    make(call, draft, Right::Held).await
 }
 
 /// Makes an object of what a client sent.
-pub(super) async fn make(call: &Call, draft: Value) -> Result<Response<Body>, Status> {
+pub(super) async fn make(call: &Call, draft: Value, right: Right) -> Result<Response<Body>, Status> {
     let mut draft = write::admit_new(call, draft, Record::Now).await?;
     let mut attempts = 0;
     loop {
@@ -61,22 +54,23 @@ pub(super) async fn make(call: &Call, draft: Value) -> Result<Response<Body>, St
             false => draft.take(),
         };
         let generated = write::take_name(call, &mut named);
-        let name = object::name(&named).to_owned();
-        let checked = write::prepare_new(call, named).await?;
+        let (name, prefix) = (object::name(&named).to_owned(), object::generate_name(&named).to_owned());
+        let checked = write::prepare_new(call, named, right).await?;
         match write::create(call, checked).await? {
             Outcome::Done(stored) => return answer::object(call, StatusCode::CREATED, &stored).await,
             Outcome::Lost if generated && attempts < NAME_ATTEMPTS => attempts += 1,
-            Outcome::Lost if generated => {
-                return Err(Status::generate_name_conflict(&call.resource(), &name, 1));
-            }
-            Outcome::Lost => return Err(taken(call, &name).await),
+            Outcome::Lost => return Err(taken(call, &name, &prefix).await),
         }
     }
 }
 
 /// Why a name is taken: perhaps only for as long as its holder is going.
-async fn taken(call: &Call, name: &str) -> Status {
-    let mut status = Status::already_exists(&call.resource(), name);
+async fn taken(call: &Call, name: &str, prefix: &str) -> Status {
+    let mut status = match prefix {
+        "" => Status::already_exists(&call.resource(), name),
+        // Kubernetes: beside a prefix, a name that was given is taken for one that was generated.
+        _ => Status::generate_name_conflict(&call.resource(), name, 1),
+    };
     let holder = read::find(call, name).await;
     if holder.is_ok_and(|holder| holder.is_deleting()) {
         status.message.insert_str(0, "object is being deleted: ");

@@ -51,7 +51,7 @@ pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, 
     errors.into_result().map_err(|errors| Status::invalid(&GroupKind::new(GROUP, KIND), "", &errors))?;
     let bound = bind(call, &asked).await?;
     issue(call, &account, bound, &mut asked)?;
-    Ok(answer::document(StatusCode::CREATED, call.form, GROUP, VERSION, KIND, &asked))
+    answer::unstored(call, StatusCode::CREATED, (GROUP, VERSION, KIND), &asked)
 }
 
 /// What the body says of the account must be what the URL says.

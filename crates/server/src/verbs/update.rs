@@ -1,13 +1,13 @@
 //! Update and patch: a function of the current object, tried again when somebody else was faster.
 
-use super::{Call, bad_options, create, create::current};
+use super::{Call, create, create::current};
 use crate::{
     answer::{self, Body},
     input::{
         self, Encoding,
         patch::{self, Patch, Patched},
     },
-    write::{self, Outcome, Record, scale},
+    write::{self, Outcome, Record, Right, scale},
 };
 use api::{
     field::{Error, ErrorList, Path},
@@ -49,9 +49,8 @@ async fn create_named(call: &Call, decoded: Decoded) -> Result<Response<Body>, S
     let Decoded { value: mut draft, .. } = decoded;
     check_uid(call, object::uid(&draft), "")?;
     seen_version(&draft)?;
-    create::demand_right(call).await?;
     object::metadata_mut(&mut draft).remove("resourceVersion");
-    create::make(call, draft).await
+    create::make(call, draft, Right::ToBeAskedFor).await
 }
 
 pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
@@ -59,15 +58,7 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, St
     if media_type == patch::APPLY {
         return super::apply::apply(call, &body).await;
     }
-    if call.served.custom().is_some() && media_type == patch::STRATEGIC {
-        return Err(Status::unsupported_media_type(&patch::CUSTOM_PATCH_TYPES));
-    }
     let patch = Patch::read(media_type, &body, call.options.validation)?;
-    if call.options.force {
-        let mut errors = ErrorList::new();
-        errors.push(Error::forbidden(&Path::new("force"), "may not be specified for non-apply patch"));
-        bad_options("PatchOptions", errors)?;
-    }
     if call.target.subresource == "scale" {
         return scale::update(call, scale::Change::Patch(&patch)).await;
     }
@@ -76,6 +67,7 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, St
         let json = call.served.encode(current);
         let decode = |json: &[u8], validation| input::object(&call.served, json, Encoding::Json, validation);
         let mut decoded = patch.apply(&Patched { json: &json, of, decode })?;
+        std::mem::take(&mut decoded.warnings).into_iter().for_each(|warning| call.warn(warning));
         write::check_target(call, &mut decoded.value)?;
         Ok(decoded)
     })

@@ -68,7 +68,15 @@ pub(crate) async fn replace_or_release(
     let name = object::name(checked.object()).to_owned();
     match remove(call, &name, current).await? {
         Outcome::Done(_) => {
-            let last = encode(call, &mut checked.into_object()).await?;
+            let mut last = checked.into_object();
+            if claims::concern(call) {
+                Filled { service: last, .. } = claims::fill(call, last, Some(&current.value()?), 0)?;
+            }
+            let last = match call.served.custom() {
+                // Kubernetes: as it was written, not as it would have been kept.
+                Some(_) => at_rest(&call.served, &mut last),
+                None => encode(call, &mut last).await?,
+            };
             Ok(Outcome::Done(Stored::new(last, current.revision)))
         }
         Outcome::Lost => Ok(Outcome::Lost),

@@ -60,6 +60,11 @@ pub(super) fn check_kind(call: &Call, draft: &Value) -> Result<(), Status> {
         return Ok(());
     }
     let (kind, version) = (&*call.served.resource.kind, call.served.api_version());
+    if object::api_version(draft).is_empty() {
+        return Err(Status::internal_error(
+            "Object 'apiVersion' is missing in 'object has no apiVersion field'",
+        ));
+    }
     let mut errors = ErrorList::new();
     for (field, given, wanted) in
         [("kind", object::kind(draft), kind), ("apiVersion", object::api_version(draft), &version)]
@@ -122,23 +127,24 @@ pub(super) fn drop_repeated_owners(call: &Call, draft: &mut Value, stage: Stage)
 }
 
 /// Forgets what a client says of a new object and only the server can.
-pub(super) fn wipe(draft: &mut Value) {
+// Kubernetes: so does a POST; a put or an apply that creates keeps the marks of a deletion.
+pub(crate) fn forget_system_fields(draft: &mut Value) {
     let metadata = object::metadata_mut(draft);
-    for field in [
-        "uid",
-        "creationTimestamp",
-        "resourceVersion",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-    ] {
+    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         metadata.remove(field);
     }
 }
 
+/// Forgets what the store says of an object.
+pub(super) fn forget_storage_fields(draft: &mut Value) {
+    let metadata = object::metadata_mut(draft);
+    metadata.remove("resourceVersion");
+    metadata.remove("selfLink");
+}
+
 /// What only the server says about a new object.
 pub(super) fn begin(call: &Call, draft: &mut Value) {
-    wipe(draft);
+    forget_storage_fields(draft);
     let now = super::now(call);
     object::set_uid(draft, &call.inner.world.uid());
     object::set_creation_timestamp(draft, Some(now));

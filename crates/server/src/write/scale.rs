@@ -143,7 +143,7 @@ fn changed(call: &Call, before: &Value, change: &Change<'_>) -> Result<Decoded, 
             patch.apply(&Patched { json: &json, of: Some((wanted.types, wanted.of)), decode })?
         }
         Change::Apply(config) => {
-            let force = call.options.force;
+            let force = call.options.force.unwrap_or(false);
             let merged =
                 applied(managed_fields::apply(&target, Some(before), config, &manager, force, &now))?;
             decode(&encode::encode_any(&merged), FieldValidation::Ignore)?

@@ -1,7 +1,10 @@
 //! The last look before the store: the only place where a [`Checked`] is made.
 
+use super::Right;
 use crate::{
     admission::{self, Review},
+    authorize::{self, Attributes, OnResource},
+    request::Verb,
     verbs::Call,
 };
 use api::{field::ErrorList, object, status::Status};
@@ -26,9 +29,14 @@ impl Checked {
     }
 }
 
-pub(super) async fn new_object(call: &Call, draft: Value) -> Result<Checked, Status> {
+pub(super) async fn new_object(call: &Call, draft: Value, right: Right) -> Result<Checked, Status> {
     refuse(call, &draft, call.served.check_new(&draft))?;
     warn(call, &draft, None);
+    // Kubernetes: asked with the validating plugins, of which it is the first.
+    if right == Right::ToBeAskedFor {
+        let create = OnResource::of(Verb::Create, &call.target, &call.options);
+        authorize::demand(&call.inner, call.permit.caller(), &Attributes::Resource(create)).await?;
+    }
     let mut review = Review::create(call, draft);
     admission::validate(&review).await?;
     call.served.strategy().settle_create(&mut review.object);

@@ -126,10 +126,13 @@ fn read_body(call: &Call, body: &[u8]) -> Result<Value, Status> {
 }
 
 fn check_kind(api_version: &str, kind: &str) -> Result<(), Status> {
+    if api_version.matches('/').count() > 1 {
+        return Err(Status::bad_request(format!("unexpected GroupVersion string: {api_version}")));
+    }
     if matches!(kind, "" | KIND) {
         return Ok(());
     }
-    let version = if api_version.is_empty() { "v1" } else { api_version };
+    let version = if api_version.is_empty() { "meta.k8s.io/v1" } else { api_version };
     // Kubernetes: the place in its source is part of the text.
     Err(Status::bad_request(format!(
         "no kind {} is registered for version {} in scheme \

@@ -1,0 +1,272 @@
+//! What is looked at first where several things are wrong with a request, and what a refusal says.
+
+use super::{APPLY, JSON, MAPS, MERGE, Step, run, step};
+use serde_json::{Value, json};
+
+const JSON_PATCH: &str = "application/json-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const NAMESPACES: &str = "/api/v1/namespaces";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
+
+fn thing(metadata: Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata})
+}
+
+/// A definition whose objects may hold anything.
+fn define() -> Step {
+    let definition = json!({
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
+                {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+                    "any": {"type": "number"}}}}}}}],
+        },
+    });
+    step("POST", DEFINITIONS, definition, 201, &[])
+}
+
+#[test]
+fn media_types_are_looked_at_before_options() {
+    let one = |query: &str| format!("{MAPS}/a?{query}");
+    let custom = |query: &str| format!("{THINGS}/a?{query}");
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    run(vec![
+        define(),
+        Step(
+            "PATCH",
+            one("fieldManager=x%00y"),
+            JSON,
+            map.clone(),
+            415,
+            &[("/message", "415: Unsupported Media Type")],
+        ),
+        Step("POST", format!("{MAPS}?dryRun=Maybe"), APPLY, map.clone(), 415, &[]),
+        Step("PATCH", custom("fieldValidation=Wrong"), STRATEGIC, json!({}), 415, &[]),
+        // An update is read after its options.
+        Step("PUT", one("fieldManager=x%00y"), JSON_PATCH, map.clone(), 422, &[]),
+        Step("PUT", one(""), JSON_PATCH, map.clone(), 415, &[]),
+        // Everything that is wrong with the options is told at once.
+        Step(
+            "PATCH",
+            one("fieldValidation=Wrong"),
+            APPLY,
+            map,
+            422,
+            &[("/details/causes/0/field", "fieldManager"), ("/details/causes/1/field", "fieldValidation")],
+        ),
+        Step("PATCH", one("force=false"), MERGE, json!({}), 422, &[("/details/causes/0/field", "force")]),
+    ]);
+}
+
+#[test]
+fn an_apply_is_merged_before_its_name_and_version_are_looked_at() {
+    let apply = |body: Value, code, holds| {
+        Step("PATCH", format!("{MAPS}/a?fieldManager=m"), APPLY, body, code, holds)
+    };
+    let map = |metadata: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+    run(vec![
+        apply(
+            map(json!({"name": "b", "managedFields": []})),
+            400,
+            &[("/message", "metadata.managedFields must be nil")],
+        ),
+        apply(
+            map(json!({"labels": {"b": {}}, "resourceVersion": "a/b"})),
+            500,
+            &[(
+                "/message",
+                "failed to create typed patch object (/; /v1, Kind=ConfigMap): .metadata.labels.b: expected string, got \
+             &value.valueUnstructured{Value:map[string]interface {}{}}",
+            )],
+        ),
+        apply(map(json!({"name": "b", "uid": "u"})), 409, &[]),
+        apply(
+            map(json!({"name": "b", "namespace": "other"})),
+            400,
+            &[(
+                "/message",
+                "the namespace of the provided object does not match the namespace sent on the request",
+            )],
+        ),
+        apply(
+            map(json!({"name": "b"})),
+            400,
+            &[("/message", "the name of the object (b) does not match the name on the URL (a)")],
+        ),
+        apply(
+            map(json!({})),
+            400,
+            &[(
+                "/message",
+                "the name of the object (a based on URL) was undeterminable: name must be provided",
+            )],
+        ),
+        apply(map(json!({"name": "a"})), 201, &[]),
+        apply(map(json!({"resourceVersion": "1"})), 409, &[]),
+        Step("PATCH", format!("{THINGS}/a/status?fieldManager=m"), APPLY, json!(7), 404, &[]),
+    ]);
+}
+
+#[test]
+fn a_patch_that_takes_the_version_or_kind_away_is_refused() {
+    let patch = |path: String, body: Value, code, holds| Step("PATCH", path, MERGE, body, code, holds);
+    run(vec![
+        define(),
+        step("POST", MAPS, json!({"metadata": {"name": "a"}}), 201, &[]),
+        step("POST", THINGS, thing(json!({"name": "a"})), 201, &[]),
+        patch(
+            format!("{MAPS}/a"),
+            json!({"apiVersion": null}),
+            400,
+            &[(
+                "/message",
+                "the name of the object (a based on URL) was undeterminable: name must be provided",
+            )],
+        ),
+        patch(
+            format!("{THINGS}/a"),
+            json!({"apiVersion": null}),
+            500,
+            &[(
+                "/message",
+                "Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'",
+            )],
+        ),
+        Step(
+            "PATCH",
+            format!("{THINGS}/a"),
+            JSON_PATCH,
+            json!([{"op": "replace", "path": "", "value": []}]),
+            422,
+            &[(
+                "/details/causes/0/message",
+                "Invalid value: \"[]\": couldn't get version/kind; json parse error: json: cannot unmarshal array into Go \
+             value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+             \"json:\\\"kind,omitempty\\\"\" }",
+            )],
+        ),
+    ]);
+}
+
+#[test]
+fn numbers_beyond_64_bits_are_floats_and_change_nothing_when_written_again() {
+    let mut large = thing(json!({"name": "a"}));
+    large["spec"] = json!({"any": 9_223_372_036_854_775_808_u64});
+    run(vec![
+        define(),
+        Step(
+            "PATCH",
+            format!("{THINGS}/a?fieldManager=m"),
+            APPLY,
+            large,
+            201,
+            &[("/spec/any", "9223372036854776000")],
+        ),
+        step("PATCH", format!("{THINGS}/a"), json!({"metadata": {}}), 200, &[("/metadata/generation", "1")]),
+    ]);
+}
+
+#[test]
+fn a_name_that_is_taken_is_told_to_those_who_asked_for_a_generated_one() {
+    run(vec![
+        step("POST", MAPS, json!({"metadata": {"name": "a", "finalizers": ["example.com/hold"]}}), 201, &[]),
+        step(
+            "POST",
+            MAPS,
+            json!({"metadata": {"name": "a", "generateName": "b-"}}),
+            409,
+            &[
+                (
+                    "/message",
+                    "configmaps \"a\" already exists, the server was not able to generate a unique name for the object",
+                ),
+                ("/details/retryAfterSeconds", "1"),
+            ],
+        ),
+        step("DELETE", format!("{MAPS}/a"), Value::Null, 200, &[]),
+        step(
+            "POST",
+            MAPS,
+            json!({"metadata": {"name": "a", "generateName": "b-"}}),
+            409,
+            &[(
+                "/message",
+                "object is being deleted: configmaps \"a\" already exists, the server was not able to generate a unique \
+             name for the object",
+            )],
+        ),
+    ]);
+}
+
+#[test]
+fn the_first_delete_of_a_namespace_only_marks_it() {
+    let one = format!("{NAMESPACES}/n");
+    run(vec![
+        step("POST", NAMESPACES, json!({"metadata": {"name": "n"}}), 201, &[]),
+        step(
+            "DELETE",
+            one.clone(),
+            json!({"preconditions": {"resourceVersion": "1"}}),
+            409,
+            &[("/details/kind", "namespaces")],
+        ),
+        step("PUT", format!("{one}/finalize"), json!({"metadata": {"name": "n"}}), 200, &[]),
+        step("DELETE", one.clone(), Value::Null, 200, &[("/status/phase", "Terminating")]),
+        step("GET", one.clone(), Value::Null, 200, &[]),
+        step("DELETE", one.clone(), Value::Null, 200, &[]),
+        step("GET", one, Value::Null, 404, &[]),
+    ]);
+}
+
+#[test]
+fn the_options_of_a_delete_say_what_they_are() {
+    let delete = |body: Value, message: &'static [(&'static str, &'static str)]| {
+        step("DELETE", format!("{MAPS}/a"), body, 400, message)
+    };
+    run(vec![
+        delete(
+            json!({"kind": "ConfigMap"}),
+            &[(
+                "/message",
+                "no kind \"ConfigMap\" is registered for version \"meta.k8s.io/v1\" in scheme \
+             \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\"",
+            )],
+        ),
+        delete(json!({"apiVersion": "a/b/c"}), &[("/message", "unexpected GroupVersion string: a/b/c")]),
+    ]);
+}
+
+#[test]
+fn methods_that_mean_nothing_are_refused_only_where_something_is() {
+    run(vec![
+        define(),
+        step("OPTIONS", "/api/v1/pods/a", Value::Null, 404, &[]),
+        step("OPTIONS", format!("{MAPS}/a/b"), Value::Null, 404, &[]),
+        step("OPTIONS", MAPS, Value::Null, 405, &[]),
+        step("OPTIONS", format!("{THINGS}/a/nothing"), Value::Null, 404, &[]),
+    ]);
+}
+
+#[test]
+fn what_an_apply_or_put_creates_keeps_its_marks_of_deletion() {
+    let mut lease = json!({"metadata": {"name": "a", "deletionGracePeriodSeconds": 7}});
+    let leases = super::LEASES;
+    let kept = &[("/metadata/deletionGracePeriodSeconds", "7")];
+    let put = step("PUT", format!("{leases}/a"), lease.clone(), 201, kept);
+    lease["metadata"]["name"] = "b".into();
+    run(vec![
+        put,
+        step("POST", leases, lease, 201, &[("/metadata/deletionGracePeriodSeconds", "null")]),
+        define(),
+        Step(
+            "PATCH",
+            format!("{THINGS}/a?fieldManager=m"),
+            APPLY,
+            thing(json!({"name": "a", "deletionTimestamp": "x", "deletionGracePeriodSeconds": 7})),
+            201,
+            &[("/metadata/deletionGracePeriodSeconds", "7"), ("/metadata/deletionTimestamp", "null")],
+        ),
+    ]);
+}
