@@ -144,6 +144,40 @@ pub(crate) fn at_rest(served: &Served, object: &mut Value) -> Bytes {
     Bytes::copy_from_slice(&json)
 }
 
+/// Whether a state of an object would be kept as the one that there is: empty lists and maps are not kept.
+pub(crate) fn is_kept_alike(served: &Served, draft: &Value, current: &Value) -> bool {
+    let (Kind::BuiltIn { types, of }, Some(StoredAs { group, .. })) = (&served.kind, &served.stored) else {
+        return false;
+    };
+    if KEPT_AS_JSON.contains(&&**group) || !differ_in_emptiness_alone(draft, current) {
+        return false;
+    }
+    let mut kept = draft.clone();
+    schema::proto::forget_empty(types, *of, &mut kept);
+    served.normalize(&mut kept);
+    kept == *current
+}
+
+/// A first look that costs little: whether two values are the same but for lists and maps with nothing in them.
+fn differ_in_emptiness_alone(one: &Value, other: &Value) -> bool {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    };
+    match (one, other) {
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            one.iter().zip(other).all(|(one, other)| differ_in_emptiness_alone(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) if one.len() == other.len() => one
+            .iter()
+            .zip(other)
+            .all(|(one, other)| one.0 == other.0 && differ_in_emptiness_alone(one.1, other.1)),
+        _ => one == other || (is_empty(one) && is_empty(other)),
+    }
+}
+
 /// Writes a number without the machinery of formatting, which costs more than the rest of an answer.
 fn put_number(mut number: u64, out: &mut BytesMut) {
     let (mut digits, mut at) = ([0; MAX_DIGITS], MAX_DIGITS);

@@ -317,7 +317,7 @@ fn check_options(verb: Verb, options: &Options, media_type: &str) -> Result<(), 
     if verb == Verb::Patch && media_type != patch::APPLY && options.force.is_some() {
         errors.push(Error::forbidden(&Path::new("force"), "may not be specified for non-apply patch"));
     }
-    if media_type == patch::APPLY && options.field_manager.is_empty() {
+    if verb == Verb::Patch && media_type == patch::APPLY && options.field_manager.is_empty() {
         errors.push(Error::required(&Path::new("fieldManager"), "is required for apply patch"));
     }
     errors.extend(validate_manager(&options.field_manager, &Path::new("fieldManager")));

@@ -16,6 +16,7 @@ pub(crate) use validate::Checked;
 use crate::{
     admission::{self, Review},
     authorize::escalation,
+    stored,
     verbs::Call,
 };
 use api::{object, status::Status, time::Time};
@@ -100,7 +101,10 @@ pub(crate) async fn prepare_next(
     }
     served.normalize(&mut draft);
     owners::keep_times(current, &mut draft);
-    if draft == *current || claims::is_same(call, &draft, current) {
+    if draft == *current
+        || claims::is_same(call, &draft, current)
+        || stored::is_kept_alike(served, &draft, current)
+    {
         validate::warn(call, &draft, Some(current));
         return Ok(None);
     }

@@ -25,7 +25,7 @@ mod lookup;
 mod order;
 mod problem;
 
-pub use fit::check;
+pub use fit::convert;
 use list::Lists;
 use lookup::Place;
 

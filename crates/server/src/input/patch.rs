@@ -103,10 +103,12 @@ impl Patch {
         D: Fn(&[u8], FieldValidation) -> Result<Decoded, Undecodable>,
     {
         let careful = self.validation != FieldValidation::Ignore;
+        let mut result = Cow::Borrowed(result);
         let unknown = match (self.sort, patched.of) {
-            (Sort::Strategic, Some((types, of))) => Some(strategic::check(types, of, result)?),
+            (Sort::Strategic, Some((types, of))) => Some(strategic::convert(types, of, result.to_mut())?),
             _ => None,
         };
+        let result = &*result;
         let validation = if careful { FieldValidation::Warn } else { FieldValidation::Ignore };
         // Kubernetes: this sort is put into an object of the kind, whatever it says that it is.
         let named = unknown.is_some().then(|| with_kind_of(patched.json, result)).flatten();

@@ -16,6 +16,7 @@ use schema::{
     decode::FieldValidation,
     depth::{MAX_OWNED_DEPTH, depth},
     managed_fields::{self, Applied, ApplyError},
+    patch,
     yaml::{self, FromYaml},
 };
 use serde_json::Value;
@@ -158,8 +159,10 @@ fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Statu
         schema::structural::drop_malformed_metadata(&mut merged);
         return Ok(merged);
     }
-    let json = serde_json::to_vec(&merged).map_err(Status::internal_error)?;
     let (types, of) = (call.served.types(), call.served.of());
+    let converted = patch::strategic::convert(types, of, &mut merged);
+    converted.map_err(|problem| unconverted(call, config, &problem))?;
+    let json = serde_json::to_vec(&merged).map_err(Status::internal_error)?;
     let decoded = schema::decode::decode(types, of, &json, FieldValidation::Ignore);
     Ok(decoded.map_err(|error| unconverted(call, config, &error.to_string()))?.value)
 }

@@ -1,7 +1,10 @@
 //! What is looked at first where several things are wrong with a request, and what a refusal says.
 
 use super::{APPLY, JSON, MAPS, MERGE, Step, run, step};
+use crate::client::send;
 use serde_json::{Value, json};
+use server::{Config, Server};
+use std::sync::Arc;
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -267,6 +270,86 @@ fn what_an_apply_or_put_creates_keeps_its_marks_of_deletion() {
             thing(json!({"name": "a", "deletionTimestamp": "x", "deletionGracePeriodSeconds": 7})),
             201,
             &[("/metadata/deletionGracePeriodSeconds", "7"), ("/metadata/deletionTimestamp", "null")],
+        ),
+    ]);
+}
+
+#[test]
+fn an_empty_list_is_no_change_of_one_that_is_not_there() {
+    let run = world::simulate(5, |world| async move {
+        let store = Arc::new(store::Memory::new());
+        let server = Server::start(&world, store, Config::default()).await.unwrap();
+        for (collection, body) in [
+            (
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+                json!({"metadata": {"name": "a"}, "rules": []}),
+            ),
+            (
+                "/api/v1/namespaces/default/limitranges",
+                json!({"metadata": {"name": "a"}, "spec": {"limits": []}}),
+            ),
+        ] {
+            let (_, made) = send(&server, "POST", collection, body.to_string()).await;
+            let (code, written) = send(&server, "PUT", &format!("{collection}/a"), body.to_string()).await;
+            assert_eq!((code, &made), (200, &written));
+        }
+    });
+    run.unwrap();
+}
+
+#[test]
+fn applied_numbers_are_cut_to_the_size_of_their_type() {
+    let controllers = "/api/v1/namespaces/default/replicationcontrollers";
+    let controller = |replicas: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "a"},
+            "spec": {"replicas": replicas, "selector": {"a": "b"}, "template": {"metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]}}},
+        })
+    };
+    let apply = |replicas: Value, code, holds| {
+        Step("PATCH", format!("{controllers}/a?fieldManager=m"), APPLY, controller(replicas), code, holds)
+    };
+    run(vec![
+        apply(json!(-2_147_483_649_i64), 201, &[("/spec/replicas", "2147483647")]),
+        apply(json!(i64::MAX), 422, &[("/details/causes/0/field", "spec.replicas")]),
+        apply(
+            json!(1.5),
+            500,
+            &[(
+                "/message",
+                "failed to convert new object (/a; /v1, Kind=ReplicationController) to proper version: unable to convert \
+             unstructured object to /v1, Kind=ReplicationController: cannot convert float64 to int32",
+            )],
+        ),
+    ]);
+}
+
+#[test]
+fn a_delete_takes_its_preconditions_from_the_query() {
+    run(vec![
+        step("POST", MAPS, json!({"metadata": {"name": "a"}}), 201, &[]),
+        step("DELETE", format!("{MAPS}/a?resourceVersion=1"), Value::Null, 409, &[]),
+        step("DELETE", format!("{MAPS}/a?uid=other"), Value::Null, 409, &[]),
+        step("DELETE", format!("{MAPS}/a"), Value::Null, 200, &[]),
+    ]);
+}
+
+#[test]
+fn a_pod_can_be_resized_beside_containers_that_ask_for_nothing() {
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [
+        {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}, {"name": "d", "image": "i"}]}});
+    let resize = json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}});
+    run(vec![
+        step("POST", pods, pod, 201, &[]),
+        Step(
+            "PATCH",
+            format!("{pods}/a/resize"),
+            STRATEGIC,
+            resize,
+            200,
+            &[("/spec/containers/0/resources/requests/cpu", "2")],
         ),
     ]);
 }

@@ -1,4 +1,4 @@
-//! Objects that are quoted in messages: members are sorted, as their order has no meaning, and large numbers rounded.
+//! Objects that are quoted in messages: members are sorted, as their order has no meaning, and numbers are brought into one form.
 
 use crate::json::Json;
 
@@ -52,9 +52,9 @@ fn sort(value: Json) -> Json {
             Json::Object(members)
         }
         Json::List(items) => Json::List(items.into_iter().map(sort).collect()),
-        // Beyond 64 bits, one server quotes a number as it was sent, the other as it was read.
-        Json::Number(digits) if digits.len() > 18 => {
-            Json::Number(digits.parse::<f64>().map_or(digits, |number| format!("{number:e}")))
+        // One server quotes a number as it was sent, the other as it was read.
+        Json::Number(digits) if digits.contains('.') || digits.len() > 18 => {
+            Json::Number(digits.parse::<f64>().map_or(digits, |number| number.to_string()))
         }
         other => other,
     }

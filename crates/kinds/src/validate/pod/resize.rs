@@ -38,7 +38,8 @@ pub(in super::super) fn resize(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut 
         }
     }
     compare_containers(&spec, &old_spec, errors);
-    if errors.is_empty() && without_compute(spec.value(), old_spec.value()) != *old_spec.value() {
+    let (now, before) = (spec.value(), old_spec.value());
+    if errors.is_empty() && without_compute(now, before) != without_compute(before, before) {
         spec.forbidden(errors, ONLY);
     }
 }
@@ -72,7 +73,8 @@ fn removed(resources: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
 
 fn compare_containers(spec: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
     let is_same = |now: &At<'_, '_>, old: &At<'_, '_>| {
-        container_without_compute(now.value(), old.value()) == *old.value()
+        let (now, old) = (now.value(), old.value());
+        container_without_compute(now, old) == container_without_compute(old, old)
     };
     let (list, old_list) = (spec.field("containers"), old.field("containers"));
     for (now, old) in list.items().zip(old_list.items()) {

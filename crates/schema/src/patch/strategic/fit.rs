@@ -3,14 +3,16 @@
 //! Kubernetes: the result of such a patch is never JSON on its way into the object, so it is not the JSON decoder
 //! that looks at it, and the words differ.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
+use crate::encode::encode_any;
 use crate::patch::print;
 use crate::types::{Field, Node, TypeId, Types, Unknown};
 
-/// The members that no type knows, sorted; or why the object is none of the type. What reads itself (quantities,
-/// times, and their like) is left to the decoder.
-pub fn check(types: &Types, of: TypeId, object: &Value) -> Result<Vec<String>, String> {
+/// Makes an object of the type of what Go holds as maps and lists: whole numbers are cut to the size of their type. The
+/// members that no type knows, sorted; or why the object is none of the type. What reads itself (quantities, times, and
+/// their like) is left to the decoder where it can be read at all.
+pub fn convert(types: &Types, of: TypeId, object: &mut Value) -> Result<Vec<String>, String> {
     let mut unknown = Vec::new();
     Walk { types, unknown: &mut unknown }.object(of, object, "")?;
     unknown.sort_unstable();
@@ -23,14 +25,14 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn object(&mut self, id: TypeId, value: &Value, path: &str) -> Result<(), String> {
+    fn object(&mut self, id: TypeId, value: &mut Value, path: &str) -> Result<(), String> {
         let Value::Object(members) = value else {
             return Err(format!("cannot restore struct from: {}", go_kind(value)));
         };
         let of = self.types.get(id);
         let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         for field in of.fields() {
-            if let Some(value) = members.get(&*field.name) {
+            if let Some(value) = members.get_mut(&*field.name) {
                 self.node(&field.node, Some(field), value, &below(&field.name))?;
             }
         }
@@ -42,14 +44,20 @@ impl Walk<'_> {
     }
 
     /// `field` is what the node belongs to, if it is a field's own.
-    fn node(&mut self, node: &Node, field: Option<&Field>, value: &Value, path: &str) -> Result<(), String> {
+    fn node(
+        &mut self,
+        node: &Node,
+        field: Option<&Field>,
+        value: &mut Value,
+        path: &str,
+    ) -> Result<(), String> {
         if value.is_null() {
             return Ok(());
         }
-        match (node, value) {
+        match (node, &mut *value) {
             (Node::Object(id) | Node::AtomicObject(id), _) => self.object(*id, value, path),
             (Node::List(list), Value::Array(items)) => {
-                let mut items = items.iter().enumerate();
+                let mut items = items.iter_mut().enumerate();
                 items
                     .try_for_each(|(nth, item)| self.node(&list.items, None, item, &format!("{path}[{nth}]")))
             }
@@ -57,7 +65,7 @@ impl Walk<'_> {
             (Node::List(_) | Node::Bytes, _) => Err(format!("cannot restore slice from {}", go_kind(value))),
             // Kubernetes: keys of maps are not part of the path.
             (Node::Map(map), Value::Object(members)) => {
-                members.values().try_for_each(|member| self.node(&map.values, None, member, path))
+                members.values_mut().try_for_each(|member| self.node(&map.values, None, member, path))
             }
             (Node::Map(_), _) => Err(format!("cannot restore map from {}", go_kind(value))),
             _ => scalar(node, field, value),
@@ -65,28 +73,60 @@ impl Walk<'_> {
     }
 }
 
-fn scalar(node: &Node, field: Option<&Field>, value: &Value) -> Result<(), String> {
+fn scalar(node: &Node, field: Option<&Field>, value: &mut Value) -> Result<(), String> {
     let name = match node {
         Node::String => "string",
         Node::Bool => "bool",
         Node::Int32 => "int32",
         Node::Int64 => "int64",
         Node::Double => "float64",
+        Node::Time | Node::MicroTime if !value.is_string() => return Err(unread(value, "string")),
+        Node::IntOrString if !value.is_string() => {
+            let is_int = value.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
+            return if is_int { Ok(()) } else { Err(unread(value, "int32")) };
+        }
         _ => return Ok(()),
     };
     let named = field.and_then(|field| field.go.as_ref()?.type_name.as_deref()).unwrap_or(name);
-    let cannot = || Err(format!("cannot convert {} to {named}", print::type_name(value)));
-    match (node, value) {
+    let cannot = |value: &Value| Err(format!("cannot convert {} to {named}", print::type_name(value)));
+    match (node, &*value) {
         (Node::String, Value::String(_)) | (Node::Bool, Value::Bool(_)) => Ok(()),
         // Go turns a whole number into the character of that number, if asked; the converter is careful not to.
-        (Node::String, Value::Number(number)) if number.is_i64() => cannot(),
+        (Node::String, Value::Number(number)) if number.is_i64() => cannot(value),
         (Node::Double, Value::Number(_)) => Ok(()),
         (Node::Int32 | Node::Int64, Value::Number(number)) => {
-            let is_whole = number.is_i64() || number.as_f64().is_some_and(|number| number.trunc() == number);
-            if is_whole { Ok(()) } else { cannot() }
+            let Some(whole) = whole(number) else { return cannot(value) };
+            let is_short = matches!(node, Node::Int32);
+            *value = if is_short { Value::from(whole as i32) } else { Value::from(whole) };
+            Ok(())
         }
         _ => Err(format!("unrecognized type: {name}")),
     }
+}
+
+/// A number as Go makes an integer of it: a float that is too large becomes the smallest one.
+fn whole(number: &Number) -> Option<i64> {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    number.as_i64().or_else(|| {
+        let float = number.as_f64().filter(|float| float.trunc() == *float)?;
+        Some(if (-LIMIT..LIMIT).contains(&float) { float as i64 } else { i64::MIN })
+    })
+}
+
+/// What Go's decoder says of a value that it reads by itself.
+fn unread(value: &Value, into: &str) -> String {
+    let found = match value {
+        Value::Number(number) if into == "int32" => format!("number {}", encoded(number)),
+        Value::Number(_) => "number".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Array(_) => "array".to_owned(),
+        _ => "object".to_owned(),
+    };
+    format!("json: cannot unmarshal {found} into Go value of type {into}")
+}
+
+fn encoded(number: &Number) -> String {
+    String::from_utf8(encode_any(&Value::Number(number.clone()))).unwrap_or_default()
 }
 
 /// What reflection calls the value.
@@ -131,10 +171,36 @@ mod tests {
             (json!({"labels": {"a": 1}}), Err("cannot convert int64 to string")),
             (json!({"on": "yes"}), Err("unrecognized type: bool")),
         ] {
-            let found = check(&types, of, &object);
+            let found = convert(&types, of, &mut object.clone());
             let expected = expected.map_err(str::to_owned);
             let expected = expected.map(|texts| texts.into_iter().map(str::to_owned).collect());
             assert_eq!(found, expected, "{object}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_cut_to_the_size_of_their_type() {
+        let mut types = Types::default();
+        let fields = [
+            Field::new("short", Node::Int32),
+            Field::new("long", Node::Int64),
+            Field::new("at", Node::Time),
+            Field::new("port", Node::IntOrString),
+        ];
+        let of = types.add(Type::new("Object", fields));
+        for (mut object, expected) in [
+            (json!({"short": 2_147_483_648_i64, "long": -1.0}), Ok(json!({"short": i32::MIN, "long": -1}))),
+            (json!({"short": i64::MAX}), Ok(json!({"short": -1}))),
+            (json!({"short": 1e30, "long": 1e30}), Ok(json!({"short": 0, "long": i64::MIN}))),
+            (json!({"at": {}}), Err("json: cannot unmarshal object into Go value of type string")),
+            (
+                json!({"port": 2_147_483_648_i64}),
+                Err("json: cannot unmarshal number 2147483648 into Go value of type int32"),
+            ),
+            (json!({"port": 80}), Ok(json!({"port": 80}))),
+        ] {
+            let found = convert(&types, of, &mut object).map(|_| object.clone());
+            assert_eq!(found, expected.map_err(str::to_owned), "{object}");
         }
     }
 }

@@ -54,8 +54,9 @@ impl DeleteOptions {
             grace_seconds: grace_seconds.map_err(Status::bad_request)?,
             propagation: said("propagationPolicy").cloned(),
             orphan: said("orphanDependents").map(|text| request::flag(text)),
+            uid: said("uid").filter(|uid| !uid.is_empty()).cloned(),
+            resource_version: Some(query.resource_version.clone()).filter(|version| !version.is_empty()),
             dry_run: query.dry_run.clone(),
-            ..DeleteOptions::default()
         })
     }
 
