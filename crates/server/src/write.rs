@@ -25,7 +25,7 @@ use metadata::Stage;
 use owners::Previous;
 use serde_json::Value;
 
-/// Whether who owns what is still to be worked out, or an apply has done that.
+/// Whether defaults are still to be set and who owns what is still to be worked out, or an apply has done that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     Now,
@@ -43,7 +43,9 @@ pub(crate) enum Right {
 pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> Result<Value, Status> {
     metadata::check_kind(call, &draft)?;
     let served = &call.served;
-    served.default(&mut draft);
+    if record == Record::Now {
+        served.default(&mut draft);
+    }
     metadata::forget_storage_fields(&mut draft);
     served.normalize(&mut draft);
     metadata::drop_repeated_owners(call, &mut draft, Stage::Sent);
@@ -79,8 +81,10 @@ pub(crate) async fn prepare_next(
 ) -> Result<Option<Checked>, Status> {
     metadata::check_kind(call, &draft)?;
     let served = &call.served;
-    served.default(&mut draft);
-    metadata::carry_over(current, &mut draft);
+    if record == Record::Now {
+        served.default(&mut draft);
+    }
+    metadata::put_back(current, &mut draft);
     served.normalize(&mut draft);
     metadata::drop_repeated_owners(call, &mut draft, Stage::Sent);
     if record == Record::Now {

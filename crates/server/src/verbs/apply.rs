@@ -129,7 +129,13 @@ async fn merge(call: &Call, live: Option<&Value>, config: &Config) -> Result<Val
             &now,
         )
     });
-    let merged = decode(call, applied(merged.await?)?, &config.value)?;
+    let merged = merged.await?;
+    // Kubernetes: what changes nothing is the object as it was read, with no default that it lacks.
+    let is_changed = matches!(merged, Ok(Applied::Changed(_)));
+    let mut merged = decode(call, applied(merged)?, &config.value)?;
+    if is_changed {
+        call.served.default(&mut merged);
+    }
     config.tell_duplicates(call)?;
     Ok(merged)
 }

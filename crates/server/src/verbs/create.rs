@@ -34,17 +34,15 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
     decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
     let mut draft = decoded.value;
     write::check_target(call, &mut draft)?;
-    // Kubernetes: it is the storage that minds, and a dry run does not get there.
-    let version = object::resource_version(&draft);
-    if !version.is_empty() && !call.options.is_dry_run() && go::parse_uint(version).is_ok_and(|it| it > 0) {
-        return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));
-    }
     write::forget_system_fields(&mut draft);
     make(call, draft, Right::Held).await
 }
 
 /// Makes an object of what a client sent.
 pub(super) async fn make(call: &Call, draft: Value, right: Right) -> Result<Response<Body>, Status> {
+    // Kubernetes: it is the storage that minds, after all others, and a dry run does not get there.
+    let version = go::parse_uint(object::resource_version(&draft));
+    let is_versioned = !call.options.is_dry_run() && version.is_ok_and(|version| version > 0);
     let mut draft = write::admit_new(call, draft, Record::Now).await?;
     let mut attempts = 0;
     loop {
@@ -56,6 +54,9 @@ pub(super) async fn make(call: &Call, draft: Value, right: Right) -> Result<Resp
         let generated = write::take_name(call, &mut named);
         let (name, prefix) = (object::name(&named).to_owned(), object::generate_name(&named).to_owned());
         let checked = write::prepare_new(call, named, right).await?;
+        if is_versioned {
+            return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));
+        }
         match write::create(call, checked).await? {
             Outcome::Done(stored) => return answer::object(call, StatusCode::CREATED, &stored).await,
             Outcome::Lost if generated && attempts < NAME_ATTEMPTS => attempts += 1,

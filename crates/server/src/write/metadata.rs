@@ -150,8 +150,8 @@ pub(super) fn begin(call: &Call, draft: &mut Value) {
     object::set_creation_timestamp(draft, Some(now));
 }
 
-/// What no client changes about an object.
-pub(super) fn carry_over(current: &Value, draft: &mut Value) {
+/// What no client changes about an object, whatever it says.
+pub(super) fn put_back(current: &Value, draft: &mut Value) {
     let Some(before) = object::metadata(current) else { return };
     let after = object::metadata_mut(draft);
     for field in ["creationTimestamp", "generation", "resourceVersion"] {
@@ -160,6 +160,13 @@ pub(super) fn carry_over(current: &Value, draft: &mut Value) {
             None => drop(after.remove(field)),
         }
     }
+}
+
+/// The same, and what a client need not repeat. Who owns what is settled before.
+pub(super) fn carry_over(current: &Value, draft: &mut Value) {
+    put_back(current, draft);
+    let Some(before) = object::metadata(current) else { return };
+    let after = object::metadata_mut(draft);
     // Kubernetes: these may be left out, and must not differ where they are not.
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if let (Some(value), false) = (before.get(field), after.contains_key(field)) {
