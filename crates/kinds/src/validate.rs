@@ -73,12 +73,14 @@ pub fn create(group: &str, version: &str, kind: &str, object: &Value) -> ErrorLi
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
     let object = &*judged(group, version, kind, object);
-    rules.create(object, &mut errors);
-    if rules.is_unruled() {
-        unruled::check(group, version, kind, object, &mut errors);
-    }
-    if errors.is_empty() {
-        rules.create_of_any_kind(object, &mut errors);
+    if !rules.is_refused_first(object, None, &mut errors) {
+        rules.create(object, &mut errors);
+        if rules.is_unruled() {
+            unruled::check(group, version, kind, object, &mut errors);
+        }
+        if errors.is_empty() {
+            rules.create_of_any_kind(object, &mut errors);
+        }
     }
     show_values(group, version, kind, &mut errors);
     errors
@@ -90,10 +92,12 @@ pub fn update(group: &str, version: &str, kind: &str, new: &Value, old: &Value) 
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
     let (new, old) = (&*judged(group, version, kind, new), &*judged(group, version, kind, old));
-    rules.update_of_any_kind(new, old, &mut errors);
-    rules.update(new, old, &mut errors);
-    if rules.is_unruled() {
-        unruled::check(group, version, kind, new, &mut errors);
+    if !rules.is_refused_first(new, Some(old), &mut errors) {
+        rules.update_of_any_kind(new, old, &mut errors);
+        rules.update(new, old, &mut errors);
+        if rules.is_unruled() {
+            unruled::check(group, version, kind, new, &mut errors);
+        }
     }
     show_values(group, version, kind, &mut errors);
     errors

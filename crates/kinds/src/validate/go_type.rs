@@ -79,7 +79,12 @@ impl<'t> Place<'t> {
     fn named_string(&self) -> Option<&'t str> {
         let name = self.field.go.as_ref()?.type_name.as_deref()?;
         let name = name.rsplit_once(']').map_or(name, |(_, of_item)| of_item);
-        (matches!(self.node, Node::String) && !SHOWN_AS_PLAIN.contains(&name)).then_some(name)
+        // An error about a list may show one of its items.
+        let is_string = match self.node {
+            Node::List(list) => matches!(list.items, Node::String),
+            node => matches!(node, Node::String),
+        };
+        (is_string && !SHOWN_AS_PLAIN.contains(&name)).then_some(name)
     }
 
     fn is_pointer(&self) -> bool {

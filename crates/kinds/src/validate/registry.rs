@@ -22,6 +22,8 @@ struct Kind {
     body: Body,
     change: Change,
     subresources: &'static [(&'static str, Compare)],
+    /// What is wrong here is all that is told.
+    first: Option<First>,
     /// Whether a write to the status asks for what may change in the metadata.
     status_checks_metadata: bool,
 }
@@ -41,6 +43,9 @@ enum Metadata {
 type Body = fn(&At<'_, '_>, &mut ErrorList);
 /// What may change from the second to the first.
 type Compare = fn(&At<'_, '_>, &At<'_, '_>, &mut ErrorList);
+
+/// What is checked before anything else, of a new object or of what replaces the second.
+type First = fn(&At<'_, '_>, Option<&At<'_, '_>>, &mut ErrorList);
 
 /// What an update asks for after the metadata.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +71,7 @@ const OTHER: Kind = kind("", "", anything, Change::AsNew);
 
 const fn kind(group: &'static str, kind: &'static str, body: Body, change: Change) -> Kind {
     let metadata = Metadata::Named(NameRule::DnsSubdomain);
-    Kind { group, kind, metadata, body, change, subresources: &[], status_checks_metadata: true }
+    Kind { group, kind, metadata, body, change, subresources: &[], first: None, status_checks_metadata: true }
 }
 
 fn anything(_: &At<'_, '_>, _: &mut ErrorList) {}
@@ -81,6 +86,11 @@ impl Kind {
 
     const fn named(self, name: NameRule) -> Self {
         self.metadata(Metadata::Named(name))
+    }
+
+    const fn checked_first(mut self, first: First) -> Self {
+        self.first = Some(first);
+        self
     }
 
     const fn without_metadata_of_status(mut self) -> Self {
@@ -122,6 +132,15 @@ impl Rules {
     /// Nothing but the table of types speaks about the kind.
     pub(super) fn is_unruled(self) -> bool {
         self.kind.kind.is_empty()
+    }
+
+    /// Whether something is wrong that hides everything else. Kubernetes: what an object needs to be allocated
+    /// something is checked when that is done, which is before the object is validated.
+    pub(super) fn is_refused_first(self, new: &Value, old: Option<&Value>, errors: &mut ErrorList) -> bool {
+        if let Some(first) = self.kind.first {
+            first(&At::root(new), old.map(At::root).as_ref(), errors);
+        }
+        !errors.is_empty()
     }
 
     fn create_metadata(self, object: &Value, errors: &mut ErrorList) {

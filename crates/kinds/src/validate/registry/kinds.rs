@@ -39,6 +39,7 @@ pub(super) const KINDS: &[Kind] = &[
     kind("", "ReplicationController", replication_controller::body, BodyThen(nothing))
         .with(&[("status", deployment::replica_status)]),
     kind("", "Service", service::body, Alone(service::change))
+        .checked_first(service::addresses_of)
         .named(NameRule::DnsLabel)
         .with(&[("status", service::status)]),
     kind("", "ServiceAccount", anything, AsNew),
@@ -65,7 +66,7 @@ pub(super) const KINDS: &[Kind] = &[
         .with(&[("status", stateful_set::status)]),
     kind(APPS, "DaemonSet", daemon_set::body, BodyThen(deployment::same_selector))
         .with(&[("status", daemon_set::status)]),
-    kind(APPS, "ControllerRevision", daemon_set::revision, AsNewThen(daemon_set::revision_change)),
+    kind(APPS, "ControllerRevision", daemon_set::new_revision, MetadataThen(daemon_set::revision_change)),
     kind("autoscaling", "Scale", autoscaler::scale, AsNew),
     kind("autoscaling", "HorizontalPodAutoscaler", autoscaler::body, Alone(autoscaler::change))
         .with(&[("status", autoscaler::status)]),
