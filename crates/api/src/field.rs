@@ -117,7 +117,7 @@ impl Error {
     pub fn body(&self) -> String {
         let mut body = String::from(self.error_type.title());
         let value = self.value.text().filter(|_| self.error_type.shows_value());
-        for part in value.into_iter().chain(Some(self.detail.as_str()).filter(|detail| !detail.is_empty())) {
+        for part in value.as_deref().into_iter().chain(Some(self.detail.as_str()).filter(|it| !it.is_empty())) {
             body.push_str(": ");
             body.push_str(part);
         }
@@ -251,8 +251,7 @@ impl ErrorList {
 
     pub fn push(&mut self, error: Error) {
         if !self.is_full() {
-            let shown = error.value.text().map_or(0, str::len);
-            self.bytes += error.field.len() + shown + error.detail.len();
+            self.bytes += error.field.len() + error.value.len() + error.detail.len();
             self.errors.push(error);
         }
     }
@@ -268,6 +267,15 @@ impl ErrorList {
 
     pub fn len(&self) -> usize {
         self.errors.len()
+    }
+
+    /// Replaces the value that each error shows by what `shown` makes of the error.
+    pub fn show_values(&mut self, shown: impl Fn(&Error) -> Option<BadValue>) {
+        for error in &mut self.errors {
+            if let Some(value) = shown(error) {
+                error.value = value;
+            }
+        }
     }
 
     pub fn iter(&self) -> std::slice::Iter<'_, Error> {

@@ -95,7 +95,9 @@ impl std::error::Error for Issues {}
 impl Issue {
     fn print(&self, lines: &[&str]) -> String {
         let Some(place) = self.place else { return format!("ERROR: <input>:-1:0: {}", self.message) };
-        let mut text = format!("ERROR: <input>:{}:{}: {}", place.line, place.column, self.message);
+        // Kubernetes: an empty expression has no first column.
+        let column = if matches!(lines, [] | [""]) { 0 } else { place.column };
+        let mut text = format!("ERROR: <input>:{}:{column}: {}", place.line, self.message);
         let snippet = lines.get(place.line as usize - 1).copied().unwrap_or_default();
         if snippet.len() > MAX_SNIPPET_BYTES || (lines.len() == 1 && snippet.is_empty()) {
             return text;

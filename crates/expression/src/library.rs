@@ -6,6 +6,7 @@ mod address;
 mod charge;
 
 pub mod authorizer;
+pub mod bindings;
 pub(crate) mod cidr;
 mod comprehension;
 pub(crate) mod format;

@@ -12,6 +12,7 @@
 
 mod at;
 mod file_path;
+mod go_type;
 mod internal;
 mod metadata;
 mod registry;
@@ -72,13 +73,16 @@ pub fn create(group: &str, version: &str, kind: &str, object: &Value) -> ErrorLi
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
     let object = &*judged(group, version, kind, object);
-    rules.create(object, &mut errors);
-    if rules.is_unruled() {
-        unruled::check(group, version, kind, object, &mut errors);
+    if !rules.is_refused_first(object, None, &mut errors) {
+        rules.create(object, &mut errors);
+        if rules.is_unruled() {
+            unruled::check(group, version, kind, object, &mut errors);
+        }
+        if errors.is_empty() {
+            rules.create_of_any_kind(object, &mut errors);
+        }
     }
-    if errors.is_empty() {
-        rules.create_of_any_kind(object, &mut errors);
-    }
+    show_values(group, version, kind, &mut errors);
     errors
 }
 
@@ -88,18 +92,21 @@ pub fn update(group: &str, version: &str, kind: &str, new: &Value, old: &Value) 
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
     let (new, old) = (&*judged(group, version, kind, new), &*judged(group, version, kind, old));
-    rules.update_of_any_kind(new, old, &mut errors);
-    rules.update(new, old, &mut errors);
-    if rules.is_unruled() {
-        unruled::check(group, version, kind, new, &mut errors);
+    if !rules.is_refused_first(new, Some(old), &mut errors) {
+        rules.update_of_any_kind(new, old, &mut errors);
+        rules.update(new, old, &mut errors);
+        if rules.is_unruled() {
+            unruled::check(group, version, kind, new, &mut errors);
+        }
     }
+    show_values(group, version, kind, &mut errors);
     errors
 }
 
 /// The same for a write to a subresource. `kind` is that of the object, not of what the client sent.
 pub fn subresource_update(
     group: &str,
-    _version: &str,
+    version: &str,
     kind: &str,
     subresource: &str,
     new: &Value,
@@ -109,17 +116,27 @@ pub fn subresource_update(
     let Some(rules) = Rules::of(group, kind) else { return errors };
     rules.update_of_any_kind(new, old, &mut errors);
     rules.subresource(subresource, new, old, &mut errors);
+    show_values(group, version, kind, &mut errors);
     errors
 }
 
 /// The form in which an object is judged. Kubernetes: its internal one, which for autoscalers is like `v2`.
 fn judged<'o>(group: &str, version: &str, kind: &str, object: &'o Value) -> Cow<'o, Value> {
-    match (group, version, kind) {
-        ("autoscaling", "v1", "HorizontalPodAutoscaler") => {
-            Cow::Owned(crate::convert::convert(object.clone(), (group, version), (group, "v2"), kind))
-        }
-        _ => Cow::Borrowed(object),
+    match judged_version(group, version, kind) {
+        same if same == version => Cow::Borrowed(object),
+        other => Cow::Owned(crate::convert::convert(object.clone(), (group, version), (group, other), kind)),
     }
+}
+
+fn judged_version<'v>(group: &str, version: &'v str, kind: &str) -> &'v str {
+    match (group, version, kind) {
+        ("autoscaling", "v1", "HorizontalPodAutoscaler") => "v2",
+        _ => version,
+    }
+}
+
+fn show_values(group: &str, version: &str, kind: &str, errors: &mut ErrorList) {
+    go_type::show_values(group, judged_version(group, version, kind), kind, errors);
 }
 
 /// What a client should hear about an object that is accepted, [`deprecation`] included. `old` is what an update

@@ -67,7 +67,7 @@ pub(super) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
     rollout::collisions_only_grow(&status, &old.field("status"), errors);
 }
 
-pub(super) fn revision(revision: &At<'_, '_>, errors: &mut ErrorList) {
+pub(super) fn new_revision(revision: &At<'_, '_>, errors: &mut ErrorList) {
     revision.field("revision").not_negative(errors);
     let data = revision.field("data");
     if !data.is_set() {
@@ -78,5 +78,6 @@ pub(super) fn revision(revision: &At<'_, '_>, errors: &mut ErrorList) {
 }
 
 pub(super) fn revision_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    new.field("revision").not_negative(errors);
     new.field("data").immutable(errors, &old.field("data"));
 }

@@ -88,7 +88,8 @@ pub(super) fn changed_fields<'f>(
 fn write_object(out: &mut String, id: TypeId, value: &Value) {
     let of = types().get(id);
     if of.name.starts_with(META) {
-        out.push_str(&json(value));
+        let text = schema::encode::encode(types(), id, value);
+        out.push_str(&String::from_utf8(text).unwrap_or_default());
         return;
     }
     out.push('{');

@@ -8,6 +8,22 @@ use serde_json::Value;
 use super::at::At;
 
 const PATH: Path<'static> = Path::new("metadata");
+/// In the order of Go's fields.
+const FORBIDDEN_IN_TEMPLATES: [&str; 13] = [
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+];
 
 fn typed<'a>(object: &'a Value, errors: &mut ErrorList) -> Option<ObjectMeta<'a>> {
     match api::object::meta(object) {
@@ -65,4 +81,18 @@ pub(super) fn labels(labels: &At<'_, '_>, errors: &mut ErrorList) {
 pub(super) fn annotations(annotations: &At<'_, '_>, errors: &mut ErrorList) {
     let entries = annotations.entries().map(|(key, value)| (key, value.text()));
     errors.extend(api::name::annotations(annotations.path(), entries));
+}
+
+/// Of objects that are made from a template: labels and annotations, and nothing else.
+pub(super) fn template(metadata: &At<'_, '_>, errors: &mut ErrorList) {
+    annotations(&metadata.field("annotations"), errors);
+    labels(&metadata.field("labels"), errors);
+    for field in FORBIDDEN_IN_TEMPLATES.into_iter().filter(|field| metadata.has(field)) {
+        let is_zero = metadata.value()[field] == "" || metadata.value()[field] == 0;
+        // Only a pointer can be set to zero.
+        if !is_zero || field == "deletionGracePeriodSeconds" {
+            let shown = if field == "uid" { "uID" } else { field };
+            metadata.field(shown).forbidden(errors, "cannot be set");
+        }
+    }
 }

@@ -10,15 +10,71 @@ use super::{internal, metadata, pod, resource_names};
 pub(super) fn body(node: &At<'_, '_>, errors: &mut ErrorList) {
     taints(node, errors);
     resources(node, errors);
+    declared_features(node, errors);
     let spec = node.field("spec");
-    let ranges = spec.field("podCIDRs");
-    for range in ranges.items() {
-        errors.extend(name::legacy_cidr(range.path(), range.text()));
+    pod_ranges(&spec.field("podCIDRs"), errors);
+}
+
+fn pod_ranges(ranges: &At<'_, '_>, errors: &mut ErrorList) {
+    let mut unreadable = None;
+    for (index, range) in ranges.items().enumerate() {
+        let problems = name::legacy_cidr(range.path(), range.text());
+        if !problems.is_empty() {
+            unreadable.get_or_insert((index, range.text()));
+        }
+        errors.extend(problems);
     }
     let families: Vec<_> = ranges.items().map(|range| range.text().contains(':')).collect();
-    if families.len() > 2 || matches!(families.as_slice(), [first, second] if first == second) {
+    if let Some((index, text)) = unreadable.filter(|_| families.len() > 1) {
+        let cause = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{index}]: <nil> (invalid \
+             CIDR address: {text})"
+        );
+        errors.push(Error::internal(ranges.path(), cause));
+    }
+    let is_one_family = matches!(families.as_slice(), [first, second] if first == second);
+    if families.len() > 2 || is_one_family || families.len() > 1 && unreadable.is_some() {
         ranges.invalid(errors, "may specify no more than one CIDR for each IP family");
     }
+}
+
+/// Names in alphabetical order, each once.
+fn declared_features(node: &At<'_, '_>, errors: &mut ErrorList) {
+    const LONGEST: usize = 253;
+    let status = node.field("status");
+    let features = status.field("declaredFeatures");
+    let mut before: Option<&str> = None;
+    for feature in features.items() {
+        let name = feature.text();
+        match before {
+            Some(before) if before == name => feature.duplicate(errors),
+            Some(before) if before > name => {
+                feature.invalid_text(errors, "list must be sorted alphabetically");
+            }
+            _ => {}
+        }
+        before = Some(name);
+        let quoted = api::go::quote(name);
+        if name.len() > LONGEST {
+            let problem = format!("invalid feature name {quoted}: must be no more than {LONGEST} characters");
+            feature.invalid_text(errors, problem);
+        } else if !is_feature_name(name) {
+            let problem = format!(
+                "invalid feature name {quoted}: must start with an UpperCamelCase segment, with subsequent segments \
+                 separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric \
+                 characters and slashes"
+            );
+            feature.invalid_text(errors, problem);
+        }
+    }
+}
+
+fn is_feature_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_uppercase())
+        && name.split('/').all(|part| {
+            part.starts_with(|first: char| first.is_ascii_alphabetic())
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
 }
 
 /// Kubernetes: the path says `metadata`.
@@ -59,6 +115,7 @@ fn resources(node: &At<'_, '_>, errors: &mut ErrorList) {
 
 pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
     resources(new, errors);
+    declared_features(new, errors);
     let status = new.field("status");
     let addresses = status.field("addresses");
     let mut taken = Taken::default();

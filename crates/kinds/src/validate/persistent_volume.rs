@@ -1,12 +1,13 @@
 //! PersistentVolumes, alone or inside an attachment.
 
 use api::field::{Error, ErrorList, Path};
-use api::name::Format;
+use api::meta::Scope;
+use api::name::{Format, NameRule};
 use serde_json::Value;
 
 use super::at::At;
 use super::persistent_volume_claim::{VOLUME_MODES, access_modes};
-use super::{internal, pod, volume_source};
+use super::{internal, metadata, pod, volume_source};
 
 /// Kubernetes: in the order of its own type.
 const SOURCES: [&str; 22] = [
@@ -65,10 +66,11 @@ fn content(volume: &At<'_, '_>, errors: &mut ErrorList) {
             required => pod::node_selector(&required, errors),
         }
     }
-    volume_source::check(&spec, volume_source::OF_PERSISTENT_VOLUME, errors);
-    if spec.has("local") && !affinity.is_set() {
-        affinity.required(errors, "Local volume requires node affinity");
-    }
+    volume_source::check_with(&spec, volume_source::OF_PERSISTENT_VOLUME, errors, |source, errors| {
+        if source == "local" && !affinity.is_set() {
+            affinity.required(errors, "Local volume requires node affinity");
+        }
+    });
     let host = spec.field("hostPath");
     let is_root = host.is_set() && host.text_of("path").split('/').all(|part| part.is_empty() || part == ".");
     if is_root && policy.text() == "Recycle" {
@@ -172,6 +174,7 @@ pub(super) fn inline(spec: &At<'_, '_>, errors: &mut ErrorList) {
 /// After what a new volume must fulfil: the source and the mode stay.
 pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
     // Kubernetes: it asks twice.
+    metadata::create(new.value(), Scope::Cluster, NameRule::DnsSubdomain, errors);
     content(new, errors);
     let (spec, old_spec) = (new.field("spec"), old.field("spec"));
     let source = |spec: &At<'_, '_>| {

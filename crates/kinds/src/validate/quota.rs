@@ -94,7 +94,7 @@ fn scope_selector(spec: &At<'_, '_>, hard: &At<'_, '_>, errors: &mut ErrorList) 
         }
         let (scope, operator) = (it.text_of("scopeName"), it.text_of("operator"));
         if !SCOPES.contains(&scope) {
-            expressions.field("scopeName").invalid_as(errors, scope, "unsupported scope");
+            expressions.field("scopeName").invalid_as(errors, BadValue::json(scope), "unsupported scope");
         }
         for _ in hard.entries().filter(|(name, _)| !may_scope(scope, name)) {
             let shown = internal::shown_core("ScopeSelector", &selector);
@@ -104,7 +104,7 @@ fn scope_selector(spec: &At<'_, '_>, hard: &At<'_, '_>, errors: &mut ErrorList) 
             && SCOPES.contains(&scope)
             && operator != "Exists"
         {
-            expressions.field("operator").invalid_as(errors, operator, EXISTS);
+            expressions.field("operator").invalid_as(errors, BadValue::json(operator), EXISTS);
         }
         let values = it.field("values");
         match (operator, values.is_empty()) {
@@ -119,7 +119,10 @@ fn scope_selector(spec: &At<'_, '_>, hard: &At<'_, '_>, errors: &mut ErrorList) 
                 expressions.field("values").invalid_as(errors, values.value(), problem);
             }
             ("In" | "NotIn" | "Exists" | "DoesNotExist", _) => {}
-            _ => expressions.field("operator").invalid_as(errors, operator, "not a valid selector operator"),
+            _ => {
+                let problem = "not a valid selector operator";
+                expressions.field("operator").invalid_as(errors, BadValue::json(operator), problem);
+            }
         }
     }
     let has = |wanted: &str| expressions.items().any(|it| it.text_of("scopeName") == wanted);

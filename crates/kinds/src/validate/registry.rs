@@ -22,6 +22,10 @@ struct Kind {
     body: Body,
     change: Change,
     subresources: &'static [(&'static str, Compare)],
+    /// What is wrong here is all that is told.
+    first: Option<First>,
+    /// Whether a write to the status asks for what may change in the metadata.
+    status_checks_metadata: bool,
 }
 
 /// What a kind asks of its metadata, before the server asks the same of every kind.
@@ -40,6 +44,9 @@ type Body = fn(&At<'_, '_>, &mut ErrorList);
 /// What may change from the second to the first.
 type Compare = fn(&At<'_, '_>, &At<'_, '_>, &mut ErrorList);
 
+/// What is checked before anything else, of a new object or of what replaces the second.
+type First = fn(&At<'_, '_>, Option<&At<'_, '_>>, &mut ErrorList);
+
 /// What an update asks for after the metadata.
 #[derive(Clone, Copy, Debug)]
 enum Change {
@@ -53,6 +60,8 @@ enum Change {
     JustAsNew(Compare),
     /// What a new object must fulfil, but for its metadata, and then what may change.
     BodyThen(Compare),
+    /// What the metadata of a new object must fulfil, and then what may change.
+    MetadataThen(Compare),
     /// The kind compares by itself and leaves nothing to ask.
     Alone(Compare),
 }
@@ -62,7 +71,7 @@ const OTHER: Kind = kind("", "", anything, Change::AsNew);
 
 const fn kind(group: &'static str, kind: &'static str, body: Body, change: Change) -> Kind {
     let metadata = Metadata::Named(NameRule::DnsSubdomain);
-    Kind { group, kind, metadata, body, change, subresources: &[] }
+    Kind { group, kind, metadata, body, change, subresources: &[], first: None, status_checks_metadata: true }
 }
 
 fn anything(_: &At<'_, '_>, _: &mut ErrorList) {}
@@ -77,6 +86,16 @@ impl Kind {
 
     const fn named(self, name: NameRule) -> Self {
         self.metadata(Metadata::Named(name))
+    }
+
+    const fn checked_first(mut self, first: First) -> Self {
+        self.first = Some(first);
+        self
+    }
+
+    const fn without_metadata_of_status(mut self) -> Self {
+        self.status_checks_metadata = false;
+        self
     }
 
     const fn with(mut self, subresources: &'static [(&'static str, Compare)]) -> Self {
@@ -115,12 +134,25 @@ impl Rules {
         self.kind.kind.is_empty()
     }
 
-    pub(super) fn create(self, object: &Value, errors: &mut ErrorList) {
+    /// Whether something is wrong that hides everything else. Kubernetes: what an object needs to be allocated
+    /// something is checked when that is done, which is before the object is validated.
+    pub(super) fn is_refused_first(self, new: &Value, old: Option<&Value>, errors: &mut ErrorList) -> bool {
+        if let Some(first) = self.kind.first {
+            first(&At::root(new), old.map(At::root).as_ref(), errors);
+        }
+        !errors.is_empty()
+    }
+
+    fn create_metadata(self, object: &Value, errors: &mut ErrorList) {
         match self.kind.metadata {
             Metadata::Named(name) => metadata::create(object, self.scope, name, errors),
             Metadata::WithAnyFinalizer(name) => metadata::create_any(object, self.scope, name, errors),
             Metadata::Unchecked => {}
         }
+    }
+
+    pub(super) fn create(self, object: &Value, errors: &mut ErrorList) {
+        self.create_metadata(object, errors);
         (self.kind.body)(&At::root(object), errors);
     }
 
@@ -168,13 +200,19 @@ impl Rules {
                 (self.kind.body)(&new_at, errors);
                 compare(&new_at, &old_at, errors);
             }
+            Change::MetadataThen(compare) => {
+                self.create_metadata(new, errors);
+                compare(&new_at, &old_at, errors);
+            }
             Change::Alone(compare) => compare(&new_at, &old_at, errors),
         }
     }
 
     /// A subresource that no rule speaks of is checked for its metadata.
     pub(super) fn subresource(self, name: &str, new: &Value, old: &Value, errors: &mut ErrorList) {
-        self.update_metadata(new, old, errors);
+        if self.kind.status_checks_metadata {
+            self.update_metadata(new, old, errors);
+        }
         if let Some((_, compare)) = self.kind.subresources.iter().find(|(it, _)| *it == name) {
             compare(&At::root(new), &At::root(old), errors);
         }

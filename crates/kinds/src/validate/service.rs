@@ -16,7 +16,15 @@ const ONLY_BALANCED: &str = "may only be used when `type` is 'LoadBalancer'";
 const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 
 pub(super) fn body(service: &At<'_, '_>, errors: &mut ErrorList) {
-    check(service, None, errors);
+    check(service, errors);
+}
+
+/// What addresses are allocated by.
+pub(super) fn addresses_of(new: &At<'_, '_>, old: Option<&At<'_, '_>>, errors: &mut ErrorList) {
+    let (spec, old_spec) = (new.field("spec"), old.map(|old| old.field("spec")));
+    if spec.text_of("type") != "ExternalName" {
+        addresses::check(&spec, old_spec.as_ref(), errors);
+    }
 }
 
 pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
@@ -29,14 +37,14 @@ pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
     {
         spec.field("healthCheckNodePort").forbidden(errors, "field is immutable");
     }
-    check(new, Some(&old_spec), errors);
+    check(new, errors);
 }
 
 pub(super) fn is_headless(spec: &At<'_, '_>) -> bool {
     matches!(spec.field("clusterIPs").list(), [only] if only == "None")
 }
 
-fn check(service: &At<'_, '_>, old: Option<&At<'_, '_>>, errors: &mut ErrorList) {
+fn check(service: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = service.field("spec");
     let (ports, sort) = (spec.field("ports"), spec.text_of("type"));
     if ports.is_empty() && !is_headless(&spec) && sort != "ExternalName" {
@@ -53,9 +61,6 @@ fn check(service: &At<'_, '_>, old: Option<&At<'_, '_>>, errors: &mut ErrorList)
     check_ports(&ports, errors);
     metadata::labels(&spec.field("selector"), errors);
     affinity(&spec, errors);
-    if sort != "ExternalName" {
-        addresses::check(&spec, old, errors);
-    }
     addresses::external(&spec.field("externalIPs"), errors);
     spec.field("type").required_one_of(errors, TYPES);
     unique_ports(&spec, errors);

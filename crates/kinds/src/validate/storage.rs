@@ -227,6 +227,10 @@ pub(super) fn driver(driver: &At<'_, '_>, errors: &mut ErrorList) {
     if period.is_set() && period.int() < 10 {
         period.invalid_int(errors, "must be greater than or equal to 10 seconds");
     }
+    let in_secrets = spec.field("serviceAccountTokenInSecrets");
+    if in_secrets.is_set() && requests.is_empty() {
+        in_secrets.invalid(errors, "serviceAccountTokenInSecrets is set but no tokenRequests are specified");
+    }
 }
 
 pub(super) fn driver_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {

@@ -129,6 +129,16 @@ pub(super) const OF_PERSISTENT_VOLUME: &[Source] = &[
 
 /// Exactly one source, and that one right.
 pub(super) fn check(volume: &At<'_, '_>, sources: &[Source], errors: &mut ErrorList) {
+    check_with(volume, sources, errors, |_, _| {});
+}
+
+/// The same, and what else the source asks for. Kubernetes: of several sources, only the first is looked at.
+pub(super) fn check_with(
+    volume: &At<'_, '_>,
+    sources: &[Source],
+    errors: &mut ErrorList,
+    also: impl Fn(&str, &mut ErrorList),
+) {
     let mut found = false;
     for source in sources.iter().filter(|source| volume.has(source.field)) {
         if found {
@@ -138,6 +148,7 @@ pub(super) fn check(volume: &At<'_, '_>, sources: &[Source], errors: &mut ErrorL
         found = true;
         let value = volume.field(source.field);
         (source.check)(&At::new(value.value(), volume.path().child(source.inside)), errors);
+        also(source.field, errors);
     }
     if !found {
         volume.required(errors, "must specify a volume type");

@@ -1,6 +1,6 @@
 //! The containers of a pod: regular, init and ephemeral ones, and what all of them must fulfil.
 
-use api::field::{Error, ErrorList};
+use api::field::{BadValue, Error, ErrorList};
 use api::name::Format;
 
 use super::super::at::At;
@@ -199,19 +199,19 @@ fn resize_policies(policies: &At<'_, '_>, pod_policy: &str, errors: &mut ErrorLi
     for policy in policies.items() {
         let (resource, restart) = (policy.text_of("resourceName"), policy.text_of("restartPolicy"));
         if taken.contains(&resource) {
-            errors.push(Error::duplicate(policy.path(), resource));
+            errors.push(Error::duplicate(policy.path(), BadValue::json(resource)));
         }
         taken.push(resource);
         for (word, known) in [(resource, ["cpu", "memory"]), (restart, ["NotRequired", "RestartContainer"])] {
             if word.is_empty() {
                 policies.required(errors, "");
             } else if !known.contains(&word) {
-                errors.push(Error::not_supported(policies.path(), word, known));
+                errors.push(Error::not_supported(policies.path(), BadValue::json(word), known));
             }
         }
         if pod_policy == "Never" && restart != "NotRequired" {
             let problem = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
-            policies.invalid_as(errors, restart, problem);
+            policies.invalid_as(errors, BadValue::json(restart), problem);
         }
     }
 }

@@ -191,5 +191,51 @@ fn windows(options: &At<'_, '_>, errors: &mut ErrorList) {
         user.invalid_text(errors, "runAsUserName cannot contain control characters");
     } else if user.text().matches('\\').count() > 1 {
         user.invalid_text(errors, "runAsUserName cannot contain more than one backslash");
+    } else if user.is_set() {
+        windows_user(&user, errors);
     }
+}
+
+/// `DOMAIN\USER` or `USER`.
+fn windows_user(at: &At<'_, '_>, errors: &mut ErrorList) {
+    const DOMAIN_LIMIT: usize = 256;
+    const LONGEST_USER: usize = 104;
+    let (domain, user) = at.text().split_once('\\').map_or((None, at.text()), |(domain, user)| (Some(domain), user));
+    if domain.is_some_and(|domain| domain.len() >= DOMAIN_LIMIT) {
+        let problem = format!("runAsUserName's Domain length must be under {DOMAIN_LIMIT} characters");
+        at.invalid_text(errors, problem);
+    }
+    if domain.is_some_and(|domain| !is_net_bios_name(domain) && !is_windows_dns_name(domain)) {
+        at.invalid_text(errors, "runAsUserName's Domain doesn't match the NetBios nor the DNS format");
+    }
+    if user.is_empty() {
+        at.invalid_text(errors, "runAsUserName's User cannot be empty");
+    } else if user.len() > LONGEST_USER {
+        let problem = format!("runAsUserName's User length must not be longer than {LONGEST_USER} characters");
+        at.invalid_text(errors, problem);
+    }
+    if !user.is_empty() && user.bytes().all(|byte| matches!(byte, b'.' | b' ')) {
+        at.invalid_text(errors, "runAsUserName's User cannot contain only periods or spaces");
+    }
+    if user.contains(['"', '/', '\\', ':', ';', '|', '=', ',', '+', '*', '?', '<', '>', '@', '[', ']']) {
+        let problem = "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]";
+        at.invalid_text(errors, problem);
+    }
+}
+
+fn is_net_bios_name(name: &str) -> bool {
+    const LONGEST: usize = 15;
+    (1..=LONGEST).contains(&name.chars().count())
+        && !name.starts_with('.')
+        && !name.contains(['\\', '/', ':', '*', '?', '"', '<', '>', '|'])
+}
+
+fn is_windows_dns_name(name: &str) -> bool {
+    const LONGEST_LABEL: usize = 63;
+    name.split('.').all(|label| {
+        (1..=LONGEST_LABEL).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    })
 }

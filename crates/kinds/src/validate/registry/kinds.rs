@@ -8,7 +8,7 @@ use super::super::{
     lease, namespace, network_policy, node, persistent_volume, persistent_volume_claim, pod, priority_class,
     quota, rbac, replication_controller, review, secret, service, stateful_set, storage, webhook,
 };
-use super::Change::{Alone, AsNew, AsNewThen, BodyThen, JustAsNew, ThenAsNew};
+use super::Change::{Alone, AsNew, AsNewThen, BodyThen, JustAsNew, MetadataThen, ThenAsNew};
 use super::Metadata::{Unchecked, WithAnyFinalizer};
 use super::{Kind, anything, kind, nothing};
 
@@ -39,6 +39,7 @@ pub(super) const KINDS: &[Kind] = &[
     kind("", "ReplicationController", replication_controller::body, BodyThen(nothing))
         .with(&[("status", deployment::replica_status)]),
     kind("", "Service", service::body, Alone(service::change))
+        .checked_first(service::addresses_of)
         .named(NameRule::DnsLabel)
         .with(&[("status", service::status)]),
     kind("", "ServiceAccount", anything, AsNew),
@@ -50,7 +51,7 @@ pub(super) const KINDS: &[Kind] = &[
         AsNewThen(persistent_volume_claim::change),
     )
     .with(&[("status", persistent_volume_claim::status)]),
-    kind("", "PersistentVolume", persistent_volume::body, AsNewThen(persistent_volume::change)),
+    kind("", "PersistentVolume", persistent_volume::body, JustAsNew(persistent_volume::change)),
     kind("", "Node", node::body, AsNewThen(node::change)).with(&[("status", node::change)]),
     kind("", "Event", event::legacy, Alone(event::legacy_change)).metadata(Unchecked),
     kind("", "LimitRange", quota::limit_range, JustAsNew(nothing)),
@@ -65,12 +66,12 @@ pub(super) const KINDS: &[Kind] = &[
         .with(&[("status", stateful_set::status)]),
     kind(APPS, "DaemonSet", daemon_set::body, BodyThen(deployment::same_selector))
         .with(&[("status", daemon_set::status)]),
-    kind(APPS, "ControllerRevision", daemon_set::revision, AsNewThen(daemon_set::revision_change)),
+    kind(APPS, "ControllerRevision", daemon_set::new_revision, MetadataThen(daemon_set::revision_change)),
     kind("autoscaling", "Scale", autoscaler::scale, AsNew),
     kind("autoscaling", "HorizontalPodAutoscaler", autoscaler::body, Alone(autoscaler::change))
         .with(&[("status", autoscaler::status)]),
     kind(BATCH, "Job", job::body, AsNewThen(job::change)).with(&[("status", job::status)]),
-    kind(BATCH, "CronJob", cron_job::body, Alone(cron_job::change)),
+    kind(BATCH, "CronJob", cron_job::body, Alone(cron_job::change)).without_metadata_of_status(),
     kind("discovery.k8s.io", "EndpointSlice", endpoints::slice, JustAsNew(endpoints::slice_change)),
     kind(COORDINATION, "Lease", lease::body, BodyThen(nothing))
         .metadata(WithAnyFinalizer(NameRule::DnsSubdomain)),
@@ -95,10 +96,10 @@ pub(super) const KINDS: &[Kind] = &[
     kind(RBAC, "ClusterRoleBinding", rbac::cluster_role_binding, AsNewThen(rbac::same_role))
         .named(NameRule::PathSegment),
     kind(DEVICES, "DeviceClass", device::class, AsNew),
-    kind(DEVICES, "ResourceClaim", device::claim, Alone(device::claim_change))
+    kind(DEVICES, "ResourceClaim", device::claim, MetadataThen(device::claim_change))
         .with(&[("status", device::claim_status)]),
-    kind(DEVICES, "ResourceClaimTemplate", device::template, Alone(device::template_change)),
-    kind(DEVICES, "ResourceSlice", device::slice, AsNewThen(device::slice_change)),
+    kind(DEVICES, "ResourceClaimTemplate", device::template, AsNewThen(device::template_change)),
+    kind(DEVICES, "ResourceSlice", device::slice, Alone(device::slice_change)),
     kind(STORAGE, "StorageClass", storage::class, AsNewThen(storage::class_change)),
     kind(STORAGE, "VolumeAttachment", storage::attachment, JustAsNew(storage::attachment_change)),
     kind(STORAGE, "CSINode", storage::node, JustAsNew(storage::node_change)),
@@ -115,7 +116,8 @@ pub(super) const KINDS: &[Kind] = &[
     kind(ADMISSION, "MutatingWebhookConfiguration", webhook::mutating, JustAsNew(nothing))
         .metadata(WithAnyFinalizer(NameRule::DnsSubdomain)),
     kind(ADMISSION, "ValidatingAdmissionPolicy", admission_policy::validating, JustAsNew(nothing))
-        .metadata(WithAnyFinalizer(NameRule::DnsSubdomain)),
+        .metadata(WithAnyFinalizer(NameRule::DnsSubdomain))
+        .without_metadata_of_status(),
     kind(
         ADMISSION,
         "ValidatingAdmissionPolicyBinding",
@@ -146,9 +148,11 @@ pub(super) const KINDS: &[Kind] = &[
     .named(NameRule::PathSegment)
     .with(&[("status", certificate_request::status), ("approval", certificate_request::approval)]),
     kind(FLOW_CONTROL, "FlowSchema", flow_control::schema, JustAsNew(nothing))
-        .with(&[("status", flow_control::status)]),
+        .with(&[("status", flow_control::status)])
+        .without_metadata_of_status(),
     kind(FLOW_CONTROL, "PriorityLevelConfiguration", flow_control::level, JustAsNew(nothing))
-        .with(&[("status", flow_control::status)]),
+        .with(&[("status", flow_control::status)])
+        .without_metadata_of_status(),
     kind(
         "apiextensions.k8s.io",
         "CustomResourceDefinition",

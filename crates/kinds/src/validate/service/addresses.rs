@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use api::field::ErrorList;
 use api::name::{self, Format};
+use serde_json::Value;
 
 use super::super::at::At;
 use super::super::taken::Taken;
@@ -13,7 +14,9 @@ const FAMILIES: &[&str] = &["IPv4", "IPv6"];
 const POLICIES: &[&str] = &["PreferDualStack", "RequireDualStack", "SingleStack"];
 const FIXED: &str = "may not change once set";
 
-pub(super) fn check(spec: &At<'_, '_>, _old: Option<&At<'_, '_>>, errors: &mut ErrorList) {
+/// An address that was there before stays right, whatever is said of such addresses today.
+pub(super) fn check(spec: &At<'_, '_>, old: Option<&At<'_, '_>>, errors: &mut ErrorList) {
+    let before = old.map(|old| old.field("clusterIPs").list()).unwrap_or_default();
     let (primary, ips) = (spec.text_of("clusterIP"), spec.field("clusterIPs"));
     let first = ips.list().first().and_then(|ip| ip.as_str());
     match (primary.is_empty(), first) {
@@ -33,7 +36,7 @@ pub(super) fn check(spec: &At<'_, '_>, _old: Option<&At<'_, '_>>, errors: &mut E
         }
     }
     spec.field("ipFamilyPolicy").optional_one_of(errors, POLICIES);
-    if !are_addresses(&ips, errors) {
+    if !are_addresses(&ips, before, errors) {
         return;
     }
     if let [first, second, ..] = ips.list()
@@ -52,7 +55,7 @@ pub(super) fn check(spec: &At<'_, '_>, _old: Option<&At<'_, '_>>, errors: &mut E
 }
 
 /// Whether it makes sense to compare them.
-fn are_addresses(ips: &At<'_, '_>, errors: &mut ErrorList) -> bool {
+fn are_addresses(ips: &At<'_, '_>, before: &[Value], errors: &mut ErrorList) -> bool {
     let mut are = true;
     for (index, ip) in ips.items().enumerate() {
         if index == 0 && ip.text() == "None" {
@@ -60,6 +63,9 @@ fn are_addresses(ips: &At<'_, '_>, errors: &mut ErrorList) -> bool {
                 are = false;
                 ips.invalid(errors, "'None' must be the first and only value");
             }
+            continue;
+        }
+        if before.contains(ip.value()) {
             continue;
         }
         let problems = name::legacy_ip(ip.path(), ip.text());
