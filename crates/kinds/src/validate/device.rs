@@ -79,10 +79,11 @@ fn claimed(devices: &At<'_, '_>, errors: &mut ErrorList) {
         requests.items().for_each(|it| request(&it, errors));
         unique(&requests, errors);
     }
+    let known = request_names(&requests);
     let constraints = devices.field("constraints");
     if few(&constraints, MAX_CONSTRAINTS, errors) {
         for constraint in constraints.items() {
-            references(&constraint.field("requests"), &requests, errors);
+            references(&constraint.field("requests"), &known, errors);
             let attribute = ["matchAttribute", "distinctAttribute"].into_iter().find(|it| constraint.has(it));
             let Some(attribute) = attribute else {
                 let problem = "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple \
@@ -100,7 +101,7 @@ fn claimed(devices: &At<'_, '_>, errors: &mut ErrorList) {
     let list = devices.field("config");
     if few(&list, MAX_CONFIGURATIONS, errors) {
         for it in list.items() {
-            references(&it.field("requests"), &requests, errors);
+            references(&it.field("requests"), &known, errors);
             configuration(&it, errors);
         }
     }
@@ -169,17 +170,28 @@ fn configuration(configuration: &At<'_, '_>, errors: &mut ErrorList) {
     }
 }
 
+/// Every name by which a request, or an alternative within one, can be referred to.
+fn request_names<'v>(requests: &At<'v, '_>) -> Taken<(&'v str, Option<&'v str>)> {
+    let mut names = Taken::default();
+    for request in requests.items() {
+        let name = request.text_of("name");
+        names.push((name, None));
+        for alternative in request.field("firstAvailable").items() {
+            names.push((name, Some(alternative.text_of("name"))));
+        }
+    }
+    names
+}
+
 /// Names of requests, or of alternatives within them.
-fn references(names: &At<'_, '_>, requests: &At<'_, '_>, errors: &mut ErrorList) {
+fn references(names: &At<'_, '_>, known: &Taken<(&str, Option<&str>)>, errors: &mut ErrorList) {
     for name in names.items() {
-        let parts: Vec<&str> = name.text().split('/').collect();
-        let is_there = |parts: &[&str]| {
-            requests.items().filter(|it| it.text_of("name") == parts[0]).any(|it| match parts {
-                [_, part] => it.field("firstAvailable").items().any(|it| it.text_of("name") == *part),
-                _ => true,
-            })
+        let (request, alternative) = match name.text().split_once('/') {
+            Some((request, alternative)) => (request, Some(alternative)),
+            None => (name.text(), None),
         };
-        if parts.len() > 2 || !is_there(&parts) {
+        let has_more_parts = alternative.is_some_and(|it| it.contains('/'));
+        if has_more_parts || !known.contains(&(request, alternative)) {
             name.invalid_text(errors, NO_REQUEST);
         }
     }
