@@ -12,17 +12,19 @@ pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
         command.args(["--test-threads=1", "--nocapture"]).args(parts);
         return Ok(if command.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    command.args(["bench", "--profile", "dist"]);
+    // The server of the attacks is mostly another binary; waiting for the slower build would gain nothing.
+    command.args(["bench", "--profile", if subject == "attacks" { "release" } else { "dist" }]);
     match subject {
         "store" => command.args(["--package", "store", "--bench", "store"]),
         "server" => command.args(["--package", "setpoint", "--bench", "server"]),
         "definitions" => command.args(["--package", "setpoint", "--bench", "definitions"]),
         "admission" => command.args(["--package", "server", "--bench", "admission"]),
+        "attacks" => command.args(["--package", "setpoint", "--bench", "attacks"]),
         "operator" => command.args(["--package", "setpoint", "--bench", "operator"]),
         other => {
             bail!(
-                "nothing to measure is called {other}; there are: store, server, definitions, admission, operator, \
-                 growth"
+                "nothing to measure is called {other}; there are: store, server, definitions, admission, attacks, \
+                 operator, growth"
             )
         }
     };

@@ -29,6 +29,7 @@ usage: cargo xtask COMMAND
                  list, create, apply, watch, memory
   bench definitions  what definitions of custom resources cost
   bench admission    what rules of access, webhooks and policies cost a request
+  bench attacks      what hostile requests cost; --binary PATH, once or more, for other builds than this one, --only TEXT
   bench growth       whether the work for a request grows faster than its size, for every list of every kind
   bench operator     the operator framework beside kube-rs's runtime; with a number, so many objects
   interop [PROGRAM …]  builds official programs of Kubernetes (all, or those named) into target/tools/bin

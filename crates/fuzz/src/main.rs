@@ -70,7 +70,12 @@ fn search(world: &World, target: &'static Target, arguments: &Arguments) -> Resu
     println!("{}: seed {seed}, noting inputs in {}", target.name, under_test.display());
     let outcome = search.run(world, seed, Budget::Time(Duration::from_secs_f64(arguments.minutes * 60.0)));
     let (branches, kept) = search.progress();
-    println!("{}: {} inputs, {branches} branches, {kept} inputs worth keeping", target.name, search.cases);
+    println!(
+        "{}: {} inputs, {branches} branches, {kept} inputs worth keeping, at most {} KiB for one",
+        target.name,
+        search.cases,
+        search.peak >> 10
+    );
     fs::remove_file(under_test)?;
     let Err(found) = outcome else { return Ok(true) };
     let file = arguments.found.join(format!("{}-{seed}", target.name));

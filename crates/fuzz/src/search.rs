@@ -47,13 +47,23 @@ pub struct Search {
     /// Where the input under test is noted: a stack that overflows leaves nothing else behind.
     pub note: Option<File>,
     pub cases: u64,
+    /// The most memory that one input took, in bytes.
+    pub peak: usize,
 }
 
 impl Search {
     pub fn new(target: &'static Target) -> Search {
         let inputs = (target.seeds)();
         let first_kept = inputs.len();
-        Search { target, inputs, first_kept, reached: reach::Reached::default(), note: None, cases: 0 }
+        Search {
+            target,
+            inputs,
+            first_kept,
+            reached: reach::Reached::default(),
+            note: None,
+            cases: 0,
+            peak: 0,
+        }
     }
 
     /// Tries every seed as it is, then what the mutator makes of them.
@@ -100,10 +110,13 @@ impl Search {
         }
         reach::clear();
         let start = clock.now();
-        if let Some(complaint) = complaint(self.target, input) {
-            let input = smaller(self.target, input);
-            let complaint = self::complaint(self.target, &input).unwrap_or(complaint);
-            return Err(Box::new(Found { input, complaint }));
+        match check(self.target, input) {
+            Ok(memory) => self.peak = self.peak.max(memory),
+            Err(complaint) => {
+                let input = smaller(self.target, input);
+                let complaint = replay(self.target, &input).unwrap_or(complaint);
+                return Err(Box::new(Found { input, complaint }));
+            }
         }
         let took = clock.now().since(start);
         if took > TOO_LONG {
@@ -120,17 +133,17 @@ impl Search {
     }
 }
 
-/// Tries one input.
+/// Tries one input; answers what the target says against it.
 pub fn replay(target: &Target, input: &[u8]) -> Option<String> {
-    complaint(target, input)
+    check(target, input).err()
 }
 
 thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What the target says against an input.
-fn complaint(target: &Target, input: &[u8]) -> Option<String> {
+/// The memory that an input took at most, in bytes, or what the target says against it.
+fn check(target: &Target, input: &[u8]) -> Result<usize, String> {
     hush();
     QUIET.set(true);
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -138,11 +151,13 @@ fn complaint(target: &Target, input: &[u8]) -> Option<String> {
         (target.check)(input);
         // Whatever an input says, it costs no more than a request of its size may.
         meter.assert_modest(input.len(), target.name);
+        meter.most()
     }));
     QUIET.set(false);
-    let panicked = outcome.err()?;
-    let text = panicked.downcast_ref::<String>().cloned();
-    Some(text.or_else(|| panicked.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default())
+    outcome.map_err(|panicked| {
+        let text = panicked.downcast_ref::<String>().cloned();
+        text.or_else(|| panicked.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
+    })
 }
 
 /// Keeps panics of targets off the terminal: the last one is shown by whoever reports it.
@@ -169,7 +184,7 @@ fn smaller(target: &Target, input: &[u8]) -> Vec<u8> {
             let mut shorter = input.clone();
             shorter.drain(at..(at + piece).min(input.len()));
             cuts += 1;
-            if complaint(target, &shorter).is_some() {
+            if check(target, &shorter).is_err() {
                 input = shorter;
             } else {
                 at += piece;

@@ -38,6 +38,9 @@ use api::{kind::GroupResource, object, status::Status};
 use reinvocation::Reinvocation;
 use serde_json::Value;
 
+// Kubernetes: what a server says that does not know all webhooks and policies.
+const NOT_READY: &str = "not yet ready to handle request";
+
 /// A write on its way through.
 #[derive(Debug)]
 pub(crate) struct Review<'a> {

@@ -86,6 +86,24 @@ impl Stored {
         Ok(value)
     }
 
+    /// The object with its identity and one member, for rules that must not be lost because something else in it
+    /// cannot be read. Nothing where that member cannot be read either.
+    pub(crate) fn value_or_member(&self, member: &str) -> Option<Value> {
+        if !self.json.starts_with(b"{") {
+            return None;
+        }
+        if let Ok(value) = self.value() {
+            let is_known = matches!(value[member], Value::Null | Value::Array(_) | Value::Object(_));
+            return is_known.then_some(value);
+        }
+        let content: Value = serde_json::from_slice(scan::find(&self.json, &[member])?).ok()?;
+        let generation = scan::find(&self.json, &["metadata", "generation"]).unwrap_or(b"0");
+        let generation: i64 = serde_json::from_slice(generation).ok()?;
+        let (name, uid) = (self.text_at(&["metadata", "name"]), self.text_at(&["metadata", "uid"]));
+        let metadata = serde_json::json!({"name": name, "uid": uid, "generation": generation});
+        Some(serde_json::json!({"metadata": metadata, member: content}))
+    }
+
     /// Logs that the bytes at rest are damaged, and says so to the caller.
     fn unreadable(&self, error: &serde_json::Error) -> Status {
         let [kind, namespace, name] =

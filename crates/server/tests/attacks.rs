@@ -12,10 +12,12 @@
 //! | `nesting` | those who send what nobody can read back |
 //! | `clocks` | those who send numbers that no clock can count |
 //! | `patterns` | those whose regular expressions take long to compile |
+//! | `damage` | those who can write to the disk: rules that cannot be read any more let nothing pass |
 //! | `panics` | those who find a bug that panics |
 
 mod clocks;
 mod create_rights;
+mod damage;
 mod grants;
 mod growth;
 mod nesting;

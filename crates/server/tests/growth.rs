@@ -9,6 +9,8 @@
 mod client;
 #[expect(dead_code, reason = "other tests use more of it")]
 mod counted;
+#[path = "growth/pairs.rs"]
+mod pairs;
 
 use client::send_with;
 use kinds::resources::{Resource, Scope};

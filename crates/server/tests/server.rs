@@ -12,6 +12,7 @@ mod client;
 mod cost;
 mod counted;
 mod custom;
+mod definition_retries;
 mod documents;
 mod fairness;
 mod full_store;

@@ -1,4 +1,4 @@
-//! A store that takes its time.
+//! A store that takes its time, and refuses writes when it is told to.
 
 use bytes::Bytes;
 use std::{fmt, path::PathBuf, time::Duration};
@@ -10,7 +10,11 @@ pub(crate) struct Slow<D> {
     store: Memory,
     world: World,
     delay: D,
+    failing: Box<Failing>,
 }
+
+/// Why a write fails, if it does.
+type Failing = dyn Fn(&Batch) -> Option<store::Error> + Send + Sync;
 
 pub(crate) enum Asked<'a> {
     Commit,
@@ -19,7 +23,15 @@ pub(crate) enum Asked<'a> {
 
 impl<D: Fn(Asked<'_>) -> Duration + Send + Sync + 'static> Slow<D> {
     pub(crate) fn new(world: &World, delay: D) -> Slow<D> {
-        Slow { store: Memory::new(), world: world.clone(), delay }
+        Slow { store: Memory::new(), world: world.clone(), delay, failing: Box::new(|_| None) }
+    }
+
+    /// The same store, where these writes fail.
+    pub(crate) fn failing(
+        self,
+        failing: impl Fn(&Batch) -> Option<store::Error> + Send + Sync + 'static,
+    ) -> Slow<D> {
+        Slow { failing: Box::new(failing), ..self }
     }
 }
 
@@ -33,6 +45,9 @@ impl<D: Fn(Asked<'_>) -> Duration + Send + Sync + 'static> Store for Slow<D> {
     fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
         Box::pin(async move {
             self.world.sleep((self.delay)(Asked::Commit)).await;
+            if let Some(error) = (self.failing)(&batch) {
+                return Err(error);
+            }
             self.store.commit(batch).await
         })
     }

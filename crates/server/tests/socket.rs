@@ -2,7 +2,7 @@
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use server::{
-    Config, Server, TokenFile,
+    Audit, Config, Server, TokenFile,
     accept::{self, Limits},
 };
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -22,7 +22,7 @@ use tokio_rustls::{
 use world::{Task, World};
 
 /// No client waits longer than this for anything.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Lab {
     pub(crate) world: World,
@@ -33,6 +33,15 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) async fn start(world: &World, limits: Limits) -> Lab {
+        Lab::start_on(world, limits, Arc::new(store::Memory::new()), None).await
+    }
+
+    pub(crate) async fn start_on(
+        world: &World,
+        limits: Limits,
+        store: Arc<dyn store::Store>,
+        audit: Option<Audit>,
+    ) -> Lab {
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let provider = Arc::new(aws_lc_rs::default_provider());
@@ -54,8 +63,8 @@ impl Lab {
         let scratch = tempfile::tempdir().unwrap();
         let tokens = scratch.path().join("tokens");
         std::fs::write(&tokens, "t0ken,admin,admin,system:masters\n").unwrap();
-        let config = Config { tokens: TokenFile::read(&tokens).unwrap(), ..Config::default() };
-        let server = Server::start(world, Arc::new(store::Memory::new()), config).await.unwrap();
+        let config = Config { tokens: TokenFile::read(&tokens).unwrap(), audit, ..Config::default() };
+        let server = Server::start(world, store, config).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let serving_world = world.clone();

@@ -1,6 +1,7 @@
 //! Who asks for a certificate is known, not told; and who approves cannot sign.
 
 use serde_json::{Value, json};
+use std::collections::HashMap;
 
 use super::Circumstances;
 use super::prepare::keep;
@@ -75,13 +76,15 @@ fn keep_decision(request: &mut Members, old: &Members, decision: &str) {
 fn date_conditions(request: &mut Members, old: &Members, with: &Circumstances<'_>) {
     let now = with.now.to_string();
     let Some(status) = member::present(request, "status") else { return };
+    let state = |condition: &Members| ["type", "status"].map(|name| condition.get(name).cloned());
+    // Of conditions with the same type and status, the first counts.
+    let mut before = HashMap::new();
+    for condition in conditions(old).filter(|it| member::is_set(it, "lastTransitionTime")) {
+        before.entry(state(condition)).or_insert_with(|| condition["lastTransitionTime"].clone());
+    }
     for condition in member::items_mut(status, "conditions") {
         member::default_to(condition, "lastUpdateTime", now.clone());
-        let same = |before: &&Members| {
-            ["type", "status"].iter().all(|name| before.get(*name) == condition.get(*name))
-                && member::is_set(before, "lastTransitionTime")
-        };
-        let since = conditions(old).find(same).and_then(|before| before.get("lastTransitionTime")).cloned();
+        let since = before.get(&state(condition)).cloned();
         member::default_to(condition, "lastTransitionTime", since.unwrap_or_else(|| json!(now)));
     }
 }

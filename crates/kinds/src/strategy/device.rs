@@ -1,6 +1,7 @@
 //! Devices: since when one is tainted, and what a claim that lost its device still says of it.
 
 use serde_json::Value;
+use std::collections::HashSet;
 
 use super::Circumstances;
 use crate::defaults::member::{self, Members};
@@ -26,8 +27,8 @@ fn date_taints(slice: &mut Members, with: &Circumstances<'_>) {
 
 /// What is said of devices goes when they are no longer allocated.
 pub(super) fn claim_status(claim: &mut Members, old: &Members, _: &Circumstances<'_>) {
-    let lost: Vec<_> = {
-        let still: Vec<_> = allocated(claim).collect();
+    let lost: HashSet<_> = {
+        let still: HashSet<_> = allocated(claim).collect();
         allocated(old).filter(|device| !still.contains(device)).map(owned).collect()
     };
     let Some(status) = member::present(claim, "status") else { return };

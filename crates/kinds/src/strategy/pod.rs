@@ -1,6 +1,7 @@
 //! A new pod is pending, in a class of service, and says what its labels and annotations stand for.
 
 use serde_json::{Value, json};
+use std::collections::{HashMap, VecDeque};
 
 use super::{Circumstances, pod_affinity};
 use crate::defaults::member::{self, Members};
@@ -49,12 +50,14 @@ pub(super) fn status(pod: &mut Members, old: &Members, _: &Circumstances<'_>) {
 
 /// Old kubelets do not say which generation a condition is of. The n-th of a type is that of the n-th before.
 fn keep_observed_generations(status: &mut Members, before: &Members) {
-    let mut before: Vec<(&str, i64)> = member::items(before, "conditions")
-        .map(|condition| (member::text(condition, "type"), member::integer(condition, "observedGeneration")))
-        .collect();
+    let mut generations: HashMap<&str, VecDeque<i64>> = HashMap::new();
+    for condition in member::items(before, "conditions") {
+        let of_type = generations.entry(member::text(condition, "type")).or_default();
+        of_type.push_back(member::integer(condition, "observedGeneration"));
+    }
     for condition in member::items_mut(status, "conditions") {
-        let at = before.iter().position(|(of_type, _)| *of_type == member::text(condition, "type"));
-        let generation = at.map_or(0, |at| before.remove(at).1);
+        let of_type = generations.get_mut(member::text(condition, "type"));
+        let generation = of_type.and_then(VecDeque::pop_front).unwrap_or(0);
         if member::integer(condition, "observedGeneration") == 0 && generation != 0 {
             condition.insert("observedGeneration".to_owned(), generation.into());
         }

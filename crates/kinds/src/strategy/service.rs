@@ -1,6 +1,7 @@
 //! A service that changes its type loses what came with the old one, unless the update says otherwise.
 
 use serde_json::Value;
+use std::collections::HashSet;
 
 use super::{Circumstances, service_address};
 use crate::defaults::member::{self, Members};
@@ -40,7 +41,7 @@ fn drop_what_type_brought(spec: &mut Members, before: &Members) {
         drop_if_same(spec, before, "internalTrafficPolicy");
     }
     if lost(has_node_ports, spec)
-        && node_ports(spec).all(|port| node_ports(before).any(|known| known == port))
+        && node_ports(spec).collect::<HashSet<_>>().is_subset(&node_ports(before).collect())
     {
         member::items_mut(spec, "ports").for_each(|port| drop(port.remove("nodePort")));
     }

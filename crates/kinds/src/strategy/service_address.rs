@@ -1,6 +1,7 @@
 //! The addresses of a service as far as they follow from what is said: allocation itself lies with the server.
 
 use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
 
 use super::service;
 use crate::defaults::member::{self, Members};
@@ -56,12 +57,14 @@ pub(super) fn keep_allocated(spec: &mut Members, before: &Members) {
 
 /// By the name of the port, unless another port has taken the number.
 fn keep_node_ports(spec: &mut Members, before: &Members) {
-    let taken: Vec<i64> =
-        service::node_ports(spec).filter(|port| service::node_ports(before).any(|it| it == *port)).collect();
+    let known: HashSet<i64> = service::node_ports(before).collect();
+    let taken: HashSet<i64> = service::node_ports(spec).filter(|port| known.contains(port)).collect();
+    // Of ports with the same name, the last counts.
+    let by_name: HashMap<&str, i64> = member::items(before, "ports")
+        .map(|port| (member::text(port, "name"), member::integer(port, "nodePort")))
+        .collect();
     for port in member::items_mut(spec, "ports").filter(|port| member::integer(port, "nodePort") == 0) {
-        let known = member::items(before, "ports")
-            .filter(|it| member::text(it, "name") == member::text(port, "name"));
-        let number = known.last().map_or(0, |known| member::integer(known, "nodePort"));
+        let number = by_name.get(member::text(port, "name")).copied().unwrap_or(0);
         if number != 0 && !taken.contains(&number) {
             port.insert("nodePort".to_owned(), number.into());
         }

@@ -20,7 +20,7 @@ pub(super) use mutating::mutate;
 pub(crate) use type_check::after;
 pub(super) use validating::validate;
 
-use super::{evaluation::Scene, facts::Facts};
+use super::{NOT_READY, evaluation::Scene, facts::Facts};
 use crate::{live::Live, served::Served, verbs::store_failed};
 use api::status::Status;
 use configured::{Binding, Policy};
@@ -90,11 +90,15 @@ async fn namespace(facts: &Facts<'_>, object: &Value) -> Result<Value, Status> {
     Ok(serde_json::json!({"metadata": metadata, "spec": stored["spec"], "status": stored["status"]}))
 }
 
-async fn candidates(facts: &Facts<'_>, policies: &Live<Policies>) -> Result<Vec<Bound>, Status> {
+async fn candidates(
+    facts: &Facts<'_>,
+    policies: &Live<Policies>,
+    object: &Value,
+) -> Result<Vec<Bound>, Status> {
     if facts.is_exempt() {
         return Ok(Vec::new());
     }
     let store = &*facts.call.inner.store;
     let found = policies.look(store, |policies| policies.candidates(facts.resource())).await;
-    found.map_err(|error| store_failed(&error))
+    found.map_err(|error| store_failed(&error))?.ok_or_else(|| facts.forbidden(object, NOT_READY))
 }

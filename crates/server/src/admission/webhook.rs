@@ -6,7 +6,7 @@ mod exchange;
 pub(super) use configured::Configurations;
 
 use super::{
-    Review,
+    NOT_READY, Review,
     evaluation::{self, Scene},
     facts::Facts,
     reinvocation::Reinvocation,
@@ -91,7 +91,7 @@ impl Told<'_> {
 /// Asks the mutating webhooks, and makes of the object what they want.
 pub(super) async fn mutate(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Result<(), Status> {
     let facts = Facts::of(review);
-    let hooks = candidates(&facts, &facts.call.inner.admission.mutating_webhooks).await?;
+    let hooks = candidates(&facts, &facts.call.inner.admission.mutating_webhooks, &review.object).await?;
     if hooks.is_empty() {
         return Ok(());
     }
@@ -140,7 +140,7 @@ async fn ask_in_turn(
 /// Asks the validating webhooks. Of several refusals the first one counts.
 pub(super) async fn validate(review: &Review<'_>) -> Result<(), Status> {
     let facts = Facts::of(review);
-    let hooks = candidates(&facts, &facts.call.inner.admission.validating_webhooks).await?;
+    let hooks = candidates(&facts, &facts.call.inner.admission.validating_webhooks, &review.object).await?;
     if hooks.is_empty() {
         return Ok(());
     }
@@ -172,13 +172,14 @@ async fn ask_at_once(facts: &Facts<'_>, hooks: Vec<Arc<Webhook>>, review: &Revie
 async fn candidates(
     facts: &Facts<'_>,
     configured: &Live<Configurations>,
+    object: &Value,
 ) -> Result<Vec<Arc<Webhook>>, Status> {
     if facts.is_exempt() {
         return Ok(Vec::new());
     }
     let store = &*facts.call.inner.store;
-    let found = configured.look(store, |configured| configured.index.candidates(facts.resource())).await;
-    found.map_err(|error| store_failed(&error))
+    let found = configured.look(store, |configured| configured.candidates(facts.resource())).await;
+    found.map_err(|error| store_failed(&error))?.ok_or_else(|| facts.forbidden(object, NOT_READY))
 }
 
 /// The version in which a webhook is asked, if it is.

@@ -35,6 +35,11 @@ pub(super) fn failure(spec: &At<'_, '_>, errors: &mut ErrorList) {
     let policy = spec.field("podFailurePolicy");
     let rules = policy.field("rules");
     limited(&rules, MAX_RULES, errors);
+    let pods = spec.field("template");
+    let pods = pods.field("spec");
+    let lists = ["containers", "initContainers"].map(|list| pods.field(list).list());
+    let containers: Taken<&str> =
+        lists.iter().copied().flatten().map(|it| it["name"].as_str().unwrap_or_default()).collect();
     for rule in rules.items() {
         let action = rule.field("action");
         if action.text() == "FailIndex" {
@@ -46,7 +51,7 @@ pub(super) fn failure(spec: &At<'_, '_>, errors: &mut ErrorList) {
         }
         let (codes, conditions) = (rule.field("onExitCodes"), rule.field("onPodConditions"));
         if codes.is_set() {
-            exit_codes(spec, &codes, errors);
+            exit_codes(&containers, &codes, errors);
         }
         limited(&conditions, MAX_PATTERNS, errors);
         for pattern in conditions.items() {
@@ -67,16 +72,10 @@ pub(super) fn failure(spec: &At<'_, '_>, errors: &mut ErrorList) {
     }
 }
 
-fn exit_codes(spec: &At<'_, '_>, codes: &At<'_, '_>, errors: &mut ErrorList) {
+fn exit_codes(containers: &Taken<&str>, codes: &At<'_, '_>, errors: &mut ErrorList) {
     word(&codes.field("operator"), OPERATORS, errors);
     let name = codes.field("containerName");
-    let pods = spec.field("template");
-    let pods = pods.field("spec");
-    let is_known = ["containers", "initContainers"].iter().any(|list| {
-        let list = pods.field(list);
-        list.items().any(|container| container.text_of("name") == name.text())
-    });
-    if name.is_set() && !is_known {
+    if name.is_set() && !containers.contains(name.text()) {
         let problem = "must be one of the container or initContainer names in the pod template";
         name.invalid_text(errors, problem);
     }

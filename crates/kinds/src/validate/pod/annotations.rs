@@ -4,6 +4,8 @@ use api::field::{Error, ErrorList};
 
 use super::super::at::At;
 use super::super::file_path;
+use super::super::taken::Taken;
+use std::cell::LazyCell;
 
 pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
@@ -12,6 +14,7 @@ const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/
 pub(super) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 pub(in super::super) fn check(annotations: &At<'_, '_>, spec: &At<'_, '_>, errors: &mut ErrorList) {
+    let containers = LazyCell::new(|| container_names(spec));
     for (key, value) in annotations.entries() {
         let text = value.text();
         if key == MIRROR && spec.text_of("nodeName").is_empty() {
@@ -25,7 +28,7 @@ pub(in super::super) fn check(annotations: &At<'_, '_>, spec: &At<'_, '_>, error
             seccomp(&At::new(value.value(), annotations.path().child(key)), errors);
         }
         if let Some(name) = key.strip_prefix(APP_ARMOR) {
-            app_armor(&value, name, spec, errors);
+            app_armor(&value, name, &containers, errors);
         }
     }
 }
@@ -51,12 +54,18 @@ fn seccomp(profile: &At<'_, '_>, errors: &mut ErrorList) {
     }
 }
 
-fn app_armor(value: &At<'_, '_>, container: &str, spec: &At<'_, '_>, errors: &mut ErrorList) {
-    let has_container = ["initContainers", "containers", "ephemeralContainers"].iter().any(|list| {
-        let list = spec.field(list);
-        list.items().any(|it| it.text_of("name") == container)
-    });
-    if !has_container {
+/// The names of all containers of a pod.
+fn container_names<'v>(spec: &At<'v, '_>) -> Taken<&'v str> {
+    let lists = ["initContainers", "containers", "ephemeralContainers"];
+    lists.iter().flat_map(|list| spec.field(list).list()).map(name).collect()
+}
+
+fn name(container: &serde_json::Value) -> &str {
+    container["name"].as_str().unwrap_or_default()
+}
+
+fn app_armor(value: &At<'_, '_>, container: &str, known: &Taken<&str>, errors: &mut ErrorList) {
+    if !known.contains(container) {
         value.invalid_as(errors, container, "container not found");
     }
     let text = value.text();

@@ -7,6 +7,7 @@ use super::super::at::At;
 use super::super::taken::Taken;
 use super::super::{internal, metadata};
 use super::annotations::{APP_ARMOR, MIRROR};
+use super::status::first_by_name;
 use super::{annotations, containers, content, placement};
 
 const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
@@ -218,10 +219,11 @@ pub(in super::super) fn ephemeral_containers(new: &At<'_, '_>, old: &At<'_, '_>,
     changed_annotations(new, old, errors);
     let (spec, old_spec) = (new.field("spec"), old.field("spec"));
     let (now, before) = (spec.field("ephemeralContainers"), old_spec.field("ephemeralContainers"));
+    let by_name = first_by_name(&now);
     for old in before.items() {
         let name = old.text_of("name");
         let quoted = api::go::quote(name);
-        match now.items().find(|new| new.text_of("name") == name) {
+        match by_name.get(name) {
             None => {
                 now.forbidden(errors, format!("existing ephemeral containers {quoted} may not be removed\n"))
             }

@@ -6,6 +6,7 @@ use api::name::{self, Format};
 use super::super::at::{At, IMMUTABLE};
 use super::super::taken::Taken;
 use super::change::changed_annotations;
+use std::{cell::LazyCell, collections::HashMap};
 
 pub(in super::super) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
     changed_annotations(new, old, errors);
@@ -64,13 +65,18 @@ fn transitions(
     errors: &mut ErrorList,
 ) {
     let has_ended = |status: &At<'_, '_>| status.field("state").has("terminated");
+    let running: Taken<&str> =
+        now.items().filter(|new| !has_ended(new)).map(|new| new.text_of("name")).collect();
+    let list = if field == "initContainerStatuses" { "initContainers" } else { "containers" };
+    let containers = spec.field(list);
+    let by_name = LazyCell::new(|| first_by_name(&containers));
     for (index, old) in before.items().enumerate().filter(|(_, old)| has_ended(old)) {
         let name = old.text_of("name");
-        let restarted = now.items().any(|new| new.text_of("name") == name && !has_ended(&new));
+        let restarted = running.contains(name);
         let code =
             old.value().pointer("/state/terminated/exitCode").and_then(|code| code.as_i64()).unwrap_or(0);
-        let list = if field == "initContainerStatuses" { "initContainers" } else { "containers" };
-        if restarted && (field == "ephemeralContainerStatuses" || !may_restart(spec, list, name, code)) {
+        let may_restart = || may_restart(spec, list, by_name.get(name).copied(), code);
+        if restarted && (field == "ephemeralContainerStatuses" || !may_restart()) {
             let path = now.path().index(index);
             let problem = "may not be transitioned to non-terminated state";
             errors.push(api::field::Error::forbidden(&path.child("state"), problem));
@@ -78,9 +84,17 @@ fn transitions(
     }
 }
 
-fn may_restart(spec: &At<'_, '_>, list: &str, name: &str, code: i64) -> bool {
-    let containers = spec.field(list);
-    let own = containers.items().find(|it| it.text_of("name") == name);
+/// Items by their names; the first of a name counts.
+pub(super) fn first_by_name<'v, 'q>(list: &'q At<'v, '_>) -> HashMap<&'v str, At<'v, 'q>> {
+    let mut found = HashMap::new();
+    for item in list.items() {
+        found.entry(item.text_of("name")).or_insert(item);
+    }
+    found
+}
+
+/// Whether a container of a list, if its spec knows it, may run again after it has ended with a code.
+fn may_restart(spec: &At<'_, '_>, list: &str, own: Option<At<'_, '_>>, code: i64) -> bool {
     let own = own.as_ref();
     let rules = own.map(|it| it.field("restartPolicyRules").list()).unwrap_or_default();
     let applies = |rule: &serde_json::Value| {

@@ -12,7 +12,7 @@ use api::object;
 use kinds::policy::{Names, Offer, Wanted};
 use serde_json::Value;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, OnceLock},
 };
 
@@ -69,6 +69,8 @@ pub(super) struct Binding {
 pub(crate) struct Policies {
     policies: BTreeMap<String, Arc<Policy>>,
     bindings: BTreeMap<String, Arc<Binding>>,
+    /// Keys of those that cannot be read: whatever they would refuse must not pass meanwhile.
+    unreadable: BTreeSet<String>,
     index: Index<Policy>,
     bound: BTreeMap<String, Vec<Arc<Binding>>>,
 }
@@ -160,14 +162,17 @@ impl Binding {
 }
 
 impl Policies {
-    /// Those that have a binding, in the order of their names.
-    pub(super) fn candidates(&self, resource: &str) -> Vec<super::Bound> {
+    /// Those that have a binding, in the order of their names; nothing where that is not known.
+    pub(super) fn candidates(&self, resource: &str) -> Option<Vec<super::Bound>> {
+        if !self.unreadable.is_empty() {
+            return None;
+        }
         let found = self.index.candidates(resource).into_iter();
         let bound = |policy: Arc<Policy>| {
             let bindings = self.bound.get(&policy.name)?.clone();
             Some((policy, bindings))
         };
-        found.filter_map(bound).collect()
+        Some(found.filter_map(bound).collect())
     }
 
     fn index(&mut self) {
@@ -185,15 +190,19 @@ fn is_binding(key: &str) -> bool {
 
 impl Fold for Policies {
     fn clear(&mut self) {
-        self.bindings.clear();
-        self.bound.clear();
-        self.index = Index::default();
-        self.policies.clear();
+        *self = Policies::default();
     }
 
     fn put(&mut self, key: &str, object: Stored) {
-        // Unreadable: what was known of it stays in force.
-        let Ok(object) = object.value() else { return };
+        let Some(object) = object.value_or_member("spec") else {
+            // What was known of it stays in force.
+            if !self.policies.contains_key(key) && !self.bindings.contains_key(key) {
+                tracing::error!(key, "admission policy or binding is unreadable: writes are refused");
+                self.unreadable.insert(key.to_owned());
+            }
+            return;
+        };
+        self.unreadable.remove(key);
         if is_binding(key) {
             self.bindings.insert(key.to_owned(), Arc::new(Binding::read(&object)));
         } else {
@@ -209,6 +218,7 @@ impl Fold for Policies {
     fn remove(&mut self, key: &str) {
         self.policies.remove(key);
         self.bindings.remove(key);
+        self.unreadable.remove(key);
         self.index();
     }
 }

@@ -49,7 +49,7 @@ pub(in crate::admission) async fn mutate(
     rounds: &mut Reinvocation,
 ) -> Result<(), Status> {
     let facts = Facts::of(review);
-    let policies = candidates(&facts, &facts.call.inner.admission.mutating_policies).await?;
+    let policies = candidates(&facts, &facts.call.inner.admission.mutating_policies, &review.object).await?;
     if policies.is_empty() {
         return Ok(());
     }

@@ -52,7 +52,8 @@ struct Failure<'a> {
 /// Asks the policies. Of several denials the first one is told.
 pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), Status> {
     let facts = Facts::of(review);
-    let policies = candidates(&facts, &facts.call.inner.admission.validating_policies).await?;
+    let policies =
+        candidates(&facts, &facts.call.inner.admission.validating_policies, &review.object).await?;
     if policies.is_empty() {
         return Ok(());
     }

@@ -15,7 +15,7 @@ use kinds::{
 };
 use serde_json::Value;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -54,7 +54,9 @@ pub(super) struct Webhook {
 #[derive(Debug, Default)]
 pub(crate) struct Configurations {
     all: BTreeMap<String, Vec<Arc<Webhook>>>,
-    pub(super) index: Index<Webhook>,
+    /// Keys of those that cannot be read: whatever a webhook of theirs would refuse must not pass meanwhile.
+    unreadable: BTreeSet<String>,
+    index: Index<Webhook>,
 }
 
 impl Webhook {
@@ -104,6 +106,11 @@ fn address(client: &Value) -> WebhookAddress {
 }
 
 impl Configurations {
+    /// The webhooks that may have a say about a resource; nothing where that is not known.
+    pub(super) fn candidates(&self, resource: &str) -> Option<Vec<Arc<Webhook>>> {
+        self.unreadable.is_empty().then(|| self.index.candidates(resource))
+    }
+
     fn index(&mut self) {
         for (at, hook) in self.all.values().flatten().enumerate() {
             hook.ordinal.store(at, Relaxed);
@@ -118,8 +125,15 @@ impl Fold for Configurations {
     }
 
     fn put(&mut self, key: &str, object: Stored) {
-        // Unreadable: what was known of it stays in force.
-        let Ok(object) = object.value() else { return };
+        let Some(object) = object.value_or_member("webhooks") else {
+            // What was known of it stays in force.
+            if !self.all.contains_key(key) {
+                tracing::error!(key, "webhook configuration is unreadable: writes are refused");
+                self.unreadable.insert(key.to_owned());
+            }
+            return;
+        };
+        self.unreadable.remove(key);
         let hooks = object["webhooks"].as_array().into_iter().flatten().enumerate();
         let hooks = hooks.map(|(at, hook)| Arc::new(Webhook::read(object::name(&object), at, hook)));
         self.all.insert(key.to_owned(), hooks.collect());
@@ -128,6 +142,7 @@ impl Fold for Configurations {
 
     fn remove(&mut self, key: &str) {
         self.all.remove(key);
+        self.unreadable.remove(key);
         self.index();
     }
 }
