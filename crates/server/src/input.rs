@@ -294,6 +294,12 @@ impl<'a> Wanted<'a> {
             )));
         }
         if named != own {
+            // Kubernetes: it is read as what it says it is first.
+            if let (Some((of, _)), Ok(read)) = (self.types.kind(group, version, named), yaml::to_json(body))
+                && let Err(error) = decode::decode(self.types, of, &read.json, FieldValidation::Ignore)
+            {
+                return Err(not_handled(error.to_string()));
+            }
             let package = package(self.group);
             return Err(not_handled(format!(
                 "converting ({version}.{named}) to ({package}.{own}): unknown conversion"

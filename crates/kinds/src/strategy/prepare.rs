@@ -79,11 +79,7 @@ impl Strategy {
         let changed = match self.generation.counts {
             Counts::Nothing => false,
             Counts::Fields(paths) => paths.iter().any(|path| !same(at(new, path), at(old, path))),
-            Counts::Content => {
-                let names = new.as_object().into_iter().chain(old.as_object()).flat_map(Map::keys);
-                let mut counted = names.filter(|name| *name != "metadata");
-                counted.any(|name| !same(new.get(name), old.get(name)))
-            }
+            Counts::Content => content(new) != content(old),
         };
         if changed {
             object::set_generation(new, object::generation(old).saturating_add(1));
@@ -160,4 +156,9 @@ pub(super) fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
 
 fn is_nothing(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
+}
+
+fn content(object: &Value) -> Vec<(&String, &Value)> {
+    let members = object.as_object().into_iter().flatten();
+    members.filter(|(name, _)| *name != "metadata").collect()
 }

@@ -77,7 +77,8 @@ pub(crate) async fn update(call: &Call, change: Change<'_>) -> Result<Response<B
     for _ in 0..ATTEMPTS {
         let stored = crate::verbs::read::find(call, name).await?;
         let live = in_version(call, &stored).await?;
-        let (draft, asked, warnings) = next(call, &live, &change)?;
+        let (mut draft, asked, warnings) = next(call, &live, &change)?;
+        call.served.default(&mut draft);
         warnings.into_iter().for_each(|warning| call.warn(warning));
         let Some(checked) = prepare_next(call, &live, draft, Record::AlreadyDone).await? else {
             return answer(call, &stored).await;
