@@ -16,6 +16,11 @@ pub(super) fn update(set: &mut Members, old: &Members, _: &Circumstances<'_>) {
     set_template_generation(set, template_generation(old) + changed);
 }
 
+/// Kubernetes holds the count in the spec, which a write to the status leaves alone, and shows it as an annotation.
+pub(super) fn status(set: &mut Members, old: &Members, _: &Circumstances<'_>) {
+    set_template_generation(set, template_generation(old));
+}
+
 fn template(set: &Members) -> Option<&Value> {
     set.get("spec")?.get("template")
 }

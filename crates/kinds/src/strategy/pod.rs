@@ -10,9 +10,12 @@ use crate::defaults::{pod, pod_resources};
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 pub(super) fn create(pod: &mut Members, with: &Circumstances<'_>) {
+    let sent = pod.get("status").and_then(|status| status.get("qosClass")).filter(|class| *class != "").cloned();
     let spec = member::made(pod, "spec");
     pod::name_service_account(spec);
-    let mut status = json!({"phase": "Pending", "qosClass": pod_resources::quality_of_service(spec)});
+    // Kubernetes: a class that is there already is taken for the right one.
+    let class = sent.unwrap_or_else(|| pod_resources::quality_of_service(spec).into());
+    let mut status = json!({"phase": "Pending", "qosClass": class});
     if member::is_set(spec, "schedulingGates") {
         status["conditions"] = json!([{
             "type": "PodScheduled",

@@ -78,7 +78,7 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
         PLAIN
             .shown_last()
             .counting(SPEC)
-            .status()
+            .takes_status()
             .status_metadata(StatusMetadata::AllBut(&["ownerReferences"]))
             .status_resets(&[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]])
             .on_create(pod::create)
@@ -133,6 +133,7 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
             .status()
             .on_create(daemon_set::create)
             .on_update(daemon_set::update)
+            .on_status(daemon_set::status)
             .runs(TEMPLATE),
     ),
     (

@@ -40,6 +40,14 @@ fn a_pod_has_a_class_of_service() {
 }
 
 #[test]
+fn a_class_of_service_that_is_sent_with_a_new_pod_stays() {
+    for (sent, expected) in [("Guaranteed", "Guaranteed"), ("None", "None"), ("", "BestEffort")] {
+        let pod = created("", "pods", json!({"spec": {"containers": [{}]}, "status": {"qosClass": sent}}));
+        assert_eq!(pod["status"], json!({"phase": "Pending", "qosClass": expected}), "{sent}");
+    }
+}
+
+#[test]
 fn a_new_pod_says_what_its_metadata_stands_for() {
     let annotation = |value: &str| json!({"container.apparmor.security.beta.kubernetes.io/c": value});
     for (given, pointer, expected) in [
