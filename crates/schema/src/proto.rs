@@ -42,6 +42,8 @@ pub enum ProtoError {
     /// Kubernetes: the four bytes at the start are missing.
     #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     NoEnvelope,
+    #[error("empty data")]
+    Empty,
     #[error("unexpected EOF")]
     Truncated,
     #[error("proto: integer overflow")]

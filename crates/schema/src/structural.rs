@@ -49,7 +49,7 @@ mod shape;
 mod table;
 pub mod validate;
 
-pub use metadata::{drop_malformed_metadata, tidy_metadata};
+pub use metadata::{check_metadata, drop_malformed_metadata, tidy_metadata};
 pub use read::Encoding;
 pub use shape::Structural;
 pub use validate::{Change, ScalePaths, Through, format::is_checked as is_checked_format};

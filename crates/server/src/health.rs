@@ -3,6 +3,7 @@
 use crate::{
     Inner,
     answer::{self, Body},
+    registry::Customs,
     request::pairs,
     verbs,
 };
@@ -37,7 +38,7 @@ const PATHS: [&str; 10] = [
 
 pub(crate) async fn answer(inner: &Inner, path: &str, head: &Parts) -> Result<Response<Body>, Status> {
     if path == "/" {
-        return Ok(root(inner));
+        return Ok(root(inner, &inner.registry.customs(&*inner.store).await?));
     }
     if PROBES.contains(&path) {
         return Ok(health(inner, path, head.uri.query().unwrap_or_default()));
@@ -159,9 +160,10 @@ fn text(code: StatusCode, body: &str) -> Response<Body> {
 }
 
 /// The paths there are, for somebody who looks around.
-fn root(inner: &Inner) -> Response<Body> {
+fn root(inner: &Inner, customs: &Customs) -> Response<Body> {
     let mut paths = Vec::from(PATHS.map(str::to_owned));
-    for (group, version) in inner.registry.group_versions() {
+    let customs = customs.of("", "").map(|custom| (&*custom.resource.group, &*custom.resource.version));
+    for (group, version) in inner.registry.group_versions().chain(customs) {
         match group {
             "" => paths.push("/api/v1".to_owned()),
             group => paths.extend([format!("/apis/{group}"), format!("/apis/{group}/{version}")]),

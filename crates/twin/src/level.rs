@@ -124,6 +124,7 @@ impl Leveller {
                         // The real server lists custom resources in the order of a hash map.
                         "resources" => sort_by_name(member),
                         "groups" => drop_groups_of_stories(member),
+                        "paths" => keep_paths_of_resources(member),
                         "metadata" if is_list || is_table => self.value(member, is_list),
                         _ => self.value(member, is_list && (name == "object" || name == "message")),
                     }
@@ -344,6 +345,16 @@ fn drop_groups_of_stories(groups: &mut Json) {
     if let Json::List(groups) = groups {
         let is_of_story = |name: String| name.starts_with('q') && name.ends_with("q.example.com");
         groups.retain(|group| !group.text_at(&["name"]).is_some_and(is_of_story));
+    }
+}
+
+/// The index of paths names the probes and profiles that each server has, and groups that stories define.
+fn keep_paths_of_resources(paths: &mut Json) {
+    if let Json::List(paths) = paths {
+        paths.retain(|path| {
+            let path = path.as_text().unwrap_or_default();
+            path.starts_with("/api") && !path.contains("q.example.com")
+        });
     }
 }
 

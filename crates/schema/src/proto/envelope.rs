@@ -28,6 +28,9 @@ impl<'b> Envelope<'b> {
 
     /// Takes a body apart.
     pub fn open(body: &'b [u8]) -> Result<Self, ProtoError> {
+        if body.is_empty() {
+            return Err(ProtoError::Empty);
+        }
         let message = body.strip_prefix(&PREFIX).ok_or(ProtoError::NoEnvelope)?;
         let mut envelope = Self::default();
         let mut reader = Reader::new(message);

@@ -127,6 +127,11 @@ pub fn drop_malformed_metadata(object: &mut Value) {
     }
 }
 
+/// Why the metadata of a custom object cannot be read, if it cannot.
+pub fn check_metadata(object: &Value) -> Result<(), DecodeError> {
+    object.get("metadata").map_or(Ok(()), |metadata| read(metadata).map(drop))
+}
+
 /// Metadata as Go holds it.
 pub(super) fn read(metadata: &Value) -> Result<Value, DecodeError> {
     read_telling(metadata, &Path::ROOT, &mut Vec::new())

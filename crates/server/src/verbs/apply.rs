@@ -162,6 +162,13 @@ fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Statu
     // Kubernetes: a custom object is not read anew. What lost all of its members but not its owner is null now, which
     // only some schemas allow.
     if call.served.custom().is_some() {
+        // Kubernetes: whoever converts it to the version in which it is kept reads its metadata.
+        let is_converted =
+            call.served.stored.as_ref().is_some_and(|at| at.version != call.served.resource.version);
+        if is_converted {
+            let readable = schema::structural::check_metadata(&merged);
+            readable.map_err(|error| Status::unclassified(error.to_string()))?;
+        }
         schema::structural::drop_malformed_metadata(&mut merged);
         return Ok(merged);
     }

@@ -6,7 +6,7 @@ use crate::{
     convert, input,
     write::{self, Outcome, Record, Right},
 };
-use api::{go, object, status::Status};
+use api::{go, kind::GroupResource, object, status::Status};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;
@@ -69,7 +69,11 @@ pub(super) async fn make(call: &Call, draft: Value, right: Right) -> Result<Resp
 async fn taken(call: &Call, name: &str, prefix: &str) -> Status {
     let mut status = match prefix {
         "" => Status::already_exists(&call.resource(), name),
-        // Kubernetes: beside a prefix, a name that was given is taken for one that was generated.
+        // Kubernetes: beside a prefix, a name that was given is taken for one that was generated; and events are of the
+        // core group here, whichever they come through.
+        _ if call.served.is("events.k8s.io", "events") => {
+            Status::generate_name_conflict(&GroupResource::new("", "events"), name, 1)
+        }
         _ => Status::generate_name_conflict(&call.resource(), name, 1),
     };
     let holder = read::find(call, name).await;

@@ -6,6 +6,7 @@
 use serde_json::{Number, Value};
 
 use crate::encode::encode_any;
+use crate::instant::{Instant, Precision};
 use crate::patch::print;
 use crate::types::{Field, Node, TypeId, Types, Unknown};
 
@@ -80,7 +81,8 @@ fn scalar(node: &Node, field: Option<&Field>, value: &mut Value) -> Result<(), S
         Node::Int32 => "int32",
         Node::Int64 => "int64",
         Node::Double => "float64",
-        Node::Time | Node::MicroTime if !value.is_string() => return Err(unread(value, "string")),
+        Node::Time => return time(value, Precision::Seconds),
+        Node::MicroTime => return time(value, Precision::Micros),
         Node::IntOrString if !value.is_string() => {
             let is_int = value.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
             return if is_int { Ok(()) } else { Err(unread(value, "int32")) };
@@ -111,6 +113,13 @@ fn whole(number: &Number) -> Option<i64> {
         let float = number.as_f64().filter(|float| float.trunc() == *float)?;
         Some(if (-LIMIT..LIMIT).contains(&float) { float as i64 } else { i64::MIN })
     })
+}
+
+fn time(value: &Value, precision: Precision) -> Result<(), String> {
+    match value {
+        Value::String(text) => Instant::parse(text, precision).map(drop),
+        other => Err(unread(other, "string")),
+    }
 }
 
 /// What Go's decoder says of a value that it reads by itself.
