@@ -181,8 +181,12 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
     let grace_period = Duration::from_secs(grace.unsigned_abs());
     let moment = call.inner.world.wall().checked_add(grace_period).unwrap_or(Timestamp::MAX);
     let shortened = object::deletion_grace_period_seconds(draft).is_none_or(|before| grace < before);
-    if !object::is_deleting(draft) || shortened {
-        object::set_deletion_timestamp(draft, Some(Time::from(moment)));
+    let moment = Time::from(moment);
+    // Kubernetes: an object that is going goes no later for being deleted once more.
+    if object::deletion_timestamp(draft).is_none_or(|before| shortened && before > moment) {
+        object::set_deletion_timestamp(draft, Some(moment));
+    }
+    if shortened {
         object::set_deletion_grace_period_seconds(draft, Some(grace));
     }
 }

@@ -23,7 +23,12 @@ fn check_part(schema: &At<'_, '_>, is_root: bool, in_metadata: bool, errors: &mu
     let in_metadata = in_metadata && !is_object;
     let default = schema.field("default");
     if default.is_set() {
-        check_default(schema, &default, in_metadata, errors);
+        let place = match (is_root, in_metadata) {
+            (true, _) => Place::Root,
+            (false, true) => Place::Metadata,
+            (false, false) => Place::Below,
+        };
+        check_default(schema, &default, place, errors);
     }
     let items = schema.field("items");
     if items.is_set() {
@@ -34,11 +39,27 @@ fn check_part(schema: &At<'_, '_>, is_root: bool, in_metadata: bool, errors: &mu
     }
 }
 
-fn check_default(schema: &At<'_, '_>, default: &At<'_, '_>, in_metadata: bool, errors: &mut ErrorList) {
+/// Where a default stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It is a whole object, which says what it is.
+    Root,
+    Metadata,
+    Below,
+}
+
+fn check_default(schema: &At<'_, '_>, default: &At<'_, '_>, place: Place, errors: &mut ErrorList) {
     let is_scalar = !default.value().is_object() && !default.value().is_array();
+    let in_metadata = place == Place::Metadata;
     let member = "default";
-    // Alone it would be taken for a whole object, with metadata of its own.
-    let around = || Structural::compile(&json!({"type": "object", "properties": {member: schema.value()}}));
+    let around = || {
+        let mut own = schema.value().clone();
+        if place == Place::Root {
+            own["x-kubernetes-embedded-resource"] = true.into();
+        }
+        // Alone it would be taken for a whole object, with metadata of its own.
+        Structural::compile(&json!({"type": "object", "properties": {member: own}}))
+    };
     if !is_scalar && !in_metadata {
         let mut pruned = json!({ member: default.value() });
         around().prune(&mut pruned);

@@ -141,6 +141,21 @@ fn keywords_are_checked_by_themselves() {
 }
 
 #[test]
+fn a_default_of_the_whole_object_says_what_it_is() {
+    for (default, expected) in [
+        (json!({}), "schema.default.apiVersion: Required value\nschema.default.kind: Required value"),
+        (json!({"apiVersion": "v1", "kind": "A"}), ""),
+        (
+            json!({"apiVersion": "v1", "kind": "A", "b": 1}),
+            "schema.default: Invalid value: {\"apiVersion\":\"v1\",\"b\":1,\"kind\":\"A\"}: must not have unknown fields",
+        ),
+    ] {
+        let schema = json!({"type": "object", "default": default});
+        assert_eq!(told(&version(json!({"schema": {"openAPIV3Schema": schema}}))), expected);
+    }
+}
+
+#[test]
 fn defaults_must_be_valid() {
     for (spec, expected) in [
         (
