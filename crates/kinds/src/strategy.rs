@@ -25,7 +25,7 @@ mod namespace;
 mod pod;
 mod pod_affinity;
 mod pod_subresource;
-mod prepare;
+pub(crate) mod prepare;
 mod reset_fields;
 mod secret;
 mod service;

@@ -14,7 +14,10 @@ pub(super) fn event(event: &Row<'_>) -> Vec<Value> {
         _ => first.clone(),
     };
     let (last, count) = match event.at("/series") {
-        Value::Null => (last, number(either(event, "count", "deprecatedCount")).max(1)),
+        Value::Null => match number(either(event, "count", "deprecatedCount")) {
+            0 => (last, 1),
+            count => (last, count),
+        },
         series => (event.since(&series["lastObservedTime"]), number(&series["count"])),
     };
     let about = either(event, "involvedObject", "regarding");

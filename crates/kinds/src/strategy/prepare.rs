@@ -130,7 +130,7 @@ fn at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
 const ALWAYS_THERE: &[&str] = &["metadata", "resources", "spec", "strategy", "template", "updateStrategy"];
 
 /// Kubernetes: a list that is empty is the same as none.
-pub(super) fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
+pub(crate) fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
     match (one, other) {
         (None, None) => true,
         (Some(value), None) | (None, Some(value)) => is_nothing(value),

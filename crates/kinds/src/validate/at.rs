@@ -5,6 +5,8 @@ use api::name::{self, Format};
 use api::quantity::Quantity;
 use serde_json::Value;
 
+use crate::strategy::prepare::same;
+
 static NOTHING: Value = Value::Null;
 
 /// A value and where it lies. What is missing reads as Go's zero value.
@@ -212,9 +214,14 @@ impl<'v, 'p> At<'v, 'p> {
         }
     }
 
+    /// Whether it is what it was. Kubernetes: a list that is empty is the same as none.
+    pub(super) fn is_same(&self, old: &At<'_, '_>) -> bool {
+        same(Some(self.value), Some(old.value))
+    }
+
     /// A change of the value from what it was.
     pub(super) fn immutable(&self, errors: &mut ErrorList, old: &At<'_, '_>) {
-        if self.value != old.value {
+        if !self.is_same(old) {
             self.invalid(errors, IMMUTABLE);
         }
     }

@@ -10,10 +10,12 @@ use schema::types::{Field, Node, TypeId};
 use serde_json::Value;
 
 use super::at::At;
+use super::persistent_volume::SOURCES;
 use crate::types;
 
 const META: &str = "io.k8s.apimachinery.";
 const CORE: &str = "io.k8s.api.core.v1.";
+const VOLUME_SPEC: &str = "io.k8s.api.core.v1.PersistentVolumeSpec";
 
 /// Of a type of the core group: `shown_core("SecurityContext", …)`.
 pub(super) fn shown_core(type_name: &str, at: &At<'_, '_>) -> BadValue {
@@ -78,7 +80,7 @@ pub(super) fn changed_fields<'f>(
     let Some((_, of)) = types().named(&format!("{CORE}{type_name}")) else { return String::new() };
     let text = |value: &Value| {
         let mut out = "{".to_owned();
-        write_fields(&mut out, fields.clone().filter_map(|name| of.field(name)), value);
+        write_fields(&mut out, &of.name, fields.clone().filter_map(|name| of.field(name)), value);
         out.push('}');
         out
     };
@@ -96,27 +98,35 @@ fn write_object(out: &mut String, id: TypeId, value: &Value) {
     match &*of.name {
         pod::SPEC => {
             let spec = pod::rearranged(value);
-            write_fields(out, pod::SPEC_FIELDS.iter().filter_map(|name| of.field(name)), &spec);
+            write_fields(out, &of.name, pod::SPEC_FIELDS.iter().filter_map(|name| of.field(name)), &spec);
         }
         pod::CONTEXT => {
             for (name, unset) in pod::HOST {
                 let shown = value.get(name).map_or_else(|| unset.to_owned(), json);
                 out.push_str(&format!("{}:{shown},", json(&Value::from(go_name(name)))));
             }
-            write_fields(out, pod::CONTEXT_FIELDS.iter().filter_map(|name| of.field(name)), value);
+            write_fields(out, &of.name, pod::CONTEXT_FIELDS.iter().filter_map(|name| of.field(name)), value);
         }
         pod::VOLUME => {
             let is_moved = |field: &&Field| &*field.name == "quobyte";
             let moved = |after: &Field| of.field("quobyte").filter(|_| &*after.name == "rbd");
             let stay = of.fields().iter().filter(|field| !is_moved(field));
-            write_fields(out, stay.flat_map(|field| [Some(field), moved(field)]).flatten(), value);
+            write_fields(out, &of.name, stay.flat_map(|field| [Some(field), moved(field)]).flatten(), value);
         }
-        _ => write_fields(out, of.fields().iter(), value),
+        // The sources come in the order of a type of their own.
+        VOLUME_SPEC => {
+            let is_source = |field: &&Field| SOURCES.contains(&&*field.name);
+            let (first, rest) = of.fields().split_at(of.fields().len().min(1));
+            let sources = SOURCES.iter().filter_map(|name| of.field(name));
+            let fields = first.iter().chain(sources).chain(rest.iter().filter(|field| !is_source(field)));
+            write_fields(out, &of.name, fields, value);
+        }
+        _ => write_fields(out, &of.name, of.fields().iter(), value),
     }
     out.push('}');
 }
 
-fn write_fields<'t>(out: &mut String, fields: impl Iterator<Item = &'t Field>, object: &Value) {
+fn write_fields<'t>(out: &mut String, of: &str, fields: impl Iterator<Item = &'t Field>, object: &Value) {
     let mut is_first = true;
     for field in fields {
         let value = object.get(&*field.name).unwrap_or(&Value::Null);
@@ -127,7 +137,7 @@ fn write_fields<'t>(out: &mut String, fields: impl Iterator<Item = &'t Field>, o
             let fields = String::from_utf8(schema::encode::encode(types(), id, value)).unwrap_or_default();
             text.push_str(fields.strip_prefix('{').and_then(|it| it.strip_suffix('}')).unwrap_or_default());
         } else {
-            text.push_str(&json(&Value::from(go_name(&field.name))));
+            text.push_str(&json(&Value::from(go_name_in(of, &field.name))));
             text.push(':');
             write_node(&mut text, &field.node, field.pointer, value);
         }
@@ -181,6 +191,30 @@ fn write_node(out: &mut String, node: &Node, pointer: bool, value: &Value) {
 
 fn json(value: &Value) -> String {
     go::json(value).unwrap_or_default()
+}
+
+/// Fields whose names in Go have little to do with those in JSON, by a part of the name of their type.
+const RENAMED: [(&str, &str, &str); 14] = [
+    (".RBD", "monitors", "CephMonitors"),
+    (".RBD", "image", "RBDImage"),
+    (".RBD", "pool", "RBDPool"),
+    (".RBD", "user", "RadosUser"),
+    (".Glusterfs", "endpoints", "EndpointsName"),
+    (".ISCSI", "chapAuthDiscovery", "DiscoveryCHAPAuth"),
+    (".ISCSI", "chapAuthSession", "SessionCHAPAuth"),
+    (".PhotonPersistentDisk", "pdID", "PdID"),
+    (".AzureDisk", "diskURI", "DataDiskURI"),
+    (".DeviceAttribute", "int", "IntValue"),
+    (".DeviceAttribute", "bool", "BoolValue"),
+    (".DeviceAttribute", "string", "StringValue"),
+    (".DeviceAttribute", "version", "VersionValue"),
+    (".DeviceSelector", "cel", "CEL"),
+];
+
+/// The name of a field of a type.
+fn go_name_in(type_name: &str, name: &str) -> String {
+    let renamed = RENAMED.iter().find(|(of, field, _)| *field == name && type_name.contains(of));
+    renamed.map_or_else(|| go_name(name), |(_, _, renamed)| (*renamed).to_owned())
 }
 
 /// `hostIP` is `HostIP`, `apiGroup` is `APIGroup`.

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::at::{At, IMMUTABLE};
 use super::{internal, selector, template};
+use crate::strategy::prepare::same;
 
 pub(super) use status::status;
 
@@ -212,7 +213,7 @@ pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
         ("successPolicy", Some("io.k8s.api.batch.v1.SuccessPolicy")),
     ] {
         let now = spec.field(field);
-        if now.value() != old_spec.field(field).value() {
+        if !now.is_same(&old_spec.field(field)) {
             let shown = of.map_or_else(|| now.value().into(), |of| internal::shown(of, now.value()));
             now.invalid_as(errors, shown, IMMUTABLE);
         }
@@ -234,7 +235,7 @@ fn same_template(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
         fixed_when_suspended(&mut now_fixed);
         fixed_when_suspended(&mut before_fixed);
     }
-    if now_fixed == before_fixed {
+    if same(Some(&now_fixed), Some(&before_fixed)) {
         return;
     }
     let (path, of, shown) = if may_place {

@@ -10,7 +10,7 @@ use super::persistent_volume_claim::{VOLUME_MODES, access_modes};
 use super::{internal, metadata, pod, volume_source};
 
 /// Kubernetes: in the order of its own type.
-const SOURCES: [&str; 22] = [
+pub(super) const SOURCES: [&str; 22] = [
     "gcePersistentDisk",
     "awsElasticBlockStore",
     "hostPath",
