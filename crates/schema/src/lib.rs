@@ -9,11 +9,13 @@
 //! | [`proto`] | protobuf bytes ↔ an object |
 //! | [`patch`] | an object and a patch → an object |
 //! | [`field_set`], [`managed_fields`] | which fields there are, and who owns them |
+//! | [`cut`] | an object with numbers that are too large → what Go's conversion leaves of them |
 //! | [`depth`] | how deep values nest, and the limit |
 //! | [`scan`] | bytes that were encoded here → a part of them |
 //! | [`structural`] | what the schema of a definition does to a custom object |
 
 mod base64;
+pub mod cut;
 pub mod decode;
 pub mod depth;
 pub mod encode;

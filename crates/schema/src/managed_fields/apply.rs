@@ -13,6 +13,7 @@ use super::owners::{Holding, Owners};
 use super::settle::{Taking, Unsettled};
 use super::typed::{Duplicates, Typed};
 use super::{Target, empty_object, entries_of, last_applied, set_entries, update};
+use crate::cut::{self, Widths};
 use crate::field_set::{FieldSet, compare_values};
 
 /// Kubernetes: owns what was there when an object without owners is first applied to.
@@ -179,6 +180,9 @@ impl Attempt<'_, '_> {
 
     fn finish(&self, merged: Value, changed: bool, owners: &Owners) -> Applied {
         let mut object = if changed { merged } else { self.live.clone() };
+        if changed {
+            cut::integers(self.target.types, self.target.of, Widths::Int32, &mut object);
+        }
         set_entries(&mut object, owners.encode());
         if self.manager == KUBECTL {
             last_applied::carry(&mut object, self.applied);

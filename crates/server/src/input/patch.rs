@@ -7,6 +7,7 @@ use api::{
     status::Status,
 };
 use schema::{
+    cut::{self, Widths},
     decode::{self, Decoded, FieldValidation},
     encode::encode_any,
     patch::{
@@ -108,7 +109,11 @@ impl Patch {
         };
         let validation = if careful { FieldValidation::Warn } else { FieldValidation::Ignore };
         // Kubernetes: this sort is put into an object of the kind, whatever it says that it is.
-        let named = unknown.is_some().then(|| with_kind_of(patched.json, result)).flatten();
+        let mut named = unknown.is_some().then(|| with_kind_of(patched.json, result)).flatten();
+        if let (Sort::Strategic, Some((types, of))) = (self.sort, patched.of) {
+            let made = named.get_or_insert_with(|| result.clone());
+            cut::integers(types, of, Widths::Int32AndInt64, made);
+        }
         let decoded = (patched.decode)(&encode_any(named.as_ref().unwrap_or(result)), validation);
         let mut decoded = decoded.map_err(|refusal| {
             let text = refusal.message;
