@@ -23,7 +23,7 @@ fn check_part(schema: &At<'_, '_>, is_root: bool, in_metadata: bool, errors: &mu
     let in_metadata = in_metadata && !is_object;
     let default = schema.field("default");
     if default.is_set() {
-        check_default(schema, &default, in_metadata, errors);
+        check_default(schema, &default, is_root, in_metadata, errors);
     }
     let items = schema.field("items");
     if items.is_set() {
@@ -34,11 +34,24 @@ fn check_part(schema: &At<'_, '_>, is_root: bool, in_metadata: bool, errors: &mu
     }
 }
 
-fn check_default(schema: &At<'_, '_>, default: &At<'_, '_>, in_metadata: bool, errors: &mut ErrorList) {
+fn check_default(
+    schema: &At<'_, '_>,
+    default: &At<'_, '_>,
+    is_root: bool,
+    in_metadata: bool,
+    errors: &mut ErrorList,
+) {
     let is_scalar = !default.value().is_object() && !default.value().is_array();
     let member = "default";
     // Alone it would be taken for a whole object, with metadata of its own.
-    let around = || Structural::compile(&json!({"type": "object", "properties": {member: schema.value()}}));
+    let around = || {
+        let mut part = schema.value().clone();
+        if is_root {
+            // As a part of something it is an object of its own, which says its version and kind.
+            part["x-kubernetes-embedded-resource"] = json!(true);
+        }
+        Structural::compile(&json!({"type": "object", "properties": {member: part}}))
+    };
     if !is_scalar && !in_metadata {
         let mut pruned = json!({ member: default.value() });
         around().prune(&mut pruned);
