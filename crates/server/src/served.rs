@@ -46,6 +46,13 @@ impl Served {
         GroupResource::new(&*self.resource.group, &*self.resource.name)
     }
 
+    /// The kind as those name it who keep the objects.
+    // Kubernetes: events are of the core group, whichever they come through.
+    pub(crate) fn kept_kind(&self) -> GroupKind {
+        let kind = self.group_kind();
+        if &*kind.group == "events.k8s.io" { GroupKind { group: "".into(), ..kind } } else { kind }
+    }
+
     pub(crate) fn group_kind(&self) -> GroupKind {
         GroupKind::new(&*self.resource.group, &*self.resource.kind)
     }

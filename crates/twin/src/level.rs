@@ -308,6 +308,10 @@ fn sort_managers(value: &mut Json) {
 
 /// The real server checks the members of custom resources in the order of a hash map. The message says the causes again.
 fn sort_causes(status: &mut Json) {
+    // A status in protobuf is the message inside of an envelope.
+    if let Some(message @ Json::Object(_)) = status.get_mut("message") {
+        sort_causes(message);
+    }
     let Some(Json::List(causes)) = status.get_mut("details").and_then(|it| it.get_mut("causes")) else {
         return;
     };

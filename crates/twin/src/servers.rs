@@ -146,6 +146,8 @@ fn real_command(program: &Path, scratch: &Path, etcd: SocketAddr, address: Socke
     command.arg("--cert-dir").arg(scratch.join("certificates"));
     command.args(["--authorization-mode", "Node,RBAC", "--service-cluster-ip-range", SERVICE_RANGE]);
     command.args(["--service-account-issuer", ISSUER]);
+    // Setpoint leaves it to other rules who may run privileged containers, as clusters do.
+    command.arg("--allow-privileged");
     // As many seats as Setpoint has for a loaded machine: nothing is to be refused for being busy.
     command.args(["--max-requests-inflight", "2000", "--max-mutating-requests-inflight", "1000"]);
     command

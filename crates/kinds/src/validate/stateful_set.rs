@@ -85,7 +85,10 @@ fn with_claims(template: &Value, claims: &[Value]) -> Value {
     let others = given.filter(|volume| {
         volume.get("name").and_then(Value::as_str).is_none_or(|name| !claimed.contains(name))
     });
-    let made = names.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
+    // Kubernetes: claims of one name are one.
+    let mut taken = Taken::default();
+    let once = names.iter().filter(|name| taken.add(**name));
+    let made = once.map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
     let volumes: Vec<_> = made.chain(others.cloned()).collect();
     if !volumes.is_empty() {
         spec.insert("volumes".to_owned(), volumes.into());

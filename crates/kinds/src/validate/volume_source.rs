@@ -1,5 +1,7 @@
 //! The sources of volumes, of which a volume has exactly one: those of pods and those of persistent volumes.
 
+mod iscsi;
+
 use api::field::{Error, ErrorList};
 use api::name::{self, Format};
 
@@ -12,6 +14,7 @@ use super::file_path;
 pub(super) struct Source {
     pub(super) field: &'static str,
     inside: &'static str,
+    /// What it is called where it is one too many; empty where it never is.
     surplus: &'static str,
     check: Check,
 }
@@ -55,7 +58,7 @@ pub(super) const OF_POD: &[Source] = &[
         file_path::items(&at.field("items"), errors);
     }),
     NFS,
-    source("iscsi", iscsi),
+    source("iscsi", iscsi::of_pod),
     GLUSTER,
     FLOCKER,
     source("persistentVolumeClaim", |at, errors| texts(at, &["claimName"], errors)),
@@ -109,13 +112,14 @@ pub(super) const OF_PERSISTENT_VOLUME: &[Source] = &[
     RBD,
     QUOBYTE,
     CEPH,
-    source("iscsi", iscsi),
+    source("iscsi", iscsi::of_persistent_volume),
     source("cinder", |at, errors| {
         texts(at, &["volumeID"], errors);
         secret_reference(at, &["name", "namespace"], errors);
     }),
     FC,
-    FLEX,
+    // Kubernetes: this one is welcome beside others.
+    Source { surplus: "", ..FLEX },
     AZURE_FILE,
     VSPHERE,
     PHOTON,
@@ -141,7 +145,7 @@ pub(super) fn check_with(
 ) {
     let mut found = false;
     for source in sources.iter().filter(|source| volume.has(source.field)) {
-        if found {
+        if found && !source.surplus.is_empty() {
             volume.field(source.surplus).forbidden(errors, "may not specify more than 1 volume type");
             continue;
         }
@@ -226,19 +230,6 @@ fn nfs(at: &At<'_, '_>, errors: &mut ErrorList) {
 fn rbd(at: &At<'_, '_>, errors: &mut ErrorList) {
     lists(at, &["monitors"], errors);
     texts(at, &["image"], errors);
-}
-
-fn iscsi(at: &At<'_, '_>, errors: &mut ErrorList) {
-    texts(at, &["targetPortal", "iqn"], errors);
-    let iqn = at.field("iqn");
-    if !iqn.text().is_empty() && !["iqn", "eui", "naa"].iter().any(|prefix| iqn.text().starts_with(prefix)) {
-        iqn.invalid_text(errors, "must be valid format starting with iqn, eui, or naa");
-    }
-    lun(&at.field("lun"), errors);
-    let authenticates = at.flag_of("chapAuthDiscovery") || at.flag_of("chapAuthSession");
-    if authenticates && !at.has("secretRef") {
-        at.field("secretRef").required(errors, "");
-    }
 }
 
 fn lun(lun: &At<'_, '_>, errors: &mut ErrorList) {

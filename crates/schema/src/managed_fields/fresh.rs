@@ -126,7 +126,10 @@ impl<'t> Walk<'t> {
         value: &Value,
         limits: Limits<'_>,
     ) -> Option<()> {
-        let Some((limits, can_be_owned)) = limits.below(element) else { return Some(()) };
+        let Some((limits, can_be_owned)) = limits.below(element) else {
+            // What does not fit its type is odd, even where nobody can own it.
+            return fits(self.types, place, value).then_some(());
+        };
         let (is_owned, mut below) = self.place(place, empty, value, limits)?;
         let is_owned = is_owned && can_be_owned;
         if is_owned && !below.is_empty() {

@@ -3,6 +3,7 @@
 use super::{Call, create::in_version, store_failed};
 use crate::{
     answer::{self, Body},
+    served::StoredAs,
     stored::Stored,
     write::{self, Outcome, Record, Right, scale},
 };
@@ -132,7 +133,7 @@ async fn merge(call: &Call, live: Option<&Value>, config: &Config) -> Result<Val
     let merged = merged.await?;
     // Kubernetes: what changes nothing is the object as it was read, with no default that it lacks.
     let is_changed = matches!(merged, Ok(Applied::Changed(_)));
-    let mut merged = decode(call, applied(merged)?, &config.value)?;
+    let mut merged = decode(call, live, applied(merged)?, &config.value)?;
     if is_changed {
         call.served.default(&mut merged);
     }
@@ -158,14 +159,13 @@ pub(crate) fn applied(merged: Result<Applied, ApplyError>) -> Result<Value, Stat
 }
 
 /// What was merged, as an object of its type.
-fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Status> {
+fn decode(call: &Call, live: Option<&Value>, mut merged: Value, config: &Value) -> Result<Value, Status> {
     // Kubernetes: a custom object is not read anew. What lost all of its members but not its owner is null now, which
     // only some schemas allow.
     if call.served.custom().is_some() {
-        // Kubernetes: whoever converts it to the version in which it is kept reads its metadata.
-        let is_converted =
-            call.served.stored.as_ref().is_some_and(|at| at.version != call.served.resource.version);
-        if is_converted {
+        // Kubernetes: whoever converts a new object to the version in which it is kept reads its metadata.
+        let is_kept_so = |at: &StoredAs| at.version == call.served.resource.version;
+        if live.is_none() && !call.served.stored.as_ref().is_some_and(is_kept_so) {
             let readable = schema::structural::check_metadata(&merged);
             readable.map_err(|error| Status::unclassified(error.to_string()))?;
         }

@@ -69,12 +69,11 @@ pub(super) async fn make(call: &Call, draft: Value, right: Right) -> Result<Resp
 async fn taken(call: &Call, name: &str, prefix: &str) -> Status {
     let mut status = match prefix {
         "" => Status::already_exists(&call.resource(), name),
-        // Kubernetes: beside a prefix, a name that was given is taken for one that was generated; and events are of the
-        // core group here, whichever they come through.
-        _ if call.served.is("events.k8s.io", "events") => {
-            Status::generate_name_conflict(&GroupResource::new("", "events"), name, 1)
+        // Kubernetes: beside a prefix, a name that was given is taken for one that was generated.
+        _ => {
+            let resource = GroupResource { group: call.served.kept_kind().group, ..call.resource() };
+            Status::generate_name_conflict(&resource, name, 1)
         }
-        _ => Status::generate_name_conflict(&call.resource(), name, 1),
     };
     let holder = read::find(call, name).await;
     if holder.is_ok_and(|holder| holder.is_deleting()) {

@@ -116,7 +116,7 @@ pub(super) async fn delete_one(
 }
 
 pub(super) fn check_preconditions(call: &Call, options: &DeleteOptions, live: &Value) -> Result<(), Status> {
-    let (kind, name) = (call.served.group_kind(), call.target.name.as_str());
+    let (kind, name) = (call.served.kept_kind(), call.target.name.as_str());
     let found = object::resource_version(live);
     let other_uid = options.uid.as_deref().filter(|wanted| *wanted != object::uid(live));
     let other_version = options.resource_version.as_deref().filter(|wanted| *wanted != found);

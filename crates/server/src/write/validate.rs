@@ -63,12 +63,5 @@ pub(super) fn warn(call: &Call, draft: &Value, current: Option<&Value>) {
 
 fn refuse(call: &Call, draft: &Value, errors: ErrorList) -> Result<(), Status> {
     let name = object::name(draft);
-    errors.into_result().map_err(|errors| {
-        let mut kind = call.served.group_kind();
-        // Kubernetes: events are of the core group, whichever they come through.
-        if &*kind.group == "events.k8s.io" {
-            kind.group = "".into();
-        }
-        Status::invalid(&kind, name, &errors)
-    })
+    errors.into_result().map_err(|errors| Status::invalid(&call.served.kept_kind(), name, &errors))
 }

@@ -78,3 +78,26 @@ fn what_is_going_still_has_its_name() {
         step("DELETE", one, Value::Null, 200, &[("/metadata/deletionGracePeriodSeconds", "0")]),
     ]);
 }
+
+#[test]
+fn numbers_beyond_32_bits_are_cut_in_applies_and_strategic_patches() {
+    const STRATEGIC: &str = "application/strategic-merge-patch+json";
+    let controllers = "/api/v1/namespaces/default/replicationcontrollers";
+    let controller = |replicas: i64| {
+        let pod = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+        let spec = json!({"replicas": replicas, "selector": {"a": "b"}, "template": pod});
+        json!({"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "a"}, "spec": spec})
+    };
+    let path = || format!("{controllers}/a?fieldManager=m");
+    const TOO_SMALL: &str = "ReplicationController \"a\" is invalid: spec.replicas: Invalid value: -1: must be greater than or \
+                     equal to 0";
+    run(vec![
+        apply(path(), controller(i64::MAX), 422, &[("/message", TOO_SMALL)]),
+        apply(path(), controller(-2_147_483_649), 201, &[("/spec/replicas", "2147483647")]),
+        Step("PATCH", path(), STRATEGIC, json!({"spec": {"replicas": 4_294_967_298_i64}}), 200, &[(
+            "/spec/replicas",
+            "2",
+        )]),
+        Step("PATCH", path(), STRATEGIC, json!({"spec": {"replicas": i64::MAX}}), 422, &[("/message", TOO_SMALL)]),
+    ]);
+}

@@ -43,7 +43,7 @@ pub(super) const KINDS: &[Kind] = &[
         .named(NameRule::DnsLabel)
         .with(&[("status", service::status)]),
     kind("", "ServiceAccount", anything, AsNew),
-    kind("", "Endpoints", endpoints::body, Alone(endpoints::change)),
+    kind("", "Endpoints", endpoints::body, MetadataThen(endpoints::change)),
     kind(
         "",
         "PersistentVolumeClaim",
