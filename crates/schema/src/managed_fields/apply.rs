@@ -121,7 +121,13 @@ fn first_owners(target: &Target<'_>, live: &Value, now: &str) -> Result<Owners, 
     }
     let owners =
         update::track(target, &empty_object(target), live, Owners::default(), BEFORE_FIRST_APPLY, now);
-    owners.map_err(|problem| format!("failed to create manager for existing fields: {problem}"))
+    owners.map_err(|problem| {
+        let (of, namespace, name) = (Kind::of(live), api::object::namespace(live), api::object::name(live));
+        format!(
+            "failed to create manager for existing fields: failed to convert new object ({namespace}/{name}; {of}) to \
+             smd typed: {problem}"
+        )
+    })
 }
 
 struct Attempt<'a, 't> {

@@ -48,6 +48,9 @@ fn sort(value: Json) -> Json {
     match value {
         Json::Object(members) => {
             let mut members: Vec<_> = members.into_iter().map(|(name, value)| (name, sort(value))).collect();
+            for (_, entries) in members.iter_mut().filter(|(name, _)| name == "managedFields") {
+                super::sort_managers(entries);
+            }
             members.sort_by(|one, other| one.0.cmp(&other.0));
             Json::Object(members)
         }

@@ -23,16 +23,12 @@ fn check_part(schema: &At<'_, '_>, is_root: bool, in_metadata: bool, errors: &mu
     let in_metadata = in_metadata && !is_object;
     let default = schema.field("default");
     if default.is_set() {
-<<<<<<< HEAD
         let place = match (is_root, in_metadata) {
             (true, _) => Place::Root,
             (false, true) => Place::Metadata,
             (false, false) => Place::Below,
         };
         check_default(schema, &default, place, errors);
-=======
-        check_default(schema, &default, is_root, in_metadata, errors);
->>>>>>> h-kinds
     }
     let items = schema.field("items");
     if items.is_set() {
@@ -43,7 +39,6 @@ fn check_part(schema: &At<'_, '_>, is_root: bool, in_metadata: bool, errors: &mu
     }
 }
 
-<<<<<<< HEAD
 /// Where a default stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -54,19 +49,9 @@ enum Place {
 }
 
 fn check_default(schema: &At<'_, '_>, default: &At<'_, '_>, place: Place, errors: &mut ErrorList) {
-=======
-fn check_default(
-    schema: &At<'_, '_>,
-    default: &At<'_, '_>,
-    is_root: bool,
-    in_metadata: bool,
-    errors: &mut ErrorList,
-) {
->>>>>>> h-kinds
     let is_scalar = !default.value().is_object() && !default.value().is_array();
     let in_metadata = place == Place::Metadata;
     let member = "default";
-<<<<<<< HEAD
     let around = || {
         let mut own = schema.value().clone();
         if place == Place::Root {
@@ -74,16 +59,6 @@ fn check_default(
         }
         // Alone it would be taken for a whole object, with metadata of its own.
         Structural::compile(&json!({"type": "object", "properties": {member: own}}))
-=======
-    // Alone it would be taken for a whole object, with metadata of its own.
-    let around = || {
-        let mut part = schema.value().clone();
-        if is_root {
-            // As a part of something it is an object of its own, which says its version and kind.
-            part["x-kubernetes-embedded-resource"] = json!(true);
-        }
-        Structural::compile(&json!({"type": "object", "properties": {member: part}}))
->>>>>>> h-kinds
     };
     if !is_scalar && !in_metadata {
         let mut pruned = json!({ member: default.value() });
