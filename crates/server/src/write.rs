@@ -2,6 +2,7 @@
 
 mod claims;
 mod commit;
+mod device_rights;
 mod metadata;
 mod owners;
 pub(crate) mod scale;

@@ -18,6 +18,7 @@
 mod clocks;
 mod create_rights;
 mod damage;
+mod devices;
 mod grants;
 mod growth;
 mod nesting;

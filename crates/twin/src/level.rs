@@ -3,13 +3,16 @@
 //! Values are numbered by their first appearance in the story, so that two places that must hold the same uid or
 //! resourceVersion are still compared.
 
+mod order;
 mod quoted;
+mod yaml;
 
 use crate::{
     answer::{Answer, Content},
     json::Json,
     story::Request,
 };
+use order::{sort_by_name, sort_causes, sort_managers, sort_quoted};
 use regex::{Captures, Regex};
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -36,9 +39,17 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
         // The file of the real server's source, as its build names it.
         r#"|(?P<scheme>in scheme \\*"[\w./-]+:\d+)"#,
         r"|(?P<old>resource version: \d+ \(\d+\))",
+        r"|(?P<held>ResourceVersion in precondition: \d+, ResourceVersion in object meta: \d+)",
         r"|(?P<future>large resource version: \d+, current: \d+)",
     ))
     .expect("the pattern is a constant")
+});
+static EMPTY_VALUE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"value: (null|\[\]|\{\}):").expect("the pattern is a constant"));
+/// Stories bind the same user to roles that are not there, one after the other.
+static ROLE_OF_OTHERS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#": RBAC: clusterrole\.rbac\.authorization\.k8s\.io \\*"nothing-q\d+q\\*" not found"#)
+        .expect("the pattern is a constant")
 });
 static AGE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(\d+[smhdy])+( \(x\d+ over .*\))?$").expect("the pattern is a constant"));
@@ -79,6 +90,8 @@ impl Leveller {
         for (_, value) in &mut answer.headers {
             *value = self.text(value);
         }
+        // Unknown fields are told in the order in which a patch names them, or sorted.
+        answer.headers.sort();
         match &mut answer.content {
             Content::Json(json) => self.json(json, is_list),
             Content::Events(events) => events.iter_mut().for_each(|event| {
@@ -166,6 +179,9 @@ impl Leveller {
     fn text(&mut self, text: &str) -> String {
         let text = first_typed_error(text);
         let text = text.replace(&self.namespace, "{ns}").replace(&self.id, "{id}");
+        // Setpoint takes lists and maps that are empty for none; causes are sorted by their texts.
+        let text = EMPTY_VALUE.replace_all(&text, "value: {nothing}:");
+        let text = ROLE_OF_OTHERS.replace_all(&text, "");
         let replaced = VARYING.replace_all(&text, |found: &Captures<'_>| self.replacement(found));
         replaced.into_owned()
     }
@@ -195,7 +211,7 @@ impl Leveller {
     }
 
     fn yaml(&mut self, text: &str, is_list: bool) -> String {
-        let text = sort_yaml_managers(text);
+        let text = yaml::sort_managers(text);
         let levelled = YAML_VERSION.replace_all(&text, |found: &Captures<'_>| {
             let indent = &found["indent"];
             let version = if is_list && indent == "  " {
@@ -206,7 +222,7 @@ impl Leveller {
             format!("{indent}resourceVersion: {version}")
         });
         let text = YAML_FIELD.replace_all(&levelled, "${field}{levelled}");
-        let text = without_made_items(&text);
+        let text = yaml::without_made_items(&text);
         self.text(&text)
     }
 }
@@ -248,42 +264,6 @@ fn first_typed_error(text: &str) -> &str {
     }
 }
 
-/// The same as [`sort_managers`] for objects in YAML: an entry is the lines from `- ` to the next one.
-fn sort_yaml_managers(text: &str) -> String {
-    let mut out: Vec<&str> = Vec::new();
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        out.push(line);
-        let Some(indent) = line.strip_suffix("managedFields:") else { continue };
-        let indent = " ".repeat(indent.len());
-        let mut entries: Vec<Vec<&str>> = Vec::new();
-        while let Some(line) = lines.peek().and_then(|line| line.strip_prefix(indent.as_str())) {
-            match entries.last_mut() {
-                _ if line.starts_with("- ") => entries.push(Vec::new()),
-                Some(_) if line.starts_with(' ') => {}
-                _ => break,
-            }
-            if let (Some(entry), Some(line)) = (entries.last_mut(), lines.next()) {
-                entry.push(line);
-            }
-        }
-        let is_time = |line: &&str| line.trim_start().starts_with("time: ");
-        entries.sort_by_cached_key(|entry| {
-            entry.iter().filter(|line| !is_time(line)).copied().collect::<String>()
-        });
-        out.extend(entries.into_iter().flatten());
-    }
-    out.join("\n") + "\n"
-}
-
-/// A list in YAML without the objects that the server makes.
-fn without_made_items(text: &str) -> String {
-    let is_made =
-        |item: &&str| MADE_BY_SERVER.iter().any(|(_, name)| item.contains(&format!("\n    name: {name}\n")));
-    let items: Vec<_> = text.split("\n- ").filter(|item| !is_made(item)).collect();
-    items.join("\n- ")
-}
-
 fn is_made_by_server(value: &Json) -> bool {
     let Some(name) = value.text_at(&["metadata", "name"]) else { return false };
     if !MADE_BY_SERVER.iter().any(|(_, made)| *made == name) {
@@ -293,54 +273,6 @@ fn is_made_by_server(value: &Json) -> bool {
     match value.text_at(&["kind"]) {
         Some(kind) => MADE_BY_SERVER.contains(&(&kind, &name)) || kind == "PartialObjectMetadata",
         None => true,
-    }
-}
-
-/// Kubernetes sorts them by time, in whole seconds: two servers may see the second change at different writes.
-fn sort_managers(value: &mut Json) {
-    if let Json::List(entries) = value {
-        entries.sort_by_cached_key(|entry| {
-            let part = |name: &str| entry.text_at(&[name]).unwrap_or_default();
-            (part("manager"), part("operation"), part("subresource"), part("apiVersion"))
-        });
-    }
-}
-
-/// The real server checks the members of custom resources in the order of a hash map. The message says the causes again.
-fn sort_causes(status: &mut Json) {
-    // A status in protobuf is the message inside of an envelope.
-    if let Some(message @ Json::Object(_)) = status.get_mut("message") {
-        sort_causes(message);
-    }
-    let Some(Json::List(causes)) = status.get_mut("details").and_then(|it| it.get_mut("causes")) else {
-        return;
-    };
-    if causes.len() < 2 {
-        return;
-    }
-    causes.sort_by_cached_key(Json::to_string);
-    if let Some(Json::Text(message)) = status.get_mut("message")
-        && let Some(at) = message.find(": [")
-    {
-        message.replace_range(at.., ": {causes}");
-    }
-}
-
-/// Objects in the message of a refused patch, and in its causes.
-fn sort_quoted(value: &mut Json) {
-    match value {
-        Json::Object(members) => {
-            for (name, member) in members {
-                match (name.as_str(), member.as_text()) {
-                    ("message", Some(text)) if text.contains('{') => {
-                        *member = Json::text(&quoted::sort_members(&text));
-                    }
-                    _ => sort_quoted(member),
-                }
-            }
-        }
-        Json::List(items) => items.iter_mut().for_each(sort_quoted),
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => {}
     }
 }
 
@@ -359,12 +291,6 @@ fn keep_paths_of_resources(paths: &mut Json) {
             let path = path.as_text().unwrap_or_default();
             path.starts_with("/api") && !path.contains("q.example.com")
         });
-    }
-}
-
-fn sort_by_name(resources: &mut Json) {
-    if let Json::List(resources) = resources {
-        resources.sort_by_cached_key(|resource| resource.text_at(&["name"]));
     }
 }
 

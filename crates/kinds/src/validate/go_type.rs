@@ -22,7 +22,7 @@ const SHOWN_AS_POINTERS: [&str; 8] = [
     "timeZone",
 ];
 /// Kubernetes makes plain strings of these before it checks their form.
-const SHOWN_AS_PLAIN: [&str; 1] = ["v1.PodConditionType"];
+const SHOWN_AS_PLAIN: [&str; 2] = ["v1.PodConditionType", "v1.ResourceScope"];
 
 /// Rewrites the values of the errors of a kind to what Go prints for the types of their fields.
 pub(super) fn show_values(group: &str, version: &str, kind: &str, errors: &mut ErrorList) {

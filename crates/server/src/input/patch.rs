@@ -115,7 +115,9 @@ impl Patch {
         let mut decoded = match named.is_none() && patched.of.is_some() && has_no_version(result) {
             true => read_without_version(result),
             false => {
-                let decoded = (patched.decode)(&encode_any(named.as_ref().unwrap_or(result)), validation);
+                // A whole number with a fraction keeps it: no field for integers takes one.
+                let json = serde_json::to_vec(named.as_ref().unwrap_or(result)).unwrap_or_default();
+                let decoded = (patched.decode)(&json, validation);
                 decoded.map_err(|undecodable| undecodable.problem)?
             }
         };

@@ -1,6 +1,6 @@
 //! The last look before the store: the only place where a [`Checked`] is made.
 
-use super::Right;
+use super::{Right, device_rights};
 use crate::{
     admission::{self, Review},
     authorize::{self, Attributes, OnResource},
@@ -30,7 +30,9 @@ impl Checked {
 }
 
 pub(super) async fn new_object(call: &Call, draft: Value, right: Right) -> Result<Checked, Status> {
-    refuse(call, &draft, call.served.check_new(&draft))?;
+    let mut errors = device_rights::new_object(call, &draft).await?;
+    errors.extend(call.served.check_new(&draft));
+    refuse(call, &draft, errors)?;
     warn(call, &draft, None);
     // Kubernetes: asked with the validating plugins, of which it is the first.
     if right == Right::ToBeAskedFor {
@@ -45,7 +47,8 @@ pub(super) async fn new_object(call: &Call, draft: Value, right: Right) -> Resul
 
 pub(super) async fn next_object(call: &Call, draft: Value, current: &Value) -> Result<Checked, Status> {
     let mut forgiven = ErrorList::new();
-    let errors = call.served.check_next(&call.target.subresource, &draft, current, &mut forgiven);
+    let mut errors = device_rights::next_object(call, &draft, current).await?;
+    errors.extend(call.served.check_next(&call.target.subresource, &draft, current, &mut forgiven));
     forgiven.iter().for_each(|error| call.warn(error.to_string()));
     refuse(call, &draft, errors)?;
     warn(call, &draft, Some(current));

@@ -48,8 +48,11 @@ fn sort(value: Json) -> Json {
     match value {
         Json::Object(members) => {
             let mut members: Vec<_> = members.into_iter().map(|(name, value)| (name, sort(value))).collect();
+            for (_, port) in members.iter_mut().filter(|(name, _)| name.ends_with("odePort")) {
+                *port = Json::text("{port}");
+            }
             for (_, entries) in members.iter_mut().filter(|(name, _)| name == "managedFields") {
-                super::sort_managers(entries);
+                super::order::sort_managers(entries);
             }
             members.sort_by(|one, other| one.0.cmp(&other.0));
             Json::Object(members)

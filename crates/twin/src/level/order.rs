@@ -1,0 +1,58 @@
+//! What stands in the order of a hash map or of time: brought into one order.
+
+use super::quoted;
+use crate::json::Json;
+
+/// Kubernetes sorts them by time, in whole seconds: two servers may see the second change at different writes.
+pub(super) fn sort_managers(value: &mut Json) {
+    if let Json::List(entries) = value {
+        entries.sort_by_cached_key(|entry| {
+            let part = |name: &str| entry.text_at(&[name]).unwrap_or_default();
+            (part("manager"), part("operation"), part("subresource"), part("apiVersion"))
+        });
+    }
+}
+
+/// The real server checks the members of custom resources in the order of a hash map. The message says the causes again.
+pub(super) fn sort_causes(status: &mut Json) {
+    // A status in protobuf is the message inside of an envelope.
+    if let Some(message @ Json::Object(_)) = status.get_mut("message") {
+        sort_causes(message);
+    }
+    let Some(Json::List(causes)) = status.get_mut("details").and_then(|it| it.get_mut("causes")) else {
+        return;
+    };
+    if causes.len() < 2 {
+        return;
+    }
+    causes.sort_by_cached_key(Json::to_string);
+    if let Some(Json::Text(message)) = status.get_mut("message")
+        && let Some(at) = message.find(": [")
+    {
+        message.replace_range(at.., ": {causes}");
+    }
+}
+
+/// Objects in the message of a refused patch, and in its causes.
+pub(super) fn sort_quoted(value: &mut Json) {
+    match value {
+        Json::Object(members) => {
+            for (name, member) in members {
+                match (name.as_str(), member.as_text()) {
+                    ("message", Some(text)) if text.contains('{') => {
+                        *member = Json::text(&quoted::sort_members(&text));
+                    }
+                    _ => sort_quoted(member),
+                }
+            }
+        }
+        Json::List(items) => items.iter_mut().for_each(sort_quoted),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => {}
+    }
+}
+
+pub(super) fn sort_by_name(resources: &mut Json) {
+    if let Json::List(resources) = resources {
+        resources.sort_by_cached_key(|resource| resource.text_at(&["name"]));
+    }
+}
