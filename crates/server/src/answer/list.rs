@@ -12,6 +12,7 @@ use super::{
 use crate::{
     convert,
     input::Encoding,
+    long_work,
     negotiate::{Form, Shape},
     served::Served,
     stored::Stored,
@@ -21,6 +22,9 @@ use api::status::Status;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
+
+/// Each of so many objects is looked through before the first byte is sent, which would hold up other requests.
+const MANY: usize = 1000;
 
 pub(crate) async fn list(
     call: &Call,
@@ -36,7 +40,9 @@ pub(crate) async fn list(
     }
     let as_stored = objects.iter().all(|stored| served.is_as_stored(stored.revision));
     if call.form == Form::default() && as_stored {
-        let body = json_list(served, meta, objects);
+        let size = if objects.len() > MANY { long_work::LONG } else { 0 };
+        let work = Box::pin(async { json_list(served, meta, objects) });
+        let body = call.inner.workplaces.run(&call.inner.world, size, work).await;
         return Ok(with_body(StatusCode::OK, call.form.content_type(), body));
     }
     let is_long = objects.iter().map(|stored| stored.json.len()).sum::<usize>() > LONG;

@@ -13,8 +13,9 @@ const ENTRIES: usize = 20_000;
 const VOLUMES: usize = 12_000;
 
 pub(crate) async fn nested_anchors(scene: &Scene) -> String {
-    let open: String = (0..100).map(|at| format!("&a{at} [")).collect();
-    let body = format!("{MAP_HEAD}more: {open}{}{}\n", "x".repeat(2_800_000), "]".repeat(100));
+    const LEVELS: usize = 490;
+    let open: String = (0..LEVELS).map(|at| format!("&a{at} [")).collect();
+    let body = format!("{MAP_HEAD}more: {open}{}0{}\n", "0,".repeat(1_400_000), "]".repeat(LEVELS));
     scene.attack(&format!("POST {MAPS}"), YAML, body).await
 }
 

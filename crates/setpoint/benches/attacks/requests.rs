@@ -39,7 +39,7 @@ pub(crate) async fn nested_managed_fields(scene: &Scene) -> String {
             r#"{{"manager":"m","operation":"Update","apiVersion":"v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{fields}}}"#
         );
         format!(
-            r#"{{"metadata":{{"name":"{name}","managedFields":[{entry}]}},"spec":{{"containers":[{{"name":"c","image":"i"}}]}}}}"#
+            r#"{{"metadata":{{"name":"{name}","finalizers":["example.com/hold"],"managedFields":[{entry}]}},"spec":{{"containers":[{{"name":"c","image":"i"}}]}}}}"#
         )
     })
     .await
@@ -54,30 +54,39 @@ pub(crate) async fn nested_things(scene: &Scene) -> String {
     stored_and_deleted(scene, THINGS, |name, depth| {
         let deep = format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
         format!(
-            r#"{{"apiVersion":"example.com/v1","kind":"Thing","metadata":{{"name":"{name}"}},"spec":{{"deep":{deep}}}}}"#
+            r#"{{"apiVersion":"example.com/v1","kind":"Thing","metadata":{{"name":"{name}","finalizers":["example.com/hold"]}},"spec":{{"deep":{deep}}}}}"#
         )
     })
     .await
 }
 
-/// Sends an object of every depth; what is stored must be there to read, and go when it is deleted.
+/// Sends an object of every depth; what is stored must be readable, stay while its finalizer holds it, and then go.
 async fn stored_and_deleted(scene: &Scene, path: &str, body: impl Fn(&str, usize) -> String) -> String {
-    let (mut refused, mut fine, mut stuck) = (0, 0, 0);
+    let (mut refused, mut sound, mut broken) = (0, 0, 0);
     for depth in DEPTHS {
         let name = format!("deep-{depth}");
         if scene.attack(&format!("POST {path}"), JSON, body(&name, depth)).await != "201" {
             refused += 1;
             continue;
         }
-        let read = scene.attack(&format!("GET {path}/{name}"), JSON, "").await;
-        let deleted = scene.attack(&format!("DELETE {path}/{name}?gracePeriodSeconds=0"), JSON, "").await;
-        let gone = scene.attack(&format!("GET {path}/{name}"), JSON, "").await;
-        match (&*read, &*deleted, &*gone) {
-            ("200", "200", "404") => fine += 1,
-            _ => stuck += 1,
+        let one = format!("{path}/{name}");
+        let release = r#"{"metadata":{"finalizers":null}}"#;
+        let mut answers = Vec::new();
+        for (what, content_type, body) in [
+            (format!("GET {one}"), JSON, ""),
+            (format!("DELETE {one}?gracePeriodSeconds=0"), JSON, ""),
+            (format!("GET {one}"), JSON, ""),
+            (format!("PATCH {one}"), "application/merge-patch+json", release),
+            (format!("GET {one}"), JSON, ""),
+        ] {
+            answers.push(scene.attack(&what, content_type, body).await);
+        }
+        match answers.join(" ") == "200 200 200 200 404" {
+            true => sound += 1,
+            false => broken += 1,
         }
     }
-    format!("{refused} refused, {fine} stored and deleted, {stuck} stuck")
+    format!("{refused} refused, {sound} sound, {broken} broken")
 }
 
 pub(crate) async fn many_maps(scene: &Scene) {
