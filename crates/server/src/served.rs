@@ -182,7 +182,13 @@ impl Served {
     /// The form in which states are compared.
     pub(crate) fn normalize(&self, object: &mut Value) {
         match &self.kind {
-            Kind::BuiltIn { types, of } => schema::encode::normalize(types, *of, object),
+            Kind::BuiltIn { types, of } => {
+                // What is stored has no empty lists, so that one in a draft is no change.
+                if crate::stored::is_kept_as_protobuf(self) {
+                    schema::proto::forget_empty(types, *of, object);
+                }
+                schema::encode::normalize(types, *of, object);
+            }
             Kind::Custom(_) => schema::structural::tidy_metadata(object),
         }
     }

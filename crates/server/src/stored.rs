@@ -123,14 +123,19 @@ impl Stored {
 /// Kubernetes: everything else that is built in lies in etcd as protobuf, which knows no empty lists.
 const KEPT_AS_JSON: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
+/// Whether an object lies in the store as protobuf would hold it.
+pub(crate) fn is_kept_as_protobuf(served: &Served) -> bool {
+    matches!(served.kind, Kind::BuiltIn { .. })
+        && served.stored.as_ref().is_some_and(|stored| !KEPT_AS_JSON.contains(&&*stored.group))
+}
+
 /// What is kept of an object: everything but its resourceVersion. What is not kept is taken out of it.
 pub(crate) fn at_rest(served: &Served, object: &mut Value) -> Bytes {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");
     }
-    if let (Kind::BuiltIn { types, of }, Some(StoredAs { group, of: stored, .. })) =
-        (&served.kind, &served.stored)
-        && !KEPT_AS_JSON.contains(&&**group)
+    if let (Kind::BuiltIn { types, of }, Some(StoredAs { of: stored, .. })) = (&served.kind, &served.stored)
+        && is_kept_as_protobuf(served)
     {
         schema::proto::forget_empty(types, stored.unwrap_or(*of), object);
     }
