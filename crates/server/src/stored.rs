@@ -141,14 +141,19 @@ impl Stored {
 /// Kubernetes: everything else that is built in lies in etcd as protobuf, which knows no empty lists.
 const KEPT_AS_JSON: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
+/// Whether an object lies in the store as protobuf would hold it.
+fn is_kept_as_protobuf(served: &Served) -> bool {
+    matches!(served.kind, Kind::BuiltIn { .. })
+        && served.stored.as_ref().is_some_and(|stored| !KEPT_AS_JSON.contains(&&*stored.group))
+}
+
 /// What is kept of an object: everything but its resourceVersion. What is not kept is taken out of it.
 pub(crate) fn at_rest(served: &Served, object: &mut Value) -> Bytes {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");
     }
-    if let (Kind::BuiltIn { types, of }, Some(StoredAs { group, of: stored, .. })) =
-        (&served.kind, &served.stored)
-        && !KEPT_AS_JSON.contains(&&**group)
+    if let (Kind::BuiltIn { types, of }, Some(StoredAs { of: stored, .. })) = (&served.kind, &served.stored)
+        && is_kept_as_protobuf(served)
     {
         schema::proto::forget_empty(types, stored.unwrap_or(*of), object);
     }
@@ -164,10 +169,8 @@ pub(crate) fn at_rest(served: &Served, object: &mut Value) -> Bytes {
 
 /// Whether a state of an object would be kept as the one that there is: empty lists and maps are not kept.
 pub(crate) fn is_kept_alike(served: &Served, draft: &Value, current: &Value) -> bool {
-    let (Kind::BuiltIn { types, of }, Some(StoredAs { group, .. })) = (&served.kind, &served.stored) else {
-        return false;
-    };
-    if KEPT_AS_JSON.contains(&&**group) || !differ_in_emptiness_alone(draft, current) {
+    let Kind::BuiltIn { types, of } = &served.kind else { return false };
+    if !is_kept_as_protobuf(served) || !differ_in_emptiness_alone(draft, current) {
         return false;
     }
     let mut kept = draft.clone();

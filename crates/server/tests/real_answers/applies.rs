@@ -112,3 +112,49 @@ fn numbers_beyond_32_bits_are_cut_in_applies_and_strategic_patches() {
         ),
     ]);
 }
+
+#[test]
+fn an_empty_list_is_no_change_whatever_the_kind() {
+    // Every list or map that is always written and that a kind can be without.
+    for (path, object, patch) in [
+        (
+            "/api/v1/namespaces/default/limitranges",
+            json!({"spec": {"limits": []}}),
+            json!({"spec": {"limits": []}}),
+        ),
+        ("/apis/rbac.authorization.k8s.io/v1/clusterroles", json!({}), json!({"rules": []})),
+        (
+            "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+            json!({"addressType": "IPv4", "endpoints": []}),
+            json!({"ports": [], "endpoints": []}),
+        ),
+        (
+            "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+            json!({"spec": {"devices": {}}}),
+            json!({"spec": {"devices": {"requests": []}}}),
+        ),
+        (
+            "/apis/storage.k8s.io/v1/csinodes",
+            json!({"spec": {"drivers": []}}),
+            json!({"spec": {"drivers": []}}),
+        ),
+    ] {
+        let mut object = object;
+        object["metadata"] = json!({"name": "a"});
+        let run = world::simulate(5, |world| async move {
+            let store = std::sync::Arc::new(store::Memory::new());
+            let server = server::Server::start(&world, store, server::Config::default()).await.unwrap();
+            let send = async |method, path: &str, sort, body: &Value| {
+                let (code, answer) =
+                    crate::client::send_with(&server, method, path, sort, body.to_string()).await;
+                let answer: Value = serde_json::from_slice(&answer).unwrap();
+                assert!((200..300).contains(&code), "{path}: {answer}");
+                answer["metadata"]["resourceVersion"].clone()
+            };
+            let created = send("POST", path, super::JSON, &object).await;
+            let patched = send("PATCH", &format!("{path}/a"), super::MERGE, &patch).await;
+            assert_eq!(created, patched, "{path} {patch}");
+        });
+        run.unwrap();
+    }
+}
