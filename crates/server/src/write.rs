@@ -106,10 +106,11 @@ pub(crate) async fn prepare_next(
     }
     served.normalize(&mut draft);
     owners::keep_times(current, &mut draft);
-    if draft == *current
+    let is_unchanged = draft == *current
         || claims::is_same(call, &draft, current)
-        || stored::is_kept_alike(served, &draft, current)
-    {
+        || stored::is_kept_alike(served, &draft, current);
+    // An object that nothing holds any more goes with the next write to it.
+    if is_unchanged && !is_released(call, &draft) {
         validate::warn(call, &draft, Some(current));
         return Ok(None);
     }

@@ -1,11 +1,11 @@
 //! PersistentVolumes, alone or inside an attachment.
 
-use api::field::{Error, ErrorList, Path};
+use api::field::{BadValue, Error, ErrorList, Path};
 use api::meta::Scope;
 use api::name::{Format, NameRule};
 use serde_json::Value;
 
-use super::at::At;
+use super::at::{At, IMMUTABLE};
 use super::persistent_volume_claim::{VOLUME_MODES, access_modes};
 use super::{internal, metadata, pod, volume_source};
 
@@ -195,7 +195,10 @@ pub(super) fn change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
         spec.field("persistentvolumesource").forbidden(errors, problem);
     }
     let mode = spec.field("volumeMode");
-    At::new(mode.value(), Path::new("volumeMode")).immutable(errors, &old_spec.field("volumeMode"));
+    if !mode.is_same(&old_spec.field("volumeMode")) {
+        let shown = BadValue::from(mode.value()).with_named_string_type();
+        errors.push(Error::invalid(&Path::new("volumeMode"), shown, IMMUTABLE));
+    }
     let (affinity, old_affinity) = (spec.field("nodeAffinity"), old_spec.field("nodeAffinity"));
     if old_affinity.is_set() && !is_renamed(affinity.value(), old_affinity.value()) {
         let shown = internal::shown_core("VolumeNodeAffinity", &affinity);

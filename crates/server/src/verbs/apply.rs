@@ -166,6 +166,8 @@ fn decode(call: &Call, live: Option<&Value>, mut merged: Value, config: &Value) 
         // Kubernetes: whoever converts a new object to the version in which it is kept reads its metadata.
         let is_kept_so = |at: &StoredAs| at.version == call.served.resource.version;
         if live.is_none() && !call.served.stored.as_ref().is_some_and(is_kept_so) {
+            // The server sets the time of creation.
+            object::set_creation_timestamp(&mut merged, None);
             let readable = schema::structural::check_metadata(&merged);
             readable.map_err(|error| Status::unclassified(error.to_string()))?;
         }

@@ -19,8 +19,8 @@ pub(super) fn computed(pod: &At<'_, '_>) -> &'static str {
     let pod_resources = spec.field("resources");
     let lists = [spec.field("containers"), spec.field("initContainers")];
     let containers = lists.iter().flat_map(|list| list.list().iter().filter_map(|it| it.get("resources")));
-    let whole = !pod_resources.field("requests").is_empty() || !pod_resources.field("limits").is_empty();
-    let counted: Vec<_> = if whole {
+    // Kubernetes: a pod that says nothing in resources of its own asks for nothing, whatever its containers say.
+    let counted: Vec<_> = if pod_resources.is_set() {
         vec![pod_resources.value().clone()]
     } else {
         let count = lists.iter().map(|list| list.list().len()).sum::<usize>();
