@@ -54,6 +54,10 @@ pub(super) fn of_scale(call: &Call, version: &str, scale: &Value) -> Value {
     let column = |name: &str, sort: &str, format: &str| json!({"name": name, "type": sort, "format": format, "description": name, "priority": 0});
     // Kubernetes: the columns of custom resources are described anew.
     let (named, aged) = if call.served.custom().is_some() { ("name", "date") } else { ("", "string") };
+    // Kubernetes: no replicas of a custom resource are not written, and what is not written is not shown.
+    let replicas = &scale["spec"]["replicas"];
+    let is_shown = call.served.custom().is_none() || *replicas != 0;
+    let replicas = Some(replicas).filter(|_| is_shown);
     let since = object::creation_timestamp(scale).map(|since| since.timestamp());
     let age = since.map(|since| kinds::cells::age(since, call.inner.world.wall()));
     json!({
@@ -65,7 +69,7 @@ pub(super) fn of_scale(call: &Call, version: &str, scale: &Value) -> Value {
         ],
         "rows": [{
             "cells": [
-                object::name(scale), scale["spec"]["replicas"], scale["status"]["replicas"],
+                object::name(scale), replicas, scale["status"]["replicas"],
                 age.unwrap_or_else(|| "<unknown>".to_owned()),
             ],
             "object": super::partial_value(version, scale),

@@ -122,7 +122,7 @@ impl Patch {
             }
         };
         if !careful {
-            return Ok(decoded);
+            return Ok(Decoded { warnings: Vec::new(), ..decoded });
         }
         let mut doubts = self.read.as_ref().map(|patch| patch.warnings.clone()).unwrap_or_default();
         doubts.extend(unknown.unwrap_or(decoded.warnings));

@@ -26,6 +26,8 @@ pub(super) fn sort_causes(status: &mut Json) {
         return;
     }
     causes.sort_by_cached_key(Json::to_string);
+    // The real server tells some of them as often as it comes across them.
+    causes.dedup();
     if let Some(Json::Text(message)) = status.get_mut("message")
         && let Some(at) = message.find(": [")
     {
