@@ -117,7 +117,8 @@ impl Error {
     pub fn body(&self) -> String {
         let mut body = String::from(self.error_type.title());
         let value = self.value.text().filter(|_| self.error_type.shows_value());
-        for part in value.as_deref().into_iter().chain(Some(self.detail.as_str()).filter(|it| !it.is_empty())) {
+        for part in value.as_deref().into_iter().chain(Some(self.detail.as_str()).filter(|it| !it.is_empty()))
+        {
             body.push_str(": ");
             body.push_str(part);
         }

@@ -9,7 +9,8 @@ use crate::defaults::{pod, pod_resources};
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 pub(super) fn create(pod: &mut Members, with: &Circumstances<'_>) {
-    let sent = pod.get("status").and_then(|status| status.get("qosClass")).filter(|class| *class != "").cloned();
+    let sent =
+        pod.get("status").and_then(|status| status.get("qosClass")).filter(|class| *class != "").cloned();
     let spec = member::made(pod, "spec");
     pod::name_service_account(spec);
     // Kubernetes: a class that is there already is taken for the right one.

@@ -246,7 +246,8 @@ fn a_daemon_set_counts_its_templates() {
             set(expected, 0, 0)["metadata"]["annotations"]
         );
     }
-    let status = |generation: &str| written("apps", "daemonsets", "status", &set("5", 1, 1), set(generation, 1, 1));
+    let status =
+        |generation: &str| written("apps", "daemonsets", "status", &set("5", 1, 1), set(generation, 1, 1));
     for sent in ["0", "9"] {
         assert_eq!(status(sent)["metadata"], set("5", 0, 0)["metadata"], "a write to the status leaves it");
     }

@@ -93,17 +93,18 @@ impl<'t> Place<'t> {
 
     fn shown(&self, error: &Error) -> Option<BadValue> {
         let is_immutable = error.error_type == ErrorType::Invalid && error.detail == IMMUTABLE;
-        let as_pointer = self.is_pointer()
-            && (is_immutable || SHOWN_AS_POINTERS.contains(&&*self.field.name));
+        let as_pointer =
+            self.is_pointer() && (is_immutable || SHOWN_AS_POINTERS.contains(&&*self.field.name));
         match error.error_type {
             ErrorType::Invalid | ErrorType::NotSupported
                 if error.value.is_null() && !self.field.pointer && !self.is_item =>
             {
                 self.zero()
             }
-            ErrorType::Invalid | ErrorType::NotSupported | ErrorType::Duplicate | ErrorType::NotFound => (as_pointer
-                || self.named_string().is_some())
-            .then(|| error.value.clone().with_named_string_type()),
+            ErrorType::Invalid | ErrorType::NotSupported | ErrorType::Duplicate | ErrorType::NotFound => {
+                (as_pointer || self.named_string().is_some())
+                    .then(|| error.value.clone().with_named_string_type())
+            }
             _ => None,
         }
     }

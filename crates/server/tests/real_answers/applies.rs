@@ -94,10 +94,21 @@ fn numbers_beyond_32_bits_are_cut_in_applies_and_strategic_patches() {
     run(vec![
         apply(path(), controller(i64::MAX), 422, &[("/message", TOO_SMALL)]),
         apply(path(), controller(-2_147_483_649), 201, &[("/spec/replicas", "2147483647")]),
-        Step("PATCH", path(), STRATEGIC, json!({"spec": {"replicas": 4_294_967_298_i64}}), 200, &[(
-            "/spec/replicas",
-            "2",
-        )]),
-        Step("PATCH", path(), STRATEGIC, json!({"spec": {"replicas": i64::MAX}}), 422, &[("/message", TOO_SMALL)]),
+        Step(
+            "PATCH",
+            path(),
+            STRATEGIC,
+            json!({"spec": {"replicas": 4_294_967_298_i64}}),
+            200,
+            &[("/spec/replicas", "2")],
+        ),
+        Step(
+            "PATCH",
+            path(),
+            STRATEGIC,
+            json!({"spec": {"replicas": i64::MAX}}),
+            422,
+            &[("/message", TOO_SMALL)],
+        ),
     ]);
 }

@@ -68,7 +68,11 @@ fn portions(values: &At<'_, '_>, default: &Quantity, all: &Quantity, errors: &mu
         }
     }
     if !has_default {
-        values.invalid_as(errors, shown(default), "default value is not valid according to the requestPolicy");
+        values.invalid_as(
+            errors,
+            shown(default),
+            "default value is not valid according to the requestPolicy",
+        );
     }
 }
 

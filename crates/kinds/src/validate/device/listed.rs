@@ -6,8 +6,8 @@ use api::name::{self, Format};
 use serde_json::Value;
 
 use super::super::at::At;
-use super::super::taken::Taken;
 use super::super::pod;
+use super::super::taken::Taken;
 use super::claim::TAINT_EFFECTS;
 use super::{capacity, each, each_named, names, slice};
 
@@ -19,17 +19,13 @@ const MAX_BINDING_CONDITIONS: usize = 4;
 const VALUES: [&str; 4] = ["bool", "int", "string", "version"];
 
 /// `before` is what the slice said of the device until now; `by_device` says that each device names its nodes.
-pub(super) fn check(
-    device: &At<'_, '_>,
-    before: Option<&Value>,
-    by_device: bool,
-    errors: &mut ErrorList,
-) {
+pub(super) fn check(device: &At<'_, '_>, before: Option<&Value>, by_device: bool, errors: &mut ErrorList) {
     device.field("name").is_format(errors, Format::Dns1123Label);
     let (attributes, capacities) = (device.field("attributes"), device.field("capacity"));
     let count = attributes.entries().count() + capacities.entries().count();
     if count > MAX_ATTRIBUTES {
-        let problem = format!("the total number of attributes and capacities must not exceed {MAX_ATTRIBUTES}");
+        let problem =
+            format!("the total number of attributes and capacities must not exceed {MAX_ATTRIBUTES}");
         device.invalid_as(errors, count, problem);
     }
     for (name, value) in attributes.entries() {
@@ -100,9 +96,8 @@ fn is_semantic_version(text: &str) -> bool {
             && word.bytes().all(|byte| byte.is_ascii_digit())
             && (word == "0" || !word.starts_with('0'))
     };
-    let is_pre = |word: &str| {
-        is_word(word) && (is_number(word) || word.bytes().any(|byte| !byte.is_ascii_digit()))
-    };
+    let is_pre =
+        |word: &str| is_word(word) && (is_number(word) || word.bytes().any(|byte| !byte.is_ascii_digit()));
     core.split('.').count() == 3
         && core.split('.').all(is_number)
         && pre.is_none_or(|pre| pre.split('.').all(is_pre))

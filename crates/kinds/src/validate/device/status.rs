@@ -139,9 +139,7 @@ fn shown([driver, pool, device, share]: &[&str; 4]) -> BadValue {
 }
 
 fn network(network: &At<'_, '_>, errors: &mut ErrorList) {
-    for (field, most) in
-        [("interfaceName", MAX_INTERFACE_NAME), ("hardwareAddress", MAX_HARDWARE_ADDRESS)]
-    {
+    for (field, most) in [("interfaceName", MAX_INTERFACE_NAME), ("hardwareAddress", MAX_HARDWARE_ADDRESS)] {
         if network.text_of(field).len() > most {
             errors.push(Error::too_long(network.field(field).path(), most));
         }

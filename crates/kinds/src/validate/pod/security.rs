@@ -200,7 +200,8 @@ fn windows(options: &At<'_, '_>, errors: &mut ErrorList) {
 fn windows_user(at: &At<'_, '_>, errors: &mut ErrorList) {
     const DOMAIN_LIMIT: usize = 256;
     const LONGEST_USER: usize = 104;
-    let (domain, user) = at.text().split_once('\\').map_or((None, at.text()), |(domain, user)| (Some(domain), user));
+    let (domain, user) =
+        at.text().split_once('\\').map_or((None, at.text()), |(domain, user)| (Some(domain), user));
     if domain.is_some_and(|domain| domain.len() >= DOMAIN_LIMIT) {
         let problem = format!("runAsUserName's Domain length must be under {DOMAIN_LIMIT} characters");
         at.invalid_text(errors, problem);
@@ -211,7 +212,8 @@ fn windows_user(at: &At<'_, '_>, errors: &mut ErrorList) {
     if user.is_empty() {
         at.invalid_text(errors, "runAsUserName's User cannot be empty");
     } else if user.len() > LONGEST_USER {
-        let problem = format!("runAsUserName's User length must not be longer than {LONGEST_USER} characters");
+        let problem =
+            format!("runAsUserName's User length must not be longer than {LONGEST_USER} characters");
         at.invalid_text(errors, problem);
     }
     if !user.is_empty() && user.bytes().all(|byte| matches!(byte, b'.' | b' ')) {
