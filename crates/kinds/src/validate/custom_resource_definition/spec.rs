@@ -8,7 +8,7 @@ use super::super::at::At;
 use super::super::taken::Taken;
 use super::hoisted::Layout;
 use super::leniency::Leniency;
-use super::version::{check_columns, check_selectable, check_subresources, check_version};
+use super::version::{check_columns, check_readable, check_selectable, check_subresources, check_version};
 use super::{conversion, names, schema, shown, walk};
 
 pub(super) fn check(spec: &At<'_, '_>, leniency: &Leniency<'_>, errors: &mut ErrorList) {
@@ -128,6 +128,7 @@ fn check_top(spec: &At<'_, '_>, layout: &Layout<'_>, asks: &schema::Asks<'_, '_>
         if validation.is_set() {
             let may_be_many =
                 versions.list().first().is_some_and(|first| asks.leniency.many_selectable(first));
+            check_readable(spec, &validation, errors);
             check_selectable(&selectable, &validation, may_be_many, errors);
         } else {
             selectable.invalid_as(errors, "", "may only be set when validations.schema is included");

@@ -231,6 +231,12 @@ fn what_goes_with_a_version_is_checked() {
              value: \"a\": must be a simple json path starting with .",
         ),
         (
+            json!({"schema": {"openAPIV3Schema": {"type": "object", "id": "x"}}, "selectableFields": [{}]}),
+            "schema.id: Forbidden: id is not supported\n\
+             spec.schema.openAPIV3Schema: Invalid value: \"\": OpenAPIV3Schema 'id' is not supported\n\
+             spec.selectableFields[0].jsonPath: Required value",
+        ),
+        (
             json!({"selectableFields": [{"jsonPath": ".spec"}, {"jsonPath": "spec"}, {"jsonPath": ".a['b']"}]}),
             "spec.selectableFields[0].jsonPath: Invalid value: \".spec\": is an invalid path: does not refer to a valid \
              field\nspec.selectableFields[1].jsonPath: Invalid value: \"spec\": is an invalid path: expected [ or . but \

@@ -39,6 +39,7 @@ pub(super) fn check_version(
     }
     if schema.has("openAPIV3Schema") {
         let may_be_many = asks.leniency.many_selectable(value);
+        check_readable(version, &schema, errors);
         check_selectable(&selectable, &schema, may_be_many, errors);
     } else {
         let problem = "may only be set when `version.schema.openAPIV3Schema` is not included";
@@ -125,6 +126,40 @@ pub(super) fn check_columns(columns: &At<'_, '_>, errors: &mut ErrorList) {
             check_path(&path, errors);
         }
     }
+}
+
+/// Whether the schema of `owner`, a version or the spec, can be read by those who look for selectable fields in it.
+pub(super) fn check_readable(owner: &At<'_, '_>, validation: &At<'_, '_>, errors: &mut ErrorList) {
+    if let Some(keyword) = validation.value().get("openAPIV3Schema").and_then(unsupported) {
+        let path = owner.path().child("schema.openAPIV3Schema");
+        errors.push(Error::invalid(&path, "", format!("OpenAPIV3Schema '{keyword}' is not supported")));
+    }
+}
+
+/// A keyword that no structural schema has.
+fn unsupported(schema: &Value) -> Option<&'static str> {
+    const KEYWORDS: [(&str, &str); 7] = [
+        ("id", "id"),
+        ("$schema", "schema"),
+        ("$ref", "$ref"),
+        ("patternProperties", "patternProperties"),
+        ("dependencies", "dependencies"),
+        ("additionalItems", "additionalItems"),
+        ("definitions", "definitions"),
+    ];
+    let is_said = |value: &Value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        _ => true,
+    };
+    let found = KEYWORDS.iter().find(|(keyword, _)| schema.get(keyword).is_some_and(is_said));
+    let inside = || {
+        let below = ["items", "additionalProperties"].into_iter().filter_map(|name| schema.get(name));
+        let properties = schema.get("properties").and_then(Value::as_object);
+        below.chain(properties.into_iter().flat_map(serde_json::Map::values)).find_map(unsupported)
+    };
+    found.map(|(_, shown)| *shown).or_else(inside)
 }
 
 pub(super) fn check_selectable(
