@@ -164,7 +164,11 @@ pub(crate) fn document_bytes(form: Form, group: &str, version: &str, kind: &str,
             let message = proto::encode(types, of, value);
             proto::Envelope::new(&crate::served::join(group, version), kind, &message).seal()
         }
-        (Encoding::Yaml, _) => to_yaml(value).into_bytes(),
+        (Encoding::Yaml, Some(of)) => {
+            let value = serde_json::from_slice(&encode::encode(types, of, value)).unwrap_or_default();
+            to_yaml(&value).into_bytes()
+        }
+        (Encoding::Yaml, None) => to_yaml(value).into_bytes(),
         (_, Some(of)) => line(encode::encode(types, of, value)),
         (_, None) => line(encode::encode_any(value)),
     };

@@ -176,8 +176,9 @@ fn custom_object(
     let given = given.map_err(|error| unreadable(&error))?;
     let (group, version) = given.api_version.rsplit_once('/').unwrap_or(("", &given.api_version));
     let decoded = match encoding {
-        // Kubernetes: the schema is not asked about an object of another kind.
-        _ if given.kind != kind || group != &*served.resource.group => decode::decode_any(&json, validation),
+        // Kubernetes: the schema is not asked about an object of another kind, but its metadata is read.
+        _ if given.kind != kind || group != &*served.resource.group => decode::decode_any(&json, validation)
+            .and_then(|decoded| structural::check_metadata(&decoded.value).map(|()| decoded)),
         Encoding::Yaml => custom.compiled().schema.decode(body, structural::Encoding::Yaml, validation),
         Encoding::Json | Encoding::Protobuf => {
             custom.compiled().schema.decode(body, structural::Encoding::Json, validation)

@@ -107,7 +107,7 @@ fn content(content_type: &str, body: &[u8], is_watch: bool) -> Content {
 /// refusals and discovery. Other documents are compared as text.
 fn unordered_yaml(body: &[u8]) -> Option<Json> {
     let is_kind = |kind: &str| body.windows(kind.len()).any(|text| text == kind.as_bytes());
-    if !is_kind("\nkind: Status\n") && !is_kind("\nkind: APIResourceList\n") {
+    if !["Status", "APIResourceList", "APIGroupList"].iter().any(|kind| is_kind(&format!("kind: {kind}\n"))) {
         return None;
     }
     let read = schema::yaml::to_json(body).ok()?;

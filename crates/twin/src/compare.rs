@@ -89,8 +89,9 @@ impl Found {
 fn summary(content: &Content) -> String {
     match content {
         Content::Empty => "(empty)".to_owned(),
-        Content::Json(json) => match json.get("message") {
-            Some(message @ Json::Text(_)) => message.to_string(),
+        Content::Json(json) => match (json.get("message"), json.at(&["details", "causes"])) {
+            (Some(message @ Json::Text(_)), Some(causes)) => format!("{message} {causes}"),
+            (Some(message @ Json::Text(_)), None) => message.to_string(),
             _ => json.to_string(),
         },
         Content::Events(events) => format!("{} events", events.len()),
@@ -130,6 +131,7 @@ fn object(path: &str, real: &[(String, Json)], ours: &[(String, Json)], found: &
     for (name, value) in real {
         let path = format!("{path}.{name}");
         match ours.iter().find(|(other, _)| other == name) {
+            Some((_, Json::List(other))) if name == "causes" => causes(&path, value.items(), other, found),
             Some((_, other)) => json(&path, value, other, found),
             None => found.add(&path, value.to_string(), ABSENT.to_owned()),
         }
@@ -144,6 +146,16 @@ fn object(path: &str, real: &[(String, Json)], ours: &[(String, Json)], found: &
     };
     if real_names != our_names && sorted(&real_names) == sorted(&our_names) {
         found.add(&format!("{path} {ORDER}"), real_names.join(" "), our_names.join(" "));
+    }
+}
+
+/// What is wrong with a request: each cause that only one of them tells is a difference of its own.
+fn causes(path: &str, real: &[Json], ours: &[Json], found: &mut Found) {
+    for cause in real.iter().filter(|cause| !ours.contains(cause)) {
+        found.add(path, cause.to_string(), ABSENT.to_owned());
+    }
+    for cause in ours.iter().filter(|cause| !real.contains(cause)) {
+        found.add(path, ABSENT.to_owned(), cause.to_string());
     }
 }
 
@@ -196,6 +208,11 @@ mod tests {
             (r#"{"a":[1,2]}"#, r#"{"a":[1]}"#, vec!["body.a[1] 2 (absent)"]),
             (r#"{"a":1}"#, r#"{"b":1}"#, vec!["body.a 1 (absent)", "body.b (absent) 1"]),
             (r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#, vec!["body (order of members) a b b a"]),
+            (
+                r#"{"causes":[1,2]}"#,
+                r#"{"causes":[2,3]}"#,
+                vec!["body.causes 1 (absent)", "body.causes (absent) 3"],
+            ),
         ] {
             assert_eq!(compared(real, ours), expected);
         }

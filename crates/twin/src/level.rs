@@ -48,8 +48,8 @@ static EMPTY_VALUE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"value: (null|\[\]|\{\}):").expect("the pattern is a constant"));
 /// Stories bind the same user to roles that are not there, one after the other.
 static ROLE_OF_OTHERS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#": RBAC: clusterrole\.rbac\.authorization\.k8s\.io \\*"nothing-q\d+q\\*" not found"#)
-        .expect("the pattern is a constant")
+    const ROLE: &str = r#"clusterrole\.rbac\.authorization\.k8s\.io \\*"nothing-q\d+q\\*" not found"#;
+    Regex::new(&format!(r": RBAC: \[?{ROLE}(, {ROLE})*\]?")).expect("the pattern is a constant")
 });
 static AGE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(\d+[smhdy])+( \(x\d+ over .*\))?$").expect("the pattern is a constant"));

@@ -33,3 +33,7 @@ pub(super) fn create(job: &mut Members, _: &Circumstances<'_>) {
 pub(super) fn settle(job: &mut Members) {
     workload::label_like_template(job);
 }
+
+pub(super) fn status(job: &mut Members, _: &Members, _: &Circumstances<'_>) {
+    settle(job);
+}

@@ -168,6 +168,7 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
             .status()
             .leaving(Dependents::Orphan)
             .on_create(job::create)
+            .on_status(job::status)
             .settled(job::settle)
             .runs(TEMPLATE),
     ),

@@ -22,7 +22,8 @@ const SHOWN_AS_POINTERS: [&str; 8] = [
     "timeZone",
 ];
 /// Kubernetes makes plain strings of these before it checks their form.
-const SHOWN_AS_PLAIN: [&str; 2] = ["v1.PodConditionType", "v1.ResourceScope"];
+const SHOWN_AS_PLAIN: [&str; 4] =
+    ["v1.ConversionStrategyType", "v1.FinalizerName", "v1.PodConditionType", "v1.ResourceScope"];
 
 /// Rewrites the values of the errors of a kind to what Go prints for the types of their fields.
 pub(super) fn show_values(group: &str, version: &str, kind: &str, errors: &mut ErrorList) {
@@ -102,7 +103,9 @@ impl<'t> Place<'t> {
                 self.zero()
             }
             ErrorType::Invalid | ErrorType::NotSupported | ErrorType::Duplicate | ErrorType::NotFound => {
-                (as_pointer || self.named_string().is_some())
+                // Go's type for both writes itself as JSON.
+                let is_int_or_string = matches!(self.node, Node::IntOrString);
+                (as_pointer || is_int_or_string || self.named_string().is_some())
                     .then(|| error.value.clone().with_named_string_type())
             }
             _ => None,

@@ -97,7 +97,7 @@ pub(super) fn attributes_class(class: &At<'_, '_>, errors: &mut ErrorList) {
 
 pub(super) fn attributes_class_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
     for field in ["driverName", "parameters"] {
-        if new.field(field).value() != old.field(field).value() {
+        if !new.field(field).is_same(&old.field(field)) {
             new.field(field).forbidden(errors, format!("updates to {field} are forbidden."));
         }
     }
@@ -126,7 +126,7 @@ pub(super) fn attachment(attachment: &At<'_, '_>, errors: &mut ErrorList) {
 
 pub(super) fn attachment_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = new.field("spec");
-    if spec.value() != old.field("spec").value() {
+    if !spec.is_same(&old.field("spec")) {
         let shown = internal::shown("io.k8s.api.storage.v1.VolumeAttachmentSpec", spec.value());
         spec.invalid_as(errors, shown, IMMUTABLE);
     }
@@ -137,7 +137,8 @@ pub(super) fn node_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut Error
     let drivers = |node: &At<'_, '_>| node.field("spec").field("drivers").list().to_vec();
     let lasting = |mut driver: Value| {
         if let Some(driver) = driver.as_object_mut() {
-            driver.retain(|name, value| name != "allocatable" && !value.is_null());
+            let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+            driver.retain(|name, value| name != "allocatable" && !is_empty(value));
         }
         driver
     };

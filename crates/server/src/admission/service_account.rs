@@ -2,7 +2,7 @@
 
 use super::{Operation, Review};
 use crate::lookup;
-use api::{go, object, status::Status};
+use api::{go, name::NameRule, object, status::Status};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -95,6 +95,20 @@ fn check_mirror(review: &Review<'_>) -> Result<(), Status> {
 
 async fn account(review: &Review<'_>) -> Result<Value, Status> {
     let (namespace, name) = (review.namespace(), text(&review.object["spec"]["serviceAccountName"]));
+    let problems = NameRule::PathSegment.problems(name);
+    if !problems.is_empty() {
+        let problem = format!("invalid resource name {}: [{}]", go::quote(name), problems.join(" "));
+        let refusal = format!("error looking up service account {namespace}/{name}: {problem}");
+        let mut status = review.forbidden(refusal);
+        // Kubernetes: whoever has no name yet is called so.
+        if object::name(&review.object).is_empty() {
+            status.message = status.message.replacen("pods is forbidden", "pods \"Unknown\" is forbidden", 1);
+            if let Some(details) = &mut status.details {
+                details.name = "Unknown".into();
+            }
+        }
+        return Err(status);
+    }
     let found = lookup::object(&review.call.inner, ("", "v1", "serviceaccounts"), namespace, name).await?;
     found.ok_or_else(|| {
         let missing = format!("serviceaccount {} not found", go::quote(name));

@@ -113,11 +113,12 @@ impl Patch {
         // Kubernetes: this sort is put into an object of the kind, whatever it says that it is.
         let named = unknown.is_some().then(|| with_kind_of(patched.json, result)).flatten();
         let mut decoded = match named.is_none() && patched.of.is_some() && has_no_version(result) {
-            true => read_without_version(result),
+            true => {
+                decode::type_meta(&encode_any(result)).map_err(|error| error.to_string())?;
+                read_without_version(result)
+            }
             false => {
-                // A whole number with a fraction keeps it: no field for integers takes one.
-                let json = serde_json::to_vec(named.as_ref().unwrap_or(result)).unwrap_or_default();
-                let decoded = (patched.decode)(&json, validation);
+                let decoded = (patched.decode)(&spelled(named.as_ref().unwrap_or(result)), validation);
                 decoded.map_err(|undecodable| undecodable.problem)?
             }
         };
@@ -235,6 +236,22 @@ fn text_of_whole(json: &[u8], before: &Value, after: &Value) -> String {
         return format!("{{{}}}", after.iter().map(member).collect::<Vec<_>>().join(","));
     }
     plain(after)
+}
+
+/// The JSON of what a patch has made. A whole number with a fraction keeps it: no field for integers takes one.
+fn spelled(value: &Value) -> Vec<u8> {
+    fn has_fractions(value: &Value) -> bool {
+        match value {
+            Value::Number(number) => number.is_f64() && number.as_f64().is_some_and(|it| it.fract() == 0.0),
+            Value::Array(items) => items.iter().any(has_fractions),
+            Value::Object(members) => members.values().any(has_fractions),
+            Value::Null | Value::Bool(_) | Value::String(_) => false,
+        }
+    }
+    match has_fractions(value) {
+        true => serde_json::to_vec(value).unwrap_or_default(),
+        false => encode_any(value),
+    }
 }
 
 fn plain(value: &Value) -> String {

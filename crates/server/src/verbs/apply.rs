@@ -111,7 +111,7 @@ async fn attempt(call: &Call, config: &Result<Config, Status>) -> Result<(Status
     let live = in_version(call, &stored).await?;
     let mut draft = merge(call, Some(&live), config).await?;
     write::check_target(call, &mut draft)?;
-    super::update::check_version(call, &live, &config.value, super::update::Absent::Any)?;
+    super::update::check_version(call, &live, &draft, super::update::Absent::AsStrategySays)?;
     match write::prepare_next(call, &live, draft, Record::AlreadyDone).await? {
         None => Ok((StatusCode::OK, Outcome::Done(stored))),
         Some(checked) => Ok((StatusCode::OK, write::replace_or_release(call, checked, &stored).await?)),

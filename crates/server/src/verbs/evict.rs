@@ -81,11 +81,17 @@ async fn condemn(call: &Call, options: &mut DeleteOptions) -> Result<(), Status>
         if call.options.is_dry_run() {
             return Ok(());
         }
+        let before = condition_of(&pod, "DisruptionTarget").filter(|before| before["status"] == "True");
+        let since = before.map(|before| before["lastTransitionTime"].clone());
         let condition = json!({
             "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
             "message": "Eviction API: evicting", "lastProbeTime": null,
-            "lastTransitionTime": write::now(call).to_string(),
+            "lastTransitionTime": since.unwrap_or_else(|| write::now(call).to_string().into()),
         });
+        // A pod that is evicted once more goes for the same reason, since the same time.
+        if before == Some(&condition) {
+            return Ok(());
+        }
         let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let others = conditions.into_iter().filter(|one| one["type"] != "DisruptionTarget");
         pod["status"]["conditions"] = others.chain([condition]).collect();

@@ -206,9 +206,7 @@ fn expired(error: &store::Error, token: Option<&Continue>) -> Status {
         (store::Error::Compacted { .. } | store::Error::Future { .. }, Some(token)) => {
             Status::continue_expired(token.at_latest())
         }
-        (store::Error::Compacted { asked, floor }, None) => {
-            Status::too_old_resource_version(asked.0, floor.0)
-        }
+        (store::Error::Compacted { .. }, None) => Status::list_expired(),
         _ => store_failed(error),
     }
 }

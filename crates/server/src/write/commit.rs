@@ -72,10 +72,14 @@ pub(crate) async fn replace_or_release(
             if claims::concern(call) {
                 Filled { service: last, .. } = claims::fill(call, last, Some(&current.value()?), 0)?;
             }
-            let last = match call.served.custom() {
-                // Kubernetes: as it was written, not as it would have been kept.
-                Some(_) => at_rest(&call.served, &mut last),
-                None => encode(call, &mut last).await?,
+            // Kubernetes: as it was written, not as it would have been kept.
+            let is_as_written = call.served.custom().is_some() || call.served.is_kept_in_its_version();
+            let last = match is_as_written {
+                true => {
+                    object::metadata_mut(&mut last).remove("resourceVersion");
+                    call.served.encode(&last).into()
+                }
+                false => encode(call, &mut last).await?,
             };
             Ok(Outcome::Done(Stored::new(last, current.revision)))
         }

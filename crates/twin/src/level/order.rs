@@ -3,6 +3,9 @@
 use super::quoted;
 use crate::json::Json;
 
+/// What stands before the causes in a message that says them again.
+const INVALID: &str = " is invalid: ";
+
 /// Kubernetes sorts them by time, in whole seconds: two servers may see the second change at different writes.
 pub(super) fn sort_managers(value: &mut Json) {
     if let Json::List(entries) = value {
@@ -22,16 +25,13 @@ pub(super) fn sort_causes(status: &mut Json) {
     let Some(Json::List(causes)) = status.get_mut("details").and_then(|it| it.get_mut("causes")) else {
         return;
     };
-    if causes.len() < 2 {
-        return;
-    }
     causes.sort_by_cached_key(Json::to_string);
     // The real server tells some of them as often as it comes across them.
     causes.dedup();
     if let Some(Json::Text(message)) = status.get_mut("message")
-        && let Some(at) = message.find(": [")
+        && let Some(at) = message.find(INVALID)
     {
-        message.replace_range(at.., ": {causes}");
+        message.replace_range(at + INVALID.len().., "{causes}");
     }
 }
 

@@ -59,7 +59,7 @@ fn sort(value: Json) -> Json {
         }
         Json::List(items) => Json::List(items.into_iter().map(sort).collect()),
         // One server quotes a number as it was sent, the other as it was read.
-        Json::Number(digits) if digits.contains('.') || digits.len() > 18 => {
+        Json::Number(digits) if digits.contains(['.', 'e', 'E']) || digits.len() > 18 => {
             Json::Number(digits.parse::<f64>().map_or(digits, |number| number.to_string()))
         }
         other => other,

@@ -67,15 +67,19 @@ fn check_default(schema: &At<'_, '_>, default: &At<'_, '_>, place: Place, errors
             default.invalid(errors, "must not have unknown fields");
         }
     }
+    // Kubernetes: an object that does not say what it is is not looked at any further.
+    let object = json!({ "metadata": {"name": "default"}, member: default.value() });
+    let of_object = |errors: ErrorList| errors.into_iter().filter_map(|error| below(schema, member, error));
+    if place == Place::Root && META[..2].iter().any(|name| !default.has(name)) {
+        return errors.extend(of_object(around().validate_default(&object)));
+    }
     let wrong = Structural::compile(schema.value()).check_value(&default.path().to_string(), default.value());
     if !wrong.is_empty() {
         return errors.extend(wrong);
     }
     let has_rules = schema.has("x-kubernetes-validations");
     if (!is_scalar || has_rules) && !in_metadata {
-        let object = json!({ "metadata": {"name": "default"}, member: default.value() });
-        let found = around().validate_default(&object).into_iter();
-        errors.extend(found.filter_map(|error| below(schema, member, error)));
+        errors.extend(of_object(around().validate_default(&object)));
     }
 }
 

@@ -33,7 +33,7 @@ pub(in super::super) fn template_change(new: &At<'_, '_>, old: &At<'_, '_>, erro
 
 fn fixed(new: &At<'_, '_>, old: &At<'_, '_>, type_name: &str, errors: &mut ErrorList) {
     let spec = new.field("spec");
-    if spec.value() != old.field("spec").value() {
+    if !spec.is_same(&old.field("spec")) {
         spec.invalid_as(errors, internal::shown(type_name, spec.value()), IMMUTABLE);
     }
 }

@@ -48,7 +48,12 @@ fn expression(at: &At<'_, '_>, errors: &mut ErrorList) {
         Err(issues) => at.invalid_text(errors, format!("compilation failed: {issues}")),
         Ok(checked) if matches!(checked.output_type(), Type::Bool | Type::Dyn) => {}
         Ok(checked) => {
-            let problem = format!("must evaluate to bool or the unknown type, not {}", checked.output_type());
+            let found = match checked.output_type() {
+                // Kubernetes: as the library calls it.
+                Type::Null => "null_type".to_owned(),
+                other => other.to_string(),
+            };
+            let problem = format!("must evaluate to bool or the unknown type, not {found}");
             at.invalid_text(errors, problem);
         }
     }
