@@ -46,6 +46,10 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
 });
 static EMPTY_VALUE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"value: (null|\[\]|\{\}):").expect("the pattern is a constant"));
+/// A field of a Go struct that is shown in a message.
+static EMPTY_FIELD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?P<name>\\"[A-Z]\w+\\":)(\[\]|\{\})"#).expect("the pattern is a constant")
+});
 /// Stories bind the same user to roles that are not there, one after the other.
 static ROLE_OF_OTHERS: LazyLock<Regex> = LazyLock::new(|| {
     const ROLE: &str = r#"clusterrole\.rbac\.authorization\.k8s\.io \\*"nothing-q\d+q\\*" not found"#;
@@ -181,6 +185,7 @@ impl Leveller {
         let text = text.replace(&self.namespace, "{ns}").replace(&self.id, "{id}");
         // Setpoint takes lists and maps that are empty for none; causes are sorted by their texts.
         let text = EMPTY_VALUE.replace_all(&text, "value: {nothing}:");
+        let text = EMPTY_FIELD.replace_all(&text, "${name}null");
         let text = ROLE_OF_OTHERS.replace_all(&text, "");
         let replaced = VARYING.replace_all(&text, |found: &Captures<'_>| self.replacement(found));
         replaced.into_owned()
