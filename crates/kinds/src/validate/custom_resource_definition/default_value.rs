@@ -71,7 +71,9 @@ fn check_default(schema: &At<'_, '_>, default: &At<'_, '_>, place: Place, errors
     let object = json!({ "metadata": {"name": "default"}, member: default.value() });
     let of_object = |errors: ErrorList| errors.into_iter().filter_map(|error| below(schema, member, error));
     if place == Place::Root && META[..2].iter().any(|name| !default.has(name)) {
-        return errors.extend(of_object(around().validate_default(&object)));
+        let is_missing =
+            |error: &Error| error.field.ends_with(".apiVersion") || error.field.ends_with(".kind");
+        return errors.extend(of_object(around().validate_default(&object)).filter(is_missing));
     }
     let wrong = Structural::compile(schema.value()).check_value(&default.path().to_string(), default.value());
     if !wrong.is_empty() {

@@ -143,6 +143,7 @@ fn keywords_are_checked_by_themselves() {
 #[test]
 fn a_default_of_the_whole_object_says_what_it_is() {
     for (default, expected) in [
+        (json!({"c": {}}), "schema.default.apiVersion: Required value\nschema.default.kind: Required value"),
         (json!({}), "schema.default.apiVersion: Required value\nschema.default.kind: Required value"),
         (json!({"apiVersion": "v1", "kind": "A"}), ""),
         (
@@ -150,7 +151,8 @@ fn a_default_of_the_whole_object_says_what_it_is() {
             "schema.default: Invalid value: {\"apiVersion\":\"v1\",\"b\":1,\"kind\":\"A\"}: must not have unknown fields",
         ),
     ] {
-        let schema = json!({"type": "object", "default": default});
+        let nested = json!({"c": {"type": "object", "required": ["d"]}});
+        let schema = json!({"type": "object", "properties": nested, "default": default});
         assert_eq!(told(&version(json!({"schema": {"openAPIV3Schema": schema}}))), expected);
     }
 }
