@@ -103,9 +103,11 @@ impl<'t> Place<'t> {
                 self.zero()
             }
             ErrorType::Invalid | ErrorType::NotSupported | ErrorType::Duplicate | ErrorType::NotFound => {
-                // Go's type for both writes itself as JSON.
-                let is_int_or_string = matches!(self.node, Node::IntOrString);
-                (as_pointer || is_int_or_string || self.named_string().is_some())
+                // Kubernetes: a count or percentage is handed to the error whole, and writes itself as JSON; of a port only
+                // the text is.
+                let is_percentage =
+                    matches!(&*self.field.name, "minAvailable" | "maxUnavailable" | "maxSurge");
+                (as_pointer || is_percentage || self.named_string().is_some())
                     .then(|| error.value.clone().with_named_string_type())
             }
             _ => None,
