@@ -105,10 +105,9 @@ pub(crate) async fn prepare_next(
         subresource => strategy.prepare_subresource(subresource, &mut draft, current, &with),
     }
     served.normalize(&mut draft);
-    owners::keep_times(current, &mut draft);
-    let is_unchanged = draft == *current
-        || claims::is_same(call, &draft, current)
-        || stored::is_kept_alike(served, &draft, current);
+    let is_same = |draft: &Value| draft == current || stored::is_kept_alike(served, draft, current);
+    owners::keep_times(current, &mut draft, is_same);
+    let is_unchanged = is_same(&draft) || claims::is_same(call, &draft, current);
     // An object that nothing holds any more goes with the next write to it.
     if is_unchanged && !is_released(call, &draft) {
         validate::warn(call, &draft, Some(current));
@@ -126,7 +125,7 @@ pub(crate) async fn by_server(
     mut draft: Value,
 ) -> Result<Option<Checked>, Status> {
     owners::record(call, Previous::Object(current), &mut draft).await?;
-    owners::keep_times(current, &mut draft);
+    owners::keep_times(current, &mut draft, |draft| draft == current);
     Ok((draft != *current).then(|| Checked::by_server(draft)))
 }
 

@@ -39,8 +39,9 @@ pub fn update(target: &Target<'_>, live: &Value, new: &mut Value, manager: &str,
     set_entries(new, entries);
 }
 
-/// Takes over the times of `live` where nothing but times differs, so that such a write changes nothing.
-pub fn keep_times(live: &Value, new: &mut Value) {
+/// Takes over the times of `live` where nothing but times differs, so that such a write changes nothing. `is_same` says
+/// whether an object is what `live` is.
+pub fn keep_times(live: &Value, new: &mut Value, is_same: impl Fn(&Value) -> bool) {
     let (Some(Value::Array(before)), Some(Value::Array(after))) = (entries_of(live), entries_of(new)) else {
         return;
     };
@@ -57,7 +58,7 @@ pub fn keep_times(live: &Value, new: &mut Value) {
     let entries = Some(Value::Array(before.clone()));
     let mut candidate = new.clone();
     set_entries(&mut candidate, entries);
-    if candidate == *live {
+    if is_same(&candidate) {
         *new = candidate;
     }
 }

@@ -1,7 +1,7 @@
 //! What is looked at first where several things are wrong with a request, and what a refusal says.
 
 use super::{APPLY, JSON, MAPS, MERGE, Step, run, step};
-use crate::client::send;
+use crate::client::{send, send_with};
 use serde_json::{Value, json};
 use server::{Config, Server};
 use std::sync::Arc;
@@ -293,6 +293,13 @@ fn an_empty_list_is_no_change_of_one_that_is_not_there() {
             let (code, written) = send(&server, "PUT", &format!("{collection}/a"), body.to_string()).await;
             assert_eq!((code, &made), (200, &written));
         }
+        // Applied again, seconds later: only the time of the apply would differ.
+        let limits = "/api/v1/namespaces/default/limitranges/b?fieldManager=m";
+        let config = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "b"}, "spec": {"limits": []}});
+        let (_, first) = send_with(&server, "PATCH", limits, APPLY, config.to_string()).await;
+        world.sleep(std::time::Duration::from_secs(5)).await;
+        let (code, second) = send_with(&server, "PATCH", limits, APPLY, config.to_string()).await;
+        assert_eq!((code, first), (200, second));
     });
     run.unwrap();
 }

@@ -182,11 +182,11 @@ fn times_alone_are_no_change() {
     let mut timed = live.clone();
     timed["metadata"]["managedFields"][0]["time"] = json!(LATER);
     let mut same = timed.clone();
-    keep_times(&live, &mut same);
+    keep_times(&live, &mut same, |object| *object == live);
     assert_eq!(same, live);
     timed["spec"]["count"] = json!(2);
     let mut different = timed.clone();
-    keep_times(&live, &mut different);
+    keep_times(&live, &mut different, |object| *object == live);
     assert_eq!(different, timed);
 }
 
