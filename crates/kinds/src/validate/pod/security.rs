@@ -60,6 +60,37 @@ pub(super) fn of_pod(spec: &At<'_, '_>, errors: &mut ErrorList) {
     context.field("seLinuxChangePolicy").optional_one_of(errors, &["Recursive"]);
 }
 
+/// Windows: where one container runs as a process of its host all do, in the network of the host.
+pub(super) fn host_processes(spec: &At<'_, '_>, errors: &mut ErrorList) {
+    let of_pod = &spec.value()["securityContext"]["windowsOptions"]["hostProcess"];
+    let (mut count, mut host_processes) = (0, 0);
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        for container in spec.field(list).items() {
+            let context = container.field("securityContext");
+            let options = context.field("windowsOptions");
+            let own = options.field("hostProcess");
+            if !of_pod.is_null() && own.is_set() && of_pod != own.value() {
+                let problem = "pod hostProcess value must be identical if both are specified, was";
+                own.invalid(errors, format!("{problem} {of_pod}"));
+            }
+            let is_host_process = if own.is_set() { own.value() } else { of_pod } == true;
+            (count, host_processes) = (count + 1, host_processes + usize::from(is_host_process));
+        }
+    }
+    if host_processes == 0 {
+        return;
+    }
+    if host_processes != count {
+        let problem =
+            "If pod contains any hostProcess containers then all containers must be HostProcess containers";
+        spec.invalid_as(errors, "", problem);
+    }
+    if !spec.flag_of("hostNetwork") {
+        let problem = "hostNetwork must be true if pod contains any hostProcess containers";
+        spec.field("hostNetwork").invalid_as(errors, false, problem);
+    }
+}
+
 /// A pod with users of its own leaves the host's namespaces alone.
 pub(super) fn host_users(spec: &At<'_, '_>, errors: &mut ErrorList) {
     const WHEN: &str = "when `hostUsers` is false";

@@ -47,6 +47,7 @@ pub(in super::super) fn check(spec: &At<'_, '_>, pod: Option<&At<'_, '_>>, error
     }
     scheduling_gates(&spec.field("schedulingGates"), errors);
     placement::spread(&spec.field("topologySpreadConstraints"), errors);
+    security::host_processes(spec, errors);
     security::host_users(spec, errors);
     host_name(spec, errors);
     names(spec, errors);
