@@ -76,6 +76,16 @@ pub(crate) fn encoding(media_type: &str) -> Result<Encoding, Status> {
     }
 }
 
+/// The encoding of an object of a resource. Custom resources have no protobuf.
+pub(crate) fn encoding_for(served: &Served, media_type: &str) -> Result<Encoding, Status> {
+    match encoding(media_type)? {
+        Encoding::Protobuf if served.custom().is_some() => {
+            Err(Status::unsupported_media_type(&MEDIA_TYPES[..2]))
+        }
+        encoding => Ok(encoding),
+    }
+}
+
 /// Kubernetes: three servers in one, each with kinds of its own, which it calls by their place in its source.
 fn scheme(group: &str) -> &'static str {
     match group {
@@ -115,9 +125,9 @@ pub(crate) fn body(
 /// Why bytes are no object of the wanted kind.
 #[derive(Debug)]
 pub(crate) struct Undecodable {
-    /// What the decoder says: all that is told of a patched object.
+    /// The decoder's error alone: the message when the result of a patch cannot be decoded.
     pub(crate) problem: String,
-    /// What is told of a body.
+    /// The message of the Status when a request body cannot be decoded.
     refusal: String,
 }
 

@@ -226,7 +226,7 @@ fn check(
     };
     // Kubernetes: an update looks at it after its options.
     if verb == Verb::Create && !connect::is_meant(served, target) {
-        input::encoding(media_type)?;
+        input::encoding_for(served, media_type)?;
     }
     check_options(verb, options, media_type)?;
     Ok(form)

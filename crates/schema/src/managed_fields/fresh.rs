@@ -127,7 +127,7 @@ impl<'t> Walk<'t> {
         limits: Limits<'_>,
     ) -> Option<()> {
         let Some((limits, can_be_owned)) = limits.below(element) else {
-            // What does not fit its type is odd, even where nobody can own it.
+            // A field that the strategy resets has no manager, but a value of the wrong type still fails the tracking.
             return fits(self.types, place, value).then_some(());
         };
         let (is_owned, mut below) = self.place(place, empty, value, limits)?;

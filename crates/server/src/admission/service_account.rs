@@ -100,7 +100,7 @@ async fn account(review: &Review<'_>) -> Result<Value, Status> {
         let problem = format!("invalid resource name {}: [{}]", go::quote(name), problems.join(" "));
         let refusal = format!("error looking up service account {namespace}/{name}: {problem}");
         let mut status = review.forbidden(refusal);
-        // Kubernetes: whoever has no name yet is called so.
+        // Kubernetes: the Status of a pod without metadata.name names it "Unknown".
         if object::name(&review.object).is_empty() {
             status.message = status.message.replacen("pods is forbidden", "pods \"Unknown\" is forbidden", 1);
             if let Some(details) = &mut status.details {

@@ -25,7 +25,7 @@ use serde_json::Value;
 const ATTEMPTS: usize = 5;
 
 pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Status> {
-    // Kubernetes: nobody hears of a bad configuration before the object that it is for was found.
+    // Kubernetes: an apply to a subresource of a missing object gets 404, even if its body cannot be parsed.
     let config = read(body);
     if call.target.subresource == "scale" {
         let config = config?;
@@ -163,7 +163,7 @@ fn decode(call: &Call, live: Option<&Value>, mut merged: Value, config: &Value) 
     // Kubernetes: a custom object is not read anew. What lost all of its members but not its owner is null now, which
     // only some schemas allow.
     if call.served.custom().is_some() {
-        // Kubernetes: whoever converts a new object to the version in which it is kept reads its metadata.
+        // Kubernetes: converting a new object to the storage version fails on metadata that cannot be parsed.
         let is_kept_so = |at: &StoredAs| at.version == call.served.resource.version;
         if live.is_none() && !call.served.stored.as_ref().is_some_and(is_kept_so) {
             // The server sets the time of creation.

@@ -29,7 +29,7 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
     if call.served.stored.is_none() {
         return Box::pin(super::review::review(call, body)).await;
     }
-    let encoding = input::encoding(input::media_type(&call.headers))?;
+    let encoding = input::encoding_for(&call.served, input::media_type(&call.headers))?;
     let decoded = input::body(&call.served, &body, encoding, call.options.validation)?;
     decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
     let mut draft = decoded.value;

@@ -31,6 +31,7 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, S
         let decoded = scale::wanted().decode(&body, encoding, validation)?;
         return scale::update(call, scale::Change::Replace(&decoded)).await;
     }
+    let encoding = input::encoding_for(&call.served, input::media_type(&call.headers))?;
     let mut decoded = input::body(&call.served, &body, encoding, validation)?;
     std::mem::take(&mut decoded.warnings).into_iter().for_each(|warning| call.warn(warning));
     write::check_target(call, &mut decoded.value)?;

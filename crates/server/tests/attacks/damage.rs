@@ -16,7 +16,7 @@ fn rules() -> Value {
 fn webhooks(name: &str) -> Value {
     json!({"metadata": {"name": name}, "webhooks": [{
         "name": "w.example.com", "rules": rules(), "sideEffects": "None", "admissionReviewVersions": ["v1"],
-        "clientConfig": {"url": "https://127.0.0.1:1/nobody"}, "timeoutSeconds": 1,
+        "clientConfig": {"url": "https://127.0.0.1:1/unreachable"}, "timeoutSeconds": 1,
     }]})
 }
 

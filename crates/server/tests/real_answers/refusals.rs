@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const NAMESPACES: &str = "/api/v1/namespaces";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
@@ -47,6 +48,9 @@ fn media_types_are_looked_at_before_options() {
         ),
         Step("POST", format!("{MAPS}?dryRun=Maybe"), APPLY, map.clone(), 415, &[]),
         Step("PATCH", custom("fieldValidation=Wrong"), STRATEGIC, json!({}), 415, &[]),
+        // Custom resources have no protobuf.
+        Step("POST", THINGS.to_owned(), PROTOBUF, thing(json!({"name": "p"})), 415, &[]),
+        Step("PUT", custom(""), PROTOBUF, thing(json!({"name": "a"})), 415, &[]),
         // An update is read after its options.
         Step("PUT", one("fieldManager=x%00y"), JSON_PATCH, map.clone(), 422, &[]),
         Step("PUT", one(""), JSON_PATCH, map.clone(), 415, &[]),
