@@ -193,7 +193,7 @@ pub(crate) async fn act_as(
             Attributes::Resource(OnResource::by_method(verb, target, options))
         }
     };
-    let acting = impersonate::impersonate(inner, &caller, &wanted, &attributes).await?;
+    let acting = Box::pin(impersonate::impersonate(inner, &caller, &wanted, &attributes)).await?;
     impersonate::take_out(&mut head.headers);
     Trail::of(head).acts_as(&acting);
     Ok(Arc::new(acting.caller))

@@ -2,7 +2,7 @@
 
 use crate::{Body, answer, audit::Trail};
 use bytes::Bytes;
-use futures::FutureExt;
+use futures::{FutureExt, TryFutureExt};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Uri};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
@@ -65,8 +65,9 @@ pub(crate) fn note_places() {
 /// Awaits some work; a panic in it ends the work and nothing else.
 ///
 /// Work of one request shares with others only what lies behind locks, and locks here are taken whether poisoned or not.
-pub(crate) async fn catch<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
-    AssertUnwindSafe(work).catch_unwind().await.map_err(|payload| Panicked::new(&*payload))
+// Not an `async fn`, which would keep room for the work twice: as what it was given, and as what it awaits.
+pub(crate) fn catch<T>(work: impl Future<Output = T>) -> impl Future<Output = Result<T, Panicked>> {
+    AssertUnwindSafe(work).catch_unwind().map_err(|payload| Panicked::new(&*payload))
 }
 
 /// The answer to a request that panicked.

@@ -147,3 +147,16 @@ fn no_body_costs_more_than_a_body_may() {
     })
     .unwrap();
 }
+
+/// Every request is copied into its task and carried from stage to stage: `async` functions that keep room for their
+/// work twice, one inside of the other, cost more than the work.
+#[test]
+fn a_request_that_has_not_begun_is_small() {
+    world::simulate(1, |world| async move {
+        let server = Server::start(&world, Arc::new(store::Memory::new()), Config::default()).await.unwrap();
+        let request = Request::new(Full::new(Bytes::new()));
+        let size = size_of_val(&server.handle(request));
+        assert!(size <= 6 << 10, "{size} bytes");
+    })
+    .unwrap();
+}
