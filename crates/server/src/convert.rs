@@ -64,10 +64,8 @@ pub(crate) async fn as_stored(inner: &Inner, served: &Served, object: Value) -> 
         (Kind::Custom(custom), Some(stored)) => {
             let converted = convert_custom(inner, custom, vec![object], &stored.version).await?;
             let mut converted = converted.into_iter().next().unwrap_or_default();
-            // Whoever reads it in that version finds its defaults, so they may as well be kept.
-            if stored.version != served.resource.version
-                && let Some(compiled) = custom.compiled_as(&stored.version)
-            {
+            // As clients read it in that version: with its defaults, and without nulls that its schema does not allow.
+            if let Some(compiled) = custom.compiled_as(&stored.version) {
                 compiled.schema.adopt(&mut converted);
             }
             Ok(converted)

@@ -17,7 +17,7 @@ pub(crate) use validate::Checked;
 use crate::{
     admission::{self, Review},
     authorize::escalation,
-    stored,
+    stored::{self, Stored},
     verbs::Call,
 };
 use api::{object, status::Status, time::Time};
@@ -73,10 +73,11 @@ pub(crate) async fn prepare_new(call: &Call, mut draft: Value, right: Right) -> 
     validate::new_object(call, draft, right).await
 }
 
-/// Makes the next state of an object of what a client wants it to be. `None` where nothing changes.
+/// Makes the next state of an object of what a client wants it to be. `None` where nothing changes. The object comes
+/// as it is stored, and in the version of the request.
 pub(crate) async fn prepare_next(
     call: &Call,
-    current: &Value,
+    (stored, current): (&Stored, &Value),
     mut draft: Value,
     record: Record,
 ) -> Result<Option<Checked>, Status> {
@@ -108,13 +109,17 @@ pub(crate) async fn prepare_next(
     let is_same = |draft: &Value| draft == current || stored::is_kept_alike(served, draft, current);
     owners::keep_times(current, &mut draft, is_same);
     let is_unchanged = is_same(&draft) || claims::is_same(call, &draft, current);
-    // An object that nothing holds any more goes with the next write to it.
-    if is_unchanged && !is_released(call, &draft) {
-        validate::warn(call, &draft, Some(current));
-        return Ok(None);
-    }
     escalation::check(call, &draft, Some(current)).await?;
-    validate::next_object(call, draft, current).await.map(Some)
+    let checked = validate::next_object(call, draft, current).await?;
+    // An object that nothing holds any more goes with the next write to it.
+    let is_settled = is_unchanged && !is_released(call, checked.object());
+    Ok((!is_settled || !is_stored_as_of_now(call, stored, current).await?).then_some(checked))
+}
+
+/// Whether an object lies in the store as it would be stored today. Where another version of its definition has become the
+/// one that is stored, or has new defaults, a write that changes nothing else brings it there.
+async fn is_stored_as_of_now(call: &Call, stored: &Stored, current: &Value) -> Result<bool, Status> {
+    Ok(commit::encode(call, &mut current.clone()).await? == stored.json)
 }
 
 /// The next state of an object of which the server itself has changed the status: owned, and checked before. `None`

@@ -184,6 +184,63 @@ fn a_default_that_comes_later_is_read_but_not_written() {
     });
 }
 
+#[test]
+fn a_write_that_changes_nothing_brings_an_object_to_the_storage_version() {
+    simulate(|world| async move {
+        let server = start(&world, Config::default()).await;
+        define(&server, &definition("disks", "Disk")).await;
+        let (_, made) = send(&server, "POST", &disks("v1"), disk("v1", "a", json!({"note": "n"}))).await;
+        let path = disks("v1") + "/a";
+        let patch = async || {
+            let (status, answer) =
+                send_with(&server, "PATCH", &path, "application/merge-patch+json", "{}").await;
+            assert_eq!(status, 200, "{answer:?}");
+            let answer: Value = serde_json::from_slice(&answer).unwrap();
+            answer["metadata"]["resourceVersion"].clone()
+        };
+        let at_first = made["metadata"]["resourceVersion"].clone();
+        assert_eq!(patch().await, at_first);
+        let other = json!([
+            {"op": "replace", "path": "/spec/versions/0/storage", "value": false},
+            {"op": "replace", "path": "/spec/versions/1/storage", "value": true},
+        ]);
+        let one = format!("{DEFINITIONS}/disks.example.com");
+        let (status, _) =
+            send_with(&server, "PATCH", &one, "application/json-patch+json", other.to_string()).await;
+        assert_eq!(status, 200);
+        let migrated = patch().await;
+        assert_ne!(migrated, at_first);
+        assert_eq!(patch().await, migrated);
+    });
+}
+
+#[test]
+fn a_status_of_null_is_none_where_there_is_none_and_refused_where_there_is_one() {
+    simulate(|world| async move {
+        let server = start(&world, Config::default()).await;
+        let mut definition = definition("disks", "Disk");
+        let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/status";
+        *definition.pointer_mut(schema).unwrap() =
+            json!({"type": "object", "properties": {"phase": {"type": "string"}}});
+        define(&server, &definition).await;
+        send(&server, "POST", &disks("v1"), disk("v1", "a", json!({}))).await;
+        let path = format!("{}/a/status?fieldManager=m", disks("v1"));
+        let refusal = "Disk.example.com \"a\" is invalid: status: Invalid value: \"null\":  in body must be of type \
+                       object: \"null\"";
+        for (status, code, message) in
+            [(json!(null), 200, ""), (json!({"phase": "x"}), 200, ""), (json!(null), 422, refusal)]
+        {
+            let body = json!({"apiVersion": "example.com/v1", "kind": "Disk", "status": status}).to_string();
+            let (found, answer) =
+                send_with(&server, "PATCH", &path, "application/apply-patch+yaml", body).await;
+            let answer: Value = serde_json::from_slice(&answer).unwrap();
+            assert_eq!(found, code, "{answer}");
+            assert_eq!(answer["message"].as_str().unwrap_or_default(), message);
+            assert!(code != 200 || answer.get("status").is_none_or(|status| !status.is_null()), "{answer}");
+        }
+    });
+}
+
 /// A converter that calls the size amount in v2, as a webhook would.
 #[derive(Debug, Default)]
 struct Converter {

@@ -423,3 +423,18 @@ fn who_is_refused_hears_the_warnings_too() {
         assert!(told.iter().any(|it| it.contains("v1 Endpoints is deprecated")), "{told:?}");
     });
 }
+
+#[test]
+fn a_write_that_changes_nothing_is_still_validated() {
+    simulate(|world| async move {
+        let (server, _) = start(&world).await;
+        let (status, made) = make(&server, "x", json!({})).await;
+        assert_eq!(status, 201, "{made}");
+        let path = format!("{MAPS}/x");
+        assert_eq!(send(&server, "PUT", &path, made.to_string()).await, (200, made.clone()));
+        let rules = json!([rule(json!({"operations": ["UPDATE"]}))]);
+        configure(&server, "validating", "v", vec![hook("deny", json!({"rules": rules}))]).await;
+        let (status, answer) = send(&server, "PUT", &path, made.to_string()).await;
+        assert_eq!(status, 400, "{answer}");
+    });
+}

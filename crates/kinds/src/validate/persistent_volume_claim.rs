@@ -201,24 +201,30 @@ pub(super) fn status(new: &At<'_, '_>, _: &At<'_, '_>, errors: &mut ErrorList) {
     resizing(&status, errors);
 }
 
+/// Whether a name is that of something that claims can be resized in: storage, or a resource of a vendor.
+fn resized_resource(path: &Path<'_>, name: &str) -> ErrorList {
+    let errors = Format::QualifiedName.check(path, name);
+    if errors.is_empty() && name != "storage" && resource_names::is_native(name) {
+        return Error::not_supported(path, name, ["storage"]).into();
+    }
+    errors
+}
+
 /// How far a change of size has come, by the name of what is changed.
 fn resizing(status: &At<'_, '_>, errors: &mut ErrorList) {
-    let unknown = |name: &str| name != "storage" && !name.contains('/');
     let states = status.field("allocatedResourceStatuses");
     for (name, state) in states.entries() {
-        if unknown(name) {
-            errors.push(Error::not_supported(states.path(), name, ["storage"]));
-        }
+        errors.extend(resized_resource(states.path(), name));
         if !RESIZE_STATES.contains(&state.text()) {
             errors.push(Error::not_supported(states.path(), name, RESIZE_STATES));
         }
     }
     let allocated = status.field("allocatedResources");
     for (name, amount) in allocated.entries() {
-        if unknown(name) {
-            errors.push(Error::not_supported(allocated.path(), name, ["storage"]));
-        } else if let Some(size) = amount.quantity() {
+        let unknown = resized_resource(allocated.path(), name);
+        if let Some(size) = amount.quantity().filter(|_| unknown.is_empty()) {
             errors.extend(resource_names::check_amount(amount.path(), "storage", &size));
         }
+        errors.extend(unknown);
     }
 }

@@ -94,8 +94,11 @@ pub(super) fn check(schema: &Structural, change: &Change<'_>, errors: &mut Error
 
 fn check_status(schema: &Structural, new: &Value, old: Option<&Value>, errors: &mut ErrorList) {
     let Some(id) = schema.property(schema.shape(schema.root), "status") else { return };
-    // Kubernetes: a status that is null is none.
-    let Some(status) = new.get("status").filter(|status| !status.is_null()) else { return };
+    let Some(status) = new.get("status") else { return };
+    // Kubernetes: what is no change is forgiven, and where there is no status, null is none.
+    if status.is_null() && old.is_none_or(|old| old["status"].is_null()) {
+        return;
+    }
     let before = old.and_then(|old| Before::new(schema, schema.root, old).member("status"));
     errors.extend(keywords(schema, id, "status", status, before));
 }

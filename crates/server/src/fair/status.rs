@@ -48,7 +48,7 @@ pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
             let stored = Stored::new(entry.value, entry.revision);
             let call = status_call(inner, &stored.text_at(&["metadata", "name"]));
             let Some(call) = call else { continue };
-            let Some(mut object) = settled(&call, &stored.value()?, &levels).await? else { continue };
+            let Some(mut object) = settled(&call, &stored, &levels).await? else { continue };
             let json = write::encode(&call, &mut object).await?;
             if batches.last().is_some_and(|batch| batch.writes().len() >= store::MAX_BATCH_WRITES) {
                 batches.push(Batch::new());
@@ -81,7 +81,8 @@ fn sound_name(level: Value) -> Option<String> {
 }
 
 /// A schema with its condition set; `None` where it says so already.
-async fn settled(call: &Call, schema: &Value, levels: &BTreeSet<String>) -> Result<Option<Value>, Status> {
+async fn settled(call: &Call, stored: &Stored, levels: &BTreeSet<String>) -> Result<Option<Value>, Status> {
+    let schema = &stored.value()?;
     let level = schema["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
     let about = format!(
         "This FlowSchema references the PriorityLevelConfiguration object named {}",
@@ -110,7 +111,7 @@ async fn settled(call: &Call, schema: &Value, levels: &BTreeSet<String>) -> Resu
         managed_fields::apply(target, Some(schema), &config, &manager, true, &text)
     });
     let draft = verbs::applied(merged.await?)?;
-    let next = write::prepare_next(call, schema, draft, Record::AlreadyDone).await?;
+    let next = write::prepare_next(call, (stored, schema), draft, Record::AlreadyDone).await?;
     Ok(next.map(write::Checked::into_object))
 }
 

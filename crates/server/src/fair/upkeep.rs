@@ -149,7 +149,7 @@ async fn carry_out(call: &Call, repair: Repair, current: &Value, stored: &Stored
     match repair {
         Repair::None => Ok(()),
         Repair::Remove => verbs::delete::by_server(call).await,
-        Repair::Write(next) => match write::prepare_next(call, current, next, Record::Now).await? {
+        Repair::Write(next) => match write::prepare_next(call, (stored, current), next, Record::Now).await? {
             Some(checked) => write::replace(call, checked, stored).await.map(drop),
             None => Ok(()),
         },

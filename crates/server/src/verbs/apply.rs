@@ -101,6 +101,7 @@ async fn attempt(call: &Call, config: &Result<Config, Status>) -> Result<(Status
             return Err(Status::conflict(&call.resource(), name, cause));
         }
         write::check_target(call, &mut draft)?;
+        drop_malformed_metadata(call, &mut draft)?;
         super::update::seen_version(&draft)?;
         let draft = write::admit_new(call, draft, Record::AlreadyDone).await?;
         let checked = write::prepare_new(call, draft, Right::ToBeAskedFor).await?;
@@ -111,8 +112,9 @@ async fn attempt(call: &Call, config: &Result<Config, Status>) -> Result<(Status
     let live = in_version(call, &stored).await?;
     let mut draft = merge(call, Some(&live), config).await?;
     write::check_target(call, &mut draft)?;
+    drop_malformed_metadata(call, &mut draft)?;
     super::update::check_version(call, &live, &draft, super::update::Absent::AsStrategySays)?;
-    match write::prepare_next(call, &live, draft, Record::AlreadyDone).await? {
+    match write::prepare_next(call, (&stored, &live), draft, Record::AlreadyDone).await? {
         None => Ok((StatusCode::OK, Outcome::Done(stored))),
         Some(checked) => Ok((StatusCode::OK, write::replace_or_release(call, checked, &stored).await?)),
     }
@@ -133,7 +135,7 @@ async fn merge(call: &Call, live: Option<&Value>, config: &Config) -> Result<Val
     let merged = merged.await?;
     // Kubernetes: what changes nothing is the object as it was read, with no default that it lacks.
     let is_changed = matches!(merged, Ok(Applied::Changed(_)));
-    let mut merged = decode(call, live, applied(merged)?, &config.value)?;
+    let mut merged = decode(call, applied(merged)?, &config.value)?;
     if is_changed {
         call.served.default(&mut merged);
     }
@@ -159,19 +161,10 @@ pub(crate) fn applied(merged: Result<Applied, ApplyError>) -> Result<Value, Stat
 }
 
 /// What was merged, as an object of its type.
-fn decode(call: &Call, live: Option<&Value>, mut merged: Value, config: &Value) -> Result<Value, Status> {
+fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Status> {
     // Kubernetes: a custom object is not read anew. What lost all of its members but not its owner is null now, which
     // only some schemas allow.
     if call.served.custom().is_some() {
-        // Kubernetes: converting a new object to the storage version fails on metadata that cannot be parsed.
-        let is_kept_so = |at: &StoredAs| at.version == call.served.resource.version;
-        if live.is_none() && !call.served.stored.as_ref().is_some_and(is_kept_so) {
-            // The server sets the time of creation.
-            object::set_creation_timestamp(&mut merged, None);
-            let readable = schema::structural::check_metadata(&merged);
-            readable.map_err(|error| Status::unclassified(error.to_string()))?;
-        }
-        schema::structural::drop_malformed_metadata(&mut merged);
         return Ok(merged);
     }
     let (types, of) = (call.served.types(), call.served.of());
@@ -182,14 +175,31 @@ fn decode(call: &Call, live: Option<&Value>, mut merged: Value, config: &Value) 
     Ok(decoded.map_err(|error| unconverted(call, config, &error.to_string()))?.value)
 }
 
+/// Takes timestamps that cannot be parsed out of the metadata of a custom object.
+// Kubernetes: where the object is converted to the storage version, that fails instead.
+fn drop_malformed_metadata(call: &Call, draft: &mut Value) -> Result<(), Status> {
+    if call.served.custom().is_none() {
+        return Ok(());
+    }
+    let is_kept_so = |at: &StoredAs| at.version == call.served.resource.version;
+    if !call.served.stored.as_ref().is_some_and(is_kept_so) {
+        let mut converted = draft.clone();
+        // The server sets the time of creation.
+        object::set_creation_timestamp(&mut converted, None);
+        let readable = schema::structural::check_metadata(&converted);
+        readable.map_err(|error| Status::unclassified(error.to_string()))?;
+    }
+    schema::structural::drop_malformed_metadata(draft);
+    Ok(())
+}
+
 /// Kubernetes: what fits the schema but not the Go type is found late, and nobody is thought to be at fault.
 fn unconverted(call: &Call, config: &Value, problem: &str) -> Status {
     let (namespace, name) = (object::namespace(config), object::name(config));
     let Resource { group, version, kind, .. } = &call.served.resource;
     let kind = format!("{group}/{version}, Kind={kind}");
-    let means = if problem.starts_with("illegal base64") { "error decoding from json: " } else { "" };
     Status::unclassified(format!(
         "failed to convert new object ({namespace}/{name}; {kind}) to proper version: unable to convert unstructured \
-         object to {kind}: {means}{problem}"
+         object to {kind}: {problem}"
     ))
 }

@@ -91,7 +91,7 @@ async fn change(
         check_version(call, &live, &draft, Absent::AsStrategySays)?;
         let unconditional = seen_version(&draft)?.is_none()
             || call.headers.get("content-type").is_some_and(|kind| kind.as_bytes().ends_with(b"patch+json"));
-        let Some(checked) = write::prepare_next(call, &live, draft, Record::Now).await? else {
+        let Some(checked) = write::prepare_next(call, (&stored, &live), draft, Record::Now).await? else {
             return answer::object(call, StatusCode::OK, &stored).await;
         };
         match write::replace_or_release(call, checked, &stored).await? {

@@ -80,7 +80,7 @@ pub(crate) async fn update(call: &Call, change: Change<'_>) -> Result<Response<B
         let (mut draft, asked, warnings) = next(call, &live, &change)?;
         call.served.default(&mut draft);
         warnings.into_iter().for_each(|warning| call.warn(warning));
-        let Some(checked) = prepare_next(call, &live, draft, Record::AlreadyDone).await? else {
+        let Some(checked) = prepare_next(call, (&stored, &live), draft, Record::AlreadyDone).await? else {
             return answer(call, &stored).await;
         };
         match replace(call, checked, &stored).await? {

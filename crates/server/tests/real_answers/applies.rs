@@ -34,6 +34,18 @@ fn applies_find_late_what_fits_no_type() {
             )],
         ),
         apply(format!("{MAPS}/a?fieldManager=m"), map("eA=="), 201, &[]),
+        Step(
+            "PATCH",
+            format!("{MAPS}/a"),
+            "application/strategic-merge-patch+json",
+            json!({"binaryData": {"b": "!"}}),
+            422,
+            &[(
+                "/message",
+                " \"\" is invalid: patch: Invalid value: \"map[binaryData:map[b:!]]\": error decoding from json: illegal \
+                 base64 data at input byte 0",
+            )],
+        ),
         // One manager applies in two versions.
         apply(
             scalers("v2"),
@@ -46,6 +58,44 @@ fn applies_find_late_what_fits_no_type() {
             &[],
         ),
         apply(scalers("v1"), scaler("v1", json!({"maxReplicas": 4})), 200, &[("/spec/maxReplicas", "4")]),
+    ]);
+}
+
+#[test]
+fn applies_that_are_converted_refuse_times_that_cannot_be_parsed() {
+    let version = |name: &str, is_stored: bool| {
+        json!({"name": name, "served": true, "storage": is_stored,
+            "schema": {"openAPIV3Schema": {"type": "object"}}})
+    };
+    let definition = json!({
+        "metadata": {"name": "as.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "as", "kind": "A"},
+            "versions": [version("v1", true), version("v2", false)],
+        },
+    });
+    let path = |version: &str| format!("/apis/example.com/{version}/namespaces/default/as/a?fieldManager=m");
+    let object = |version: &str, metadata: Value| json!({"apiVersion": format!("example.com/{version}"), "kind": "A", "metadata": metadata});
+    let malformed = || json!({"name": "a", "deletionTimestamp": "x"});
+    let refused: &[(&str, &str)] = &[(
+        "/message",
+        "parsing time \"x\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"x\" as \"2006\"",
+    )];
+    run(vec![
+        step("POST", DEFINITIONS, definition, 201, &[]),
+        apply(path("v2"), object("v2", malformed()), 500, refused),
+        apply(path("v1"), object("v1", malformed()), 201, &[("/metadata/name", "a")]),
+        apply(path("v2"), object("v2", malformed()), 500, refused),
+        // The name comes first.
+        apply(
+            path("v2").replace("/a?", "/b?"),
+            object("v2", json!({"deletionTimestamp": "x"})),
+            400,
+            &[(
+                "/message",
+                "the name of the object (b based on URL) was undeterminable: name must be provided",
+            )],
+        ),
     ]);
 }
 

@@ -5,6 +5,7 @@
 
 use serde_json::{Number, Value};
 
+use crate::base64;
 use crate::encode::encode_any;
 use crate::instant::{Instant, Precision};
 use crate::patch::print;
@@ -62,7 +63,10 @@ impl Walk<'_> {
                 items
                     .try_for_each(|(nth, item)| self.node(&list.items, None, item, &format!("{path}[{nth}]")))
             }
-            (Node::Bytes, Value::String(_)) => Ok(()),
+            (Node::Bytes, Value::String(text)) => {
+                let read = base64::decode(text.as_bytes()).map(drop);
+                read.map_err(|error| format!("error decoding from json: {error}"))
+            }
             (Node::List(_) | Node::Bytes, _) => Err(format!("cannot restore slice from {}", go_kind(value))),
             // Kubernetes: keys of maps are not part of the path.
             (Node::Map(map), Value::Object(members)) => {

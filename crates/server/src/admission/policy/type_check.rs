@@ -63,7 +63,7 @@ async fn settle(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
             true => json!({}),
             false => json!({"expressionWarnings": warnings}),
         };
-        let Some(checked) = write::prepare_next(&call, &live, draft, Record::Now).await? else {
+        let Some(checked) = write::prepare_next(&call, (&stored, &live), draft, Record::Now).await? else {
             return Ok(());
         };
         if let Outcome::Done(_) = write::replace(&call, checked, &stored).await? {
