@@ -255,7 +255,7 @@ impl Inner {
         let caller = match self.authenticator.authenticate(self, &mut asked.head).await {
             Ok(caller) => caller,
             Err(status) => {
-                audit::refused(self, &asked.head, &asked.place, &asked.options).await;
+                Box::pin(audit::refused(self, &asked.head, &asked.place, &asked.options)).await;
                 return Err(status);
             }
         };
@@ -268,7 +268,8 @@ impl Inner {
             Ok(answered) => answered,
             Err(panicked) => {
                 panicked.log(&line);
-                return Ok((audit::panicked(record, panics::answer(), &panicked.message).await, None));
+                let audited = audit::panicked(record, panics::answer(), &panicked.message);
+                return Ok((Box::pin(audited).await, None));
             }
         };
         let (response, seat) = answered.unwrap_or_else(|status| (answer::status(&status, form), None));

@@ -51,7 +51,7 @@ impl<T: Fold> Live<T> {
                     return Ok(read(&state.view));
                 }
             }
-            self.reload(store).await?;
+            Box::pin(self.reload(store)).await?;
         }
         Err(store::Error::Unavailable("changes come faster than they can be followed".to_owned()))
     }

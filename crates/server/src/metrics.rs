@@ -113,7 +113,7 @@ impl Begun {
         let (metrics, code) = (&inner.metrics, response.status().as_u16());
         let measured = match self.series {
             Series::Known(measured) => measured,
-            Series::New(labels) => metrics.measured(labels.settle(inner).await),
+            Series::New(labels) => metrics.measured(Box::pin(labels.settle(inner)).await),
         };
         if self.verb == "WATCH" && response.status() == StatusCode::OK {
             let Labelled { group, version, resource, .. } = &measured.labels;

@@ -156,7 +156,7 @@ fn a_request_that_has_not_begun_is_small() {
         let server = Server::start(&world, Arc::new(store::Memory::new()), Config::default()).await.unwrap();
         let request = Request::new(Full::new(Bytes::new()));
         let size = size_of_val(&server.handle(request));
-        assert!(size <= 6 << 10, "{size} bytes");
+        assert!(size <= 5 << 10, "{size} bytes");
     })
     .unwrap();
 }

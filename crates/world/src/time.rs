@@ -1,8 +1,17 @@
 //! The two clocks of a world: one that only goes forward, and the one on the wall.
 
 use crate::{Kind, Timestamp, World};
-use std::{future::Future, time::Duration};
-use tokio::time::Instant;
+use pin_project_lite::pin_project;
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{
+    task::{Unconstrained, unconstrained},
+    time::{Instant, Sleep},
+};
 
 /// The wall clock of every simulated world starts here (2026-01-01T00:00:00Z).
 const SIMULATED_EPOCH_SECOND: i64 = 1_767_225_600;
@@ -64,8 +73,38 @@ impl World {
         tokio::time::sleep_until(moment.0).await;
     }
 
-    /// Gives `work` at most `limit`; what has not ended by then is dropped.
-    pub async fn timeout<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Result<T, Elapsed> {
-        tokio::time::timeout(limit, work).await.map_err(|_| Elapsed(limit))
+    /// Gives `work` at most `limit`, from when it first has to wait; what has not ended by then is dropped.
+    pub fn timeout<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = T>,
+    ) -> impl Future<Output = Result<T, Elapsed>> {
+        Timeout { work, limit, timer: None }
+    }
+}
+
+pin_project! {
+    /// Work with a limit. Most work never waits, and costs no timer then; timers are large.
+    struct Timeout<F> {
+        #[pin]
+        work: F,
+        limit: Duration,
+        timer: Option<Pin<Box<Unconstrained<Sleep>>>>,
+    }
+}
+
+impl<F: Future> Future for Timeout<F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    #[expect(clippy::disallowed_methods, reason = "this is where time comes from")]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Poll::Ready(output) = this.work.poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        // Unconstrained: work that has used up its share of the thread must not keep the timer from ending.
+        let timer = || Box::pin(unconstrained(tokio::time::sleep(*this.limit)));
+        let timer = this.timer.get_or_insert_with(timer);
+        timer.as_mut().poll(context).map(|()| Err(Elapsed(*this.limit)))
     }
 }

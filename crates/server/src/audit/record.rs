@@ -120,7 +120,7 @@ pub(crate) async fn begin(
     inner.audit.as_ref()?;
     let record = Record::of(inner, Some(caller), head, place, options)?;
     head.extensions.insert(record.trail.clone());
-    record.tell(Stage::RequestReceived).await;
+    Box::pin(record.tell(Stage::RequestReceived)).await;
     Some(record)
 }
 
@@ -146,7 +146,13 @@ pub(crate) async fn refused(inner: &Arc<Inner>, head: &Parts, place: &Place, opt
 
 /// Tells what became of a request: of a watch, that it begins, and once more when it is over.
 pub(crate) async fn end(record: Option<Box<Record>>, response: Response<Body>) -> Response<Body> {
-    let Some(mut record) = record else { return response };
+    match record {
+        Some(record) => Box::pin(end_of(record, response)).await,
+        None => response,
+    }
+}
+
+async fn end_of(mut record: Box<Record>, response: Response<Body>) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     if let Ok(id) = HeaderValue::from_str(&record.id) {
         head.headers.insert(ID, id);
