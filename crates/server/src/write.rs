@@ -1,5 +1,6 @@
 //! The stages of a write, in travel order. What is stored has passed all of them.
 
+mod change;
 mod claims;
 mod commit;
 mod device_rights;
@@ -8,6 +9,7 @@ mod owners;
 pub(crate) mod scale;
 mod validate;
 
+pub(crate) use change::{Change, Changed, Next, change};
 pub use claims::{BadRange, ServiceRange};
 pub(crate) use commit::{Outcome, create, encode, remove, replace, replace_or_release};
 pub(crate) use metadata::{check_target, forget_system_fields, take_name, wants_name};

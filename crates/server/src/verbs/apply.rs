@@ -1,11 +1,11 @@
 //! Server-side apply: what a client wants to own in, the object with it merged in out.
 
-use super::{Call, create::in_version, store_failed};
+use super::Call;
 use crate::{
     answer::{self, Body},
     served::StoredAs,
     stored::Stored,
-    write::{self, Outcome, Record, Right, scale},
+    write::{self, Change, Changed, Checked, Next, Record, Right, scale},
 };
 use api::{
     object,
@@ -22,8 +22,6 @@ use schema::{
 };
 use serde_json::Value;
 
-const ATTEMPTS: usize = 5;
-
 pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Status> {
     // Kubernetes: an apply to a subresource of a missing object gets 404, even if its body cannot be parsed.
     let config = read(body);
@@ -32,13 +30,12 @@ pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, St
         config.tell_duplicates(call)?;
         return scale::update(call, scale::Change::Apply(&config.value)).await;
     }
-    for _ in 0..ATTEMPTS {
-        let (code, outcome) = attempt(call, &config).await?;
-        if let Outcome::Done(stored) = outcome {
-            return answer::object(call, code, &stored).await;
-        }
-    }
-    Err(Status::modified(&call.resource(), &call.target.name))
+    let changed = write::change(call, &mut Apply { config }).await?;
+    let code = match changed {
+        Changed::Created(_) => StatusCode::CREATED,
+        _ => StatusCode::OK,
+    };
+    answer::object(call, code, &changed.stored(call)?).await
 }
 
 /// What a client applies.
@@ -83,16 +80,32 @@ fn read(body: &[u8]) -> Result<Config, Status> {
     Ok(Config { value, duplicates })
 }
 
-async fn attempt(call: &Call, config: &Result<Config, Status>) -> Result<(StatusCode, Outcome), Status> {
-    let read = call.inner.store.get(call.key(&call.target.name), None).await;
-    let entry = read.map_err(|error| store_failed(&error))?.entry;
-    let Some(entry) = entry else {
+struct Apply {
+    config: Result<Config, Status>,
+}
+
+impl Apply {
+    fn config(&self) -> Result<&Config, Status> {
+        self.config.as_ref().map_err(Clone::clone)
+    }
+}
+
+impl Change for Apply {
+    async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Status> {
+        let mut draft = merge(call, Some(&live), self.config()?).await?;
+        write::check_target(call, &mut draft)?;
+        drop_malformed_metadata(call, &mut draft)?;
+        super::update::check_version(call, &live, &draft, super::update::Absent::AsStrategySays)?;
+        let next = write::prepare_next(call, (stored, &live), draft, Record::AlreadyDone).await?;
+        Ok(next.map_or(Next::Keep, Next::Write))
+    }
+
+    async fn absent(&mut self, call: &Call) -> Result<Option<Checked>, Status> {
         let name = &call.target.name;
         if !call.target.subresource.is_empty() {
             return Err(call.not_found(name));
         }
-        let config = config.as_ref().map_err(Clone::clone)?;
-        let mut draft = merge(call, None, config).await?;
+        let mut draft = merge(call, None, self.config()?).await?;
         let uid = object::uid(&draft);
         if !uid.is_empty() {
             let cause = format!(
@@ -104,19 +117,7 @@ async fn attempt(call: &Call, config: &Result<Config, Status>) -> Result<(Status
         drop_malformed_metadata(call, &mut draft)?;
         super::update::seen_version(&draft)?;
         let draft = write::admit_new(call, draft, Record::AlreadyDone).await?;
-        let checked = write::prepare_new(call, draft, Right::ToBeAskedFor).await?;
-        return Ok((StatusCode::CREATED, write::create(call, checked).await?));
-    };
-    let config = config.as_ref().map_err(Clone::clone)?;
-    let stored = Stored::new(entry.value, entry.revision);
-    let live = in_version(call, &stored).await?;
-    let mut draft = merge(call, Some(&live), config).await?;
-    write::check_target(call, &mut draft)?;
-    drop_malformed_metadata(call, &mut draft)?;
-    super::update::check_version(call, &live, &draft, super::update::Absent::AsStrategySays)?;
-    match write::prepare_next(call, (&stored, &live), draft, Record::AlreadyDone).await? {
-        None => Ok((StatusCode::OK, Outcome::Done(stored))),
-        Some(checked) => Ok((StatusCode::OK, write::replace_or_release(call, checked, &stored).await?)),
+        write::prepare_new(call, draft, Right::ToBeAskedFor).await.map(Some)
     }
 }
 

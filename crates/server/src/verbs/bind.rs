@@ -1,11 +1,12 @@
 //! `pods/binding`, and the older `bindings`: names the node of a pod that has none.
 
-use super::{Call, create::current, update::check_conditions};
+use super::{Call, update::check_conditions};
 use crate::{
     admission,
     answer::{self, Body},
     input::{self, Wanted},
-    write::{self, Outcome},
+    stored::Stored,
+    write::{self, Change, Next},
 };
 use api::{
     field::{Error, ErrorList, Path},
@@ -16,9 +17,6 @@ use bytes::Bytes;
 use http::Response;
 use schema::decode::Decoded;
 use serde_json::{Value, json};
-
-/// How often it is tried again when somebody else was faster.
-const ATTEMPTS: usize = 5;
 
 /// `bindings`: the pod is the one that the binding is called after.
 pub(super) async fn bind_by_name(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
@@ -65,11 +63,20 @@ pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Sta
     decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
     let binding = decoded.value;
     let binding = admission::subresource(call, binding, |binding| check(call, binding)).await?;
-    let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
-    let name = call.target.name.as_str();
-    for _ in 0..ATTEMPTS {
-        let (stored, mut pod) = current(call).await?;
-        check_conditions(call, &pod, &binding)?;
+    write::change(call, &mut Bind { binding }).await?.stored(call)?;
+    let mut status = Status::success();
+    status.code = 201;
+    Ok(answer::status(&status, call.form))
+}
+
+struct Bind {
+    binding: Value,
+}
+
+impl Change for Bind {
+    async fn next(&mut self, call: &Call, _: &Stored, mut pod: Value) -> Result<Next, Status> {
+        let (binding, name) = (&self.binding, call.target.name.as_str());
+        check_conditions(call, &pod, binding)?;
         let conflict =
             |cause: String| Status::conflict(&api::kind::GroupResource::new("", "pods/binding"), name, cause);
         if object::is_deleting(&pod) {
@@ -81,12 +88,12 @@ pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Sta
         if pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
             return Err(conflict(format!("pod {name} has non-empty .spec.schedulingGates")));
         }
-        pod["spec"]["nodeName"] = node.clone().into();
+        pod["spec"]["nodeName"] = binding["target"]["name"].as_str().unwrap_or_default().into();
         // Kubernetes: what the binding says beside goes to the pod.
-        for (key, value) in object::annotations(&binding).into_iter().flatten() {
+        for (key, value) in object::annotations(binding).into_iter().flatten() {
             pod["metadata"]["annotations"][key] = value.clone();
         }
-        for (key, value) in object::labels(&binding).into_iter().flatten() {
+        for (key, value) in object::labels(binding).into_iter().flatten() {
             pod["metadata"]["labels"][key] = value.clone();
         }
         let scheduled = json!({
@@ -96,11 +103,6 @@ pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Sta
         let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let others = conditions.into_iter().filter(|condition| condition["type"] != "PodScheduled");
         pod["status"]["conditions"] = others.chain([scheduled]).collect();
-        if let Outcome::Done(_) = write::replace(call, write::Checked::by_server(pod), &stored).await? {
-            let mut status = Status::success();
-            status.code = 201;
-            return Ok(answer::status(&status, call.form));
-        }
+        Ok(Next::Write(write::Checked::by_server(pod)))
     }
-    Err(Status::modified(&call.resource(), name))
 }

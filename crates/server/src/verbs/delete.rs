@@ -4,14 +4,14 @@ mod options;
 
 pub(super) use options::DeleteOptions;
 
-use super::{Call, create::current, read};
+use super::{Call, read};
 use crate::{
     admission,
     answer::{self, Body},
     definitions::CLEANUP,
     selection::Selection,
     stored::Stored,
-    write::{self, Checked, Outcome},
+    write::{self, Change, Changed, Checked, Next},
 };
 use api::{object, status::Status, time::Time};
 use bytes::Bytes;
@@ -24,7 +24,6 @@ use serde_json::Value;
 use std::time::Duration;
 use world::Timestamp;
 
-const ATTEMPTS: usize = 5;
 // Kubernetes: what the garbage collector acts on.
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -80,39 +79,42 @@ pub(super) async fn delete_one(
     options: &DeleteOptions,
     asked: Asked,
 ) -> Result<Deleted, Status> {
-    let name = call.target.name.as_str();
-    for _ in 0..ATTEMPTS {
-        let (stored, live) = current(call).await?;
-        check_preconditions(call, options, &live)?;
-        if asked == Asked::ToDelete {
+    match write::change(call, &mut Delete { options, asked }).await? {
+        Changed::Removed(stored) => Ok(Deleted::Gone(stored)),
+        changed => changed.stored(call).map(Deleted::Marked),
+    }
+}
+
+struct Delete<'a> {
+    options: &'a DeleteOptions,
+    asked: Asked,
+}
+
+impl Change for Delete<'_> {
+    async fn next(&mut self, call: &Call, _: &Stored, live: Value) -> Result<Next, Status> {
+        check_preconditions(call, self.options, &live)?;
+        if self.asked == Asked::ToDelete {
             admission::delete(call, &live).await?;
         }
         let mut marked = live.clone();
-        mark(call, options, &mut marked);
+        mark(call, self.options, &mut marked);
+        let is_marked = marked != live;
+        if is_marked {
+            bump_generation(&live, &mut marked);
+        }
         // Kubernetes: the first delete of a namespace only marks it, even if nothing holds it.
         let is_first = write::is_namespaces(call) && !object::is_deleting(&live);
-        let gone = !is_first && write::is_released(call, &marked);
-        if !gone && marked == live {
-            return Ok(Deleted::Marked(stored));
-        }
-        // Kubernetes: where there can be a grace period, even one of zero seconds is told to those who watch.
-        let is_told = !gone || call.served.strategy().is_graceful();
-        let mut last = stored;
-        if is_told && marked != live {
-            bump_generation(&live, &mut marked);
-            match write::replace(call, Checked::by_server(marked), &last).await? {
-                Outcome::Done(stored) => last = stored,
-                Outcome::Lost => continue,
+        let is_gone = !is_first && write::is_released(call, &marked);
+        let marked = Checked::by_server(marked);
+        Ok(match (is_gone, is_marked) {
+            (false, false) => Next::Keep,
+            (false, true) => Next::Mark(marked),
+            // Kubernetes: where there can be a grace period, watchers see even one of zero seconds.
+            (true, _) => {
+                Next::Remove { marked: (is_marked && call.served.strategy().is_graceful()).then_some(marked) }
             }
-        }
-        if !gone {
-            return Ok(Deleted::Marked(last));
-        }
-        if let Outcome::Done(stored) = write::remove(call, name, &last).await? {
-            return Ok(Deleted::Gone(stored));
-        }
+        })
     }
-    Err(Status::modified(&call.resource(), name))
 }
 
 pub(super) fn check_preconditions(call: &Call, options: &DeleteOptions, live: &Value) -> Result<(), Status> {

@@ -13,7 +13,7 @@ use crate::{
     lookup,
     request::{Options, Target},
     stored::Stored,
-    write::{self, Outcome},
+    write::{self, Change, Changed, Checked, Next},
 };
 use api::{
     kind::GroupResource,
@@ -28,8 +28,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 const BUDGETS: (&str, &str, &str) = ("policy", "v1", "poddisruptionbudgets");
-/// How often the pod and its budget are read again when somebody else was faster.
-const ATTEMPTS: usize = 5;
 /// Kubernetes: evictions that nobody has confirmed yet.
 const MAX_DISRUPTED: usize = 2000;
 const REFUSAL: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -75,11 +73,25 @@ fn is_beyond_budgets(pod: &Value) -> bool {
 
 /// Says in the pod why it goes.
 async fn condemn(call: &Call, options: &mut DeleteOptions) -> Result<(), Status> {
-    for _ in 0..ATTEMPTS {
-        let (stored, mut pod) = current(call).await?;
-        super::delete::check_preconditions(call, options, &pod)?;
+    let changed = write::change(call, &mut Condemn { options }).await?;
+    if let Changed::Written(stored) = &changed
+        && options.resource_version.is_some()
+    {
+        // What was asked of the version still holds: the change was ours.
+        options.resource_version = Some(stored.revision.to_string());
+    }
+    changed.stored(call).map(drop)
+}
+
+struct Condemn<'a> {
+    options: &'a DeleteOptions,
+}
+
+impl Change for Condemn<'_> {
+    async fn next(&mut self, call: &Call, _: &Stored, mut pod: Value) -> Result<Next, Status> {
+        super::delete::check_preconditions(call, self.options, &pod)?;
         if call.options.is_dry_run() {
-            return Ok(());
+            return Ok(Next::Keep);
         }
         let before = condition_of(&pod, "DisruptionTarget").filter(|before| before["status"] == "True");
         let since = before.map(|before| before["lastTransitionTime"].clone());
@@ -90,20 +102,13 @@ async fn condemn(call: &Call, options: &mut DeleteOptions) -> Result<(), Status>
         });
         // A pod that is evicted once more goes for the same reason, since the same time.
         if before == Some(&condition) {
-            return Ok(());
+            return Ok(Next::Keep);
         }
         let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let others = conditions.into_iter().filter(|one| one["type"] != "DisruptionTarget");
         pod["status"]["conditions"] = others.chain([condition]).collect();
-        if let Outcome::Done(stored) = write::replace(call, write::Checked::by_server(pod), &stored).await? {
-            // What was asked of the version still holds: the change was ours.
-            if options.resource_version.is_some() {
-                options.resource_version = Some(stored.revision.to_string());
-            }
-            return Ok(());
-        }
+        Ok(Next::Write(write::Checked::by_server(pod)))
     }
-    Err(Status::modified(&call.resource(), &call.target.name))
 }
 
 /// Takes one disruption from the budget of a pod, if it has one.
@@ -119,25 +124,39 @@ async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Status> {
             ));
         }
     };
-    let count = |budget: &Value, name: &str| budget["status"][name].as_i64().unwrap_or(0);
     let is_ready = condition_of(pod, "Ready").is_some_and(|ready| ready["status"] == "True");
     let (healthy, desired) = (count(budget, "currentHealthy"), count(budget, "desiredHealthy"));
     let is_lenient = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
     if !is_ready && (is_lenient || (healthy >= desired && desired > 0)) {
         return Ok(());
     }
-    let name = object::name(budget).to_owned();
-    for _ in 0..ATTEMPTS {
-        let found = lookup::stored(&call.inner, BUDGETS, &call.target.namespace, &name).await?;
-        let Some(stored) = found else { return Ok(()) };
-        let mut budget = stored.value()?;
-        check(&budget)?;
-        if call.options.is_dry_run() {
-            return Ok(());
+    let Some(status_call) = status_call(call, object::name(budget)) else { return Ok(()) };
+    let pod = &call.target.name;
+    match write::change(&status_call, &mut Disruption { pod }).await? {
+        Changed::Lost => {
+            let name = object::name(budget);
+            let problem = format!("couldn't update PodDisruptionBudget {name:?} due to conflicts");
+            Err(Status::timeout(&problem, 10))
         }
+        _ => Ok(()),
+    }
+}
+
+/// Takes one disruption from a budget, for a pod.
+struct Disruption<'a> {
+    pod: &'a str,
+}
+
+impl Change for Disruption<'_> {
+    async fn next(&mut self, call: &Call, _: &Stored, before: Value) -> Result<Next, Status> {
+        check(&before)?;
+        if call.options.is_dry_run() {
+            return Ok(Next::Keep);
+        }
+        let mut budget = before.clone();
         let left = count(&budget, "disruptionsAllowed") - 1;
         budget["status"]["disruptionsAllowed"] = left.into();
-        budget["status"]["disruptedPods"][&call.target.name] = write::now(call).to_string().into();
+        budget["status"]["disruptedPods"][self.pod] = write::now(call).to_string().into();
         if left == 0 {
             let observed = count(&budget, "observedGeneration");
             let exhausted = Condition::new("DisruptionAllowed", "False", "InsufficientPods", "");
@@ -147,12 +166,18 @@ async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Status> {
                 condition["observedGeneration"] = observed.into();
             }
         }
-        if keep(call, &stored, budget).await? {
-            return Ok(());
-        }
+        let next = write::by_server(call, &before, budget).await?;
+        Ok(next.map_or(Next::Keep, Next::Write))
     }
-    let problem = format!("couldn't update PodDisruptionBudget {name:?} due to conflicts");
-    Err(Status::timeout(&problem, 10))
+
+    async fn absent(&mut self, _: &Call) -> Result<Option<Checked>, Status> {
+        Ok(None)
+    }
+}
+
+/// A number in the status of a budget.
+fn count(budget: &Value, name: &str) -> i64 {
+    budget["status"][name].as_i64().unwrap_or(0)
 }
 
 fn covers(budget: &Value, pod: &Value) -> bool {
@@ -168,7 +193,7 @@ fn condition_of<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
 /// Whether the budget has a disruption left.
 fn check(budget: &Value) -> Result<(), Status> {
     let name = object::name(budget);
-    let count = |name: &str| budget["status"][name].as_i64().unwrap_or(0);
+    let count = |name: &str| count(budget, name);
     let refuse = |seconds: u32, message: String| {
         let mut status = Status::too_many_requests(REFUSAL, seconds);
         if let Some(details) = status.details.as_mut() {
@@ -216,22 +241,23 @@ fn check(budget: &Value) -> Result<(), Status> {
     )
 }
 
-/// Writes the status of a budget; answers whether nobody was faster.
-async fn keep(call: &Call, stored: &Stored, budget: Value) -> Result<bool, Status> {
+/// A write to the status of a budget, by the server itself.
+fn status_call(call: &Call, budget: &str) -> Option<Call> {
     let (group, version, resource) = BUDGETS;
-    let Some(served) = call.inner.registry.find(group, version, resource) else { return Ok(true) };
+    let served = call.inner.registry.find(group, version, resource)?;
     let target = Target {
         group: group.to_owned(),
         version: version.to_owned(),
         resource: resource.to_owned(),
         namespace: call.target.namespace.clone(),
-        name: object::name(&budget).to_owned(),
+        name: budget.to_owned(),
         subresource: "status".to_owned(),
         old_watch: false,
     };
-    let options = Options { field_manager: "kube-apiserver".to_owned(), ..Options::default() };
-    let call = Call::by_server(&call.inner, authorize::itself(), served, target, options);
-    let before = super::create::in_version(&call, stored).await?;
-    let Some(checked) = write::by_server(&call, &before, budget).await? else { return Ok(true) };
-    Ok(matches!(write::replace(&call, checked, stored).await?, Outcome::Done(_)))
+    let options = Options {
+        field_manager: "kube-apiserver".to_owned(),
+        dry_run: call.options.dry_run.clone(),
+        ..Options::default()
+    };
+    Some(Call::by_server(&call.inner, authorize::itself(), served, target, options))
 }

@@ -7,7 +7,8 @@ use crate::{
         self, Encoding,
         patch::{self, Patch, Patched},
     },
-    write::{self, Outcome, Record, Right, scale},
+    stored::Stored,
+    write::{self, Change, Next, Record, Right, scale},
 };
 use api::{
     field::{Error, ErrorList, Path},
@@ -20,9 +21,6 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use schema::decode::Decoded;
 use serde_json::Value;
-
-/// How often a write that names no version is tried again.
-const ATTEMPTS: usize = 5;
 
 pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
     let encoding = input::encoding(input::media_type(&call.headers))?;
@@ -41,8 +39,8 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, S
             _ => {}
         }
     }
-    let precondition = Some(object::uid(&decoded.value).to_owned());
-    change(call, precondition, |_| Ok(decoded.clone())).await
+    let uid = Some(object::uid(&decoded.value).to_owned());
+    update_to(call, uid, |_| Ok(decoded.clone())).await
 }
 
 /// A put to a name that is free, of a kind whose objects it may create.
@@ -64,7 +62,7 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, St
         return scale::update(call, scale::Change::Patch(&patch)).await;
     }
     let of = call.served.custom().is_none().then(|| (call.served.types(), call.served.of()));
-    change(call, None, |current| {
+    update_to(call, None, |current| {
         let json = call.served.encode(current);
         let decode = |json: &[u8], validation| input::object(&call.served, json, Encoding::Json, validation);
         let mut decoded = patch.apply(&Patched { json: &json, of, decode })?;
@@ -76,31 +74,40 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, St
 }
 
 /// Changes the object that the URL names to what `produce` makes of it.
-async fn change(
+async fn update_to(
     call: &Call,
-    precondition: Option<String>,
-    produce: impl Fn(&Value) -> Result<Decoded, Status>,
+    uid: Option<String>,
+    produce: impl Fn(&Value) -> Result<Decoded, Status> + Send + Sync,
 ) -> Result<Response<Body>, Status> {
-    for _ in 0..ATTEMPTS {
-        let (stored, live) = current(call).await?;
-        let Decoded { value: draft, warnings: doubts } = produce(&live)?;
-        doubts.into_iter().for_each(|doubt| call.warn(doubt));
-        if let Some(uid) = &precondition {
+    let mut update = Update { uid, produce, is_unconditional: true };
+    let stored = write::change(call, &mut update).await?.stored(call)?;
+    answer::object(call, StatusCode::OK, &stored).await
+}
+
+struct Update<P> {
+    /// The one that the client says the object has.
+    uid: Option<String>,
+    produce: P,
+    is_unconditional: bool,
+}
+
+impl<P: Fn(&Value) -> Result<Decoded, Status> + Send + Sync> Change for Update<P> {
+    async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Status> {
+        let Decoded { value: draft, warnings } = (self.produce)(&live)?;
+        warnings.into_iter().for_each(|warning| call.warn(warning));
+        if let Some(uid) = &self.uid {
             check_uid(call, uid, object::uid(&live))?;
         }
         check_version(call, &live, &draft, Absent::AsStrategySays)?;
-        let unconditional = seen_version(&draft)?.is_none()
+        self.is_unconditional = seen_version(&draft)?.is_none()
             || call.headers.get("content-type").is_some_and(|kind| kind.as_bytes().ends_with(b"patch+json"));
-        let Some(checked) = write::prepare_next(call, (&stored, &live), draft, Record::Now).await? else {
-            return answer::object(call, StatusCode::OK, &stored).await;
-        };
-        match write::replace_or_release(call, checked, &stored).await? {
-            Outcome::Done(stored) => return answer::object(call, StatusCode::OK, &stored).await,
-            Outcome::Lost if unconditional => {}
-            Outcome::Lost => break,
-        }
+        let next = write::prepare_next(call, (stored, &live), draft, Record::Now).await?;
+        Ok(next.map_or(Next::Keep, Next::Write))
     }
-    Err(Status::modified(&call.resource(), &call.target.name))
+
+    fn is_unconditional(&self) -> bool {
+        self.is_unconditional
+    }
 }
 
 /// What it means that a client does not say which version it saw.

@@ -2,7 +2,7 @@
 
 mod view;
 
-use super::{Outcome, Record, check_target, now, prepare_next, replace};
+use super::{Next, Record, check_target, now, prepare_next};
 use crate::{
     answer::{self, Body},
     input::{
@@ -28,7 +28,6 @@ use schema::{
 use serde_json::Value;
 use view::Places;
 
-const ATTEMPTS: usize = 5;
 const VERSION: &str = "autoscaling/v1";
 
 /// Kubernetes: stands for replicas that the object does not say, which a write must say then.
@@ -73,23 +72,29 @@ pub(crate) fn rescaled(served: &Served, object: &Value, scale: &Value) -> Option
 
 /// Writes the number of replicas that the change makes of the current scale.
 pub(crate) async fn update(call: &Call, change: Change<'_>) -> Result<Response<Body>, Status> {
-    let name = call.target.name.as_str();
-    for _ in 0..ATTEMPTS {
-        let stored = crate::verbs::read::find(call, name).await?;
-        let live = in_version(call, &stored).await?;
-        let (mut draft, asked, warnings) = next(call, &live, &change)?;
+    let mut scaling = Scaling { change, is_unconditional: true };
+    let stored = super::change(call, &mut scaling).await?.stored(call)?;
+    answer(call, &stored).await
+}
+
+struct Scaling<'a> {
+    change: Change<'a>,
+    is_unconditional: bool,
+}
+
+impl super::Change for Scaling<'_> {
+    async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Status> {
+        let (mut draft, seen_version, warnings) = next(call, &live, &self.change)?;
+        self.is_unconditional = seen_version.is_empty() || !matches!(self.change, Change::Replace(_));
         call.served.default(&mut draft);
         warnings.into_iter().for_each(|warning| call.warn(warning));
-        let Some(checked) = prepare_next(call, (&stored, &live), draft, Record::AlreadyDone).await? else {
-            return answer(call, &stored).await;
-        };
-        match replace(call, checked, &stored).await? {
-            Outcome::Done(stored) => return answer(call, &stored).await,
-            Outcome::Lost if asked.is_empty() || !matches!(change, Change::Replace(_)) => {}
-            Outcome::Lost => break,
-        }
+        let next = prepare_next(call, (stored, &live), draft, Record::AlreadyDone).await?;
+        Ok(next.map_or(Next::Keep, Next::Write))
     }
-    Err(Status::modified(&call.resource(), name))
+
+    fn is_unconditional(&self) -> bool {
+        self.is_unconditional
+    }
 }
 
 /// The next state of the object, the version that the client has seen, and what it should hear.

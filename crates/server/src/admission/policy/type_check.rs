@@ -7,8 +7,9 @@ use crate::{
     Inner, authorize,
     request::{Options, Target},
     served::{Kind, Served},
-    verbs::{Call, create::in_version, read},
-    write::{self, Outcome, Record},
+    stored::Stored,
+    verbs::Call,
+    write::{self, Change, Next, Record},
 };
 use api::{object, status::Status};
 use expression::Type;
@@ -22,8 +23,6 @@ const RESOURCE: &str = "validatingadmissionpolicies";
 const MANAGER: &str = "validatingadmissionpolicy-status-controller";
 /// Kubernetes: the kinds that a policy is checked against.
 const MAX_KINDS: usize = 10;
-/// How often a status that others write too is tried.
-const ATTEMPTS: usize = 8;
 
 /// A kind that a policy is about.
 struct Checked {
@@ -44,33 +43,33 @@ pub(crate) async fn after(call: &Call) {
 }
 
 async fn settle(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
-    for _ in 0..ATTEMPTS {
-        let Some(call) = status_call(inner, name) else { return Ok(()) };
-        let stored = match read::find(&call, name).await {
-            Ok(stored) => stored,
-            Err(status) if status.code == 404 => return Ok(()),
-            Err(status) => return Err(status),
-        };
-        let live = in_version(&call, &stored).await?;
+    let Some(call) = status_call(inner, name) else { return Ok(()) };
+    write::change(&call, &mut TypeCheck).await.map(drop)
+}
+
+/// Writes into the status of a policy what is wrong with the types of its expressions.
+struct TypeCheck;
+
+impl Change for TypeCheck {
+    async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Status> {
         let generation = object::generation(&live);
         if generation <= live["status"]["observedGeneration"].as_i64().unwrap_or(0) {
-            return Ok(());
+            return Ok(Next::Keep);
         }
-        let warnings = warnings(inner, &live["spec"]).await?;
+        let warnings = warnings(&call.inner, &live["spec"]).await?;
         let mut draft = live.clone();
         draft["status"]["observedGeneration"] = generation.into();
         draft["status"]["typeChecking"] = match warnings.is_empty() {
             true => json!({}),
             false => json!({"expressionWarnings": warnings}),
         };
-        let Some(checked) = write::prepare_next(&call, (&stored, &live), draft, Record::Now).await? else {
-            return Ok(());
-        };
-        if let Outcome::Done(_) = write::replace(&call, checked, &stored).await? {
-            return Ok(());
-        }
+        let next = write::prepare_next(call, (stored, &live), draft, Record::Now).await?;
+        Ok(next.map_or(Next::Keep, Next::Write))
     }
-    Ok(())
+
+    async fn absent(&mut self, _: &Call) -> Result<Option<write::Checked>, Status> {
+        Ok(None)
+    }
 }
 
 /// What the checker of types has against each expression, kind by kind.

@@ -1,0 +1,132 @@
+//! The one loop in which an object is read, changed and stored; again when another writer was faster.
+
+use super::{Checked, Outcome, create, remove, replace, replace_or_release};
+use crate::{
+    stored::Stored,
+    verbs::{Call, create::in_version, store_failed},
+};
+use api::status::Status;
+use serde_json::Value;
+
+/// How often an object is read again because another writer was faster.
+const ATTEMPTS: usize = 8;
+
+/// What becomes of an object that was read.
+pub(crate) enum Next {
+    /// It is as it should be.
+    Keep,
+    /// It is stored; or removed, if it was being deleted and this write takes away the last thing that held it.
+    Write(Checked),
+    /// It is stored with the marks of its deletion, even if nothing holds it.
+    Mark(Checked),
+    /// It is removed. Where there can be a grace period, its watchers see the marks of its deletion first.
+    Remove { marked: Option<Checked> },
+}
+
+/// How a change ended.
+pub(crate) enum Changed {
+    /// It was as it should be.
+    Kept(Stored),
+    Created(Stored),
+    /// The state that the write made, whether it was stored or the last one of an object that is gone.
+    Written(Stored),
+    /// As it was last.
+    Removed(Stored),
+    /// There is none, and the change makes none.
+    Absent,
+    /// Other writers were faster each time.
+    Lost,
+}
+
+impl Changed {
+    /// The object, where there is one; a conflict where others were faster.
+    pub(crate) fn stored(self, call: &Call) -> Result<Stored, Status> {
+        let name = &call.target.name;
+        match self {
+            Changed::Kept(stored)
+            | Changed::Created(stored)
+            | Changed::Written(stored)
+            | Changed::Removed(stored) => Ok(stored),
+            Changed::Absent => Err(call.not_found(name)),
+            Changed::Lost => Err(Status::modified(&call.resource(), name)),
+        }
+    }
+}
+
+/// A change of the object that a call names. It is asked once for each attempt.
+pub(crate) trait Change: Send {
+    /// What becomes of the object, given as it is stored and in the version of the call.
+    fn next(
+        &mut self,
+        call: &Call,
+        stored: &Stored,
+        live: Value,
+    ) -> impl Future<Output = Result<Next, Status>> + Send;
+
+    /// The object to create where there is none.
+    fn absent(&mut self, call: &Call) -> impl Future<Output = Result<Option<Checked>, Status>> + Send {
+        let missing = call.not_found(&call.target.name);
+        async { Err(missing) }
+    }
+
+    /// Whether the change is meant for whatever state the object is in, and not only for the one that the client saw.
+    fn is_unconditional(&self) -> bool {
+        true
+    }
+}
+
+/// Changes the object that the call names.
+pub(crate) async fn change(call: &Call, change: &mut impl Change) -> Result<Changed, Status> {
+    for _ in 0..ATTEMPTS {
+        let read = call.inner.store.get(call.key(&call.target.name), None).await;
+        let Some(entry) = read.map_err(|error| store_failed(&error))?.entry else {
+            let Some(checked) = change.absent(call).await? else { return Ok(Changed::Absent) };
+            match create(call, checked).await? {
+                Outcome::Done(stored) => return Ok(Changed::Created(stored)),
+                Outcome::Lost => continue,
+            }
+        };
+        let stored = Stored::new(entry.value, entry.revision);
+        let live = in_version(call, &stored).await?;
+        let next = change.next(call, &stored, live).await?;
+        if let Some(changed) = carry_out(call, next, stored).await? {
+            return Ok(changed);
+        }
+        if !change.is_unconditional() {
+            break;
+        }
+    }
+    Ok(Changed::Lost)
+}
+
+/// `None` where another writer was faster.
+async fn carry_out(call: &Call, next: Next, stored: Stored) -> Result<Option<Changed>, Status> {
+    let outcome = match next {
+        Next::Keep => return Ok(Some(Changed::Kept(stored))),
+        Next::Write(checked) => replace_or_release(call, checked, &stored).await?,
+        Next::Mark(checked) => replace(call, checked, &stored).await?,
+        Next::Remove { marked } => return remove_marked(call, marked, stored).await,
+    };
+    Ok(match outcome {
+        Outcome::Done(stored) => Some(Changed::Written(stored)),
+        Outcome::Lost => None,
+    })
+}
+
+async fn remove_marked(
+    call: &Call,
+    marked: Option<Checked>,
+    stored: Stored,
+) -> Result<Option<Changed>, Status> {
+    let last = match marked {
+        None => stored,
+        Some(marked) => match replace(call, marked, &stored).await? {
+            Outcome::Done(last) => last,
+            Outcome::Lost => return Ok(None),
+        },
+    };
+    Ok(match remove(call, &call.target.name, &last).await? {
+        Outcome::Done(stored) => Some(Changed::Removed(stored)),
+        Outcome::Lost => None,
+    })
+}
