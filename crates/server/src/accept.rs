@@ -61,7 +61,7 @@ pub async fn serve(
     let acceptor = TlsAcceptor::from(tls);
     let graceful = GracefulShutdown::new();
     let connections = Connections::new(world, &limits);
-    crate::kubernetes_service::keep(world, &server);
+    crate::follow::kubernetes_service::keep(world, &server);
     futures::pin_mut!(stop);
     loop {
         let next = listener.accept();

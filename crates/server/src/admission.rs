@@ -31,7 +31,7 @@ mod service_account;
 mod webhook;
 
 pub(crate) use configured::Configured;
-pub(crate) use policy::after;
+pub(crate) use policy::status as policy_status;
 
 use crate::verbs::Call;
 use api::{kind::GroupResource, object, status::Status};

@@ -19,7 +19,7 @@ mod rule;
 mod sending;
 mod settings;
 mod share;
-mod status;
+pub(crate) mod status;
 #[cfg(test)]
 mod tests;
 mod upkeep;
@@ -30,7 +30,7 @@ mod width;
 pub(crate) use deadline::Deadline;
 pub(crate) use dump::{PATH as DUMP, answer as dump};
 pub(crate) use meters::measure;
-pub(crate) use status::{after, settle_all};
+pub(crate) use status::settle_all;
 pub(crate) use upkeep::{MANAGER, ensure};
 
 use crate::{

@@ -14,18 +14,16 @@ mod authorize;
 mod bootstrap;
 mod convert;
 mod custom;
-mod definitions;
 mod discovery;
 mod documents;
 mod fair;
+mod follow;
 mod health;
 mod input;
-mod kubernetes_service;
 mod live;
 mod long_work;
 mod lookup;
 mod metrics;
-mod namespaces;
 mod negotiate;
 mod openapi;
 mod panics;
@@ -175,12 +173,7 @@ impl Server {
         };
         let is_new = bootstrap::bootstrap(&inner).await?;
         let inner = Arc::new(inner);
-        if let Err(status) = definitions::settle_all(&inner).await {
-            tracing::warn!(problem = status.message, "definitions wait");
-        }
-        if let Err(status) = namespaces::furnish_all(&inner).await {
-            tracing::warn!(problem = status.message, "namespaces are not furnished");
-        }
+        follow::catch_up(&inner).await;
         if !is_new && let Err(status) = fair::ensure(&inner).await {
             tracing::warn!(problem = status.message, "schemas and levels are not as they should be");
         }
@@ -188,7 +181,7 @@ impl Server {
             tracing::warn!(problem = status.message, "the status of flow schemas waits");
         }
         let server = Server(inner);
-        kubernetes_service::ensure(&server).await;
+        follow::kubernetes_service::ensure(&server).await;
         Ok(server)
     }
 
@@ -359,11 +352,7 @@ impl Inner {
         };
         let response = self.perform(verb, &call, body).await;
         if verb.is_write() && !call.options.is_dry_run() && response.is_ok() {
-            definitions::after(&call).await;
-            admission::after(&call).await;
-            namespaces::after(&call, verb).await;
-            fair::after(&call).await;
-            admission::resource_quota::after(&call).await;
+            follow::after(&call, verb).await;
         }
         let warnings = call.warnings();
         let warnings = deprecation.iter().chain(&warnings).map(String::as_str);

@@ -183,6 +183,11 @@ impl Call {
         &self.told.made
     }
 
+    /// The name of the object: the generated one where the call has created it, otherwise the one in the path.
+    pub(crate) fn name(&self) -> &str {
+        self.made().get().unwrap_or(&self.target.name)
+    }
+
     pub(crate) fn not_found(&self, name: &str) -> Status {
         Status::not_found(&self.resource(), name)
     }

@@ -1,5 +1,6 @@
 //! The stages of a write, in travel order. What is stored has passed all of them.
 
+mod by_server;
 mod change;
 mod claims;
 mod commit;
@@ -9,6 +10,7 @@ mod owners;
 pub(crate) mod scale;
 mod validate;
 
+pub(crate) use by_server::{ByServer, KUBE_APISERVER, next_status};
 pub(crate) use change::{Change, Changed, Next, change};
 pub use claims::{BadRange, ServiceRange};
 pub(crate) use commit::{Outcome, create, encode, remove, replace, replace_or_release};
@@ -122,18 +124,6 @@ pub(crate) async fn prepare_next(
 /// one that is stored, or has new defaults, a write that changes nothing else brings it there.
 async fn is_stored_as_of_now(call: &Call, stored: &Stored, current: &Value) -> Result<bool, Status> {
     Ok(commit::encode(call, &mut current.clone()).await? == stored.json)
-}
-
-/// The next state of an object of which the server itself has changed the status: owned, and checked before. `None`
-/// where nothing changes.
-pub(crate) async fn by_server(
-    call: &Call,
-    current: &Value,
-    mut draft: Value,
-) -> Result<Option<Checked>, Status> {
-    owners::record(call, Previous::Object(current), &mut draft).await?;
-    owners::keep_times(current, &mut draft, |draft| draft == current);
-    Ok((draft != *current).then(|| Checked::by_server(draft)))
 }
 
 /// Who writes, as objects that record it carry it.

@@ -6,18 +6,17 @@
 //! | `params` | the objects that a binding hands to its policy |
 //! | `validating` | decisions: deny, warn |
 //! | `mutating` | changes: a configuration to apply, or a patch |
-//! | `type_check` | what expressions get wrong about types → the status of their policy |
+//! | `status` | what expressions get wrong about types → the status of their policy |
 
 mod configured;
 mod merge;
 mod mutating;
 mod params;
-mod type_check;
+pub(crate) mod status;
 mod validating;
 
 pub(super) use configured::Policies;
 pub(super) use mutating::mutate;
-pub(crate) use type_check::after;
 pub(super) use validating::validate;
 
 use super::{NOT_READY, evaluation::Scene, facts::Facts};

@@ -13,6 +13,7 @@ use super::pod_resources::{self, Amounts};
 use crate::{
     Inner,
     live::{Fold, Live},
+    request::Verb,
     served::Served,
     stored::{Stored, at_rest},
     verbs::{Call, store_failed},
@@ -130,15 +131,13 @@ pub(crate) async fn turn(call: &Call) -> Result<Turn<'_>, Status> {
     Ok(Turn { call, right: Right::Alone { _place: place(inner, namespace).write().await } })
 }
 
-/// Says of a quota that was written what is used of it.
-pub(crate) async fn after(call: &Call) {
-    if !call.served.is("", "resourcequotas") || call.target.subresource == "status" {
-        return;
-    }
-    let name = call.made().get().map_or(call.target.name.as_str(), String::as_str);
-    if let Err(status) = Box::pin(settle(&call.inner, &call.served, &call.target.namespace, name)).await {
-        tracing::warn!(name, problem = status.message, "a quota is not counted");
-    }
+pub(crate) fn concerns(call: &Call, _: Verb) -> bool {
+    call.served.is("", "resourcequotas") && call.target.subresource != "status"
+}
+
+/// Writes into the status of a quota what is used of it.
+pub(crate) async fn after(call: &Call) -> Result<(), Status> {
+    settle(&call.inner, &call.served, &call.target.namespace, call.name()).await
 }
 
 async fn has_quotas(inner: &Inner, namespace: &str) -> Result<bool, Status> {

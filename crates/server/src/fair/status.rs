@@ -2,11 +2,11 @@
 
 use super::settings::Level;
 use crate::{
-    Inner, authorize, lookup,
-    request::{Options, Target},
+    Inner, lookup,
+    request::Verb,
     stored::Stored,
     verbs::{self, Call, store_failed},
-    write::{self, Record},
+    write::{self, ByServer, Record},
 };
 use api::{go, object, status::Status};
 use schema::managed_fields;
@@ -23,17 +23,16 @@ const DANGLING: &str = "Dangling";
 /// How often statuses that others write too are tried.
 const ATTEMPTS: usize = 8;
 
-/// What must follow once a call has been carried out.
-pub(crate) async fn after(call: &Call) {
-    let concerns = call.served.is(GROUP, SCHEMAS) || call.served.is(GROUP, LEVELS);
-    // Kubernetes takes back at leisure what somebody else writes to a status; here that waits for the next change.
-    if !concerns || call.target.subresource == "status" {
-        return;
-    }
+// Kubernetes takes back at leisure what somebody else writes to a status; here that waits for the next change.
+pub(crate) fn concerns(call: &Call, _: Verb) -> bool {
+    let is_one = call.served.is(GROUP, SCHEMAS) || call.served.is(GROUP, LEVELS);
+    is_one && call.target.subresource != "status"
+}
+
+/// Looks at all flow schemas, since one of them or a priority level was written.
+pub(crate) async fn after(call: &Call) -> Result<(), Status> {
     super::upkeep::soon(&call.inner);
-    if let Err(status) = Box::pin(settle_all(&call.inner)).await {
-        tracing::warn!(problem = status.message, "the status of flow schemas waits");
-    }
+    settle_all(&call.inner).await
 }
 
 /// Brings the status of all flow schemas to what it should be.
@@ -115,17 +114,8 @@ async fn settled(call: &Call, stored: &Stored, levels: &BTreeSet<String>) -> Res
     Ok(next.map(write::Checked::into_object))
 }
 
-/// A write to the status of a schema, by the server itself.
 fn status_call(inner: &Arc<Inner>, name: &str) -> Option<Call> {
-    let served = inner.registry.find(GROUP, "v1", SCHEMAS)?;
-    let target = Target {
-        group: GROUP.to_owned(),
-        version: "v1".to_owned(),
-        resource: SCHEMAS.to_owned(),
-        name: name.to_owned(),
-        subresource: "status".to_owned(),
-        ..Target::default()
-    };
-    let options = Options { field_manager: MANAGER.to_owned(), force: Some(true), ..Options::default() };
-    Some(Call::by_server(inner, authorize::itself(), served, target, options))
+    let resource = (GROUP, "v1", SCHEMAS);
+    ByServer { resource, name, subresource: "status", field_manager: MANAGER, ..ByServer::default() }
+        .call(inner)
 }

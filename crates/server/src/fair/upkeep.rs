@@ -5,11 +5,10 @@
 
 use super::settings::{CATCH_ALL, EXEMPT};
 use crate::{
-    Inner, authorize, bootstrap,
-    request::{Options, Target},
+    Inner, bootstrap,
     stored::Stored,
     verbs::{self, Call, store_failed},
-    write::{self, Record},
+    write::{self, ByServer, Record},
 };
 use api::{object, status::Status};
 use serde_json::{Value, json};
@@ -156,18 +155,9 @@ async fn carry_out(call: &Call, repair: Repair, current: &Value, stored: &Stored
     }
 }
 
-/// A write of the server itself.
 fn call(inner: &Arc<Inner>, resource: &str, name: &str) -> Option<Call> {
-    let served = inner.registry.find(GROUP, "v1", resource)?;
-    let target = Target {
-        group: GROUP.to_owned(),
-        version: "v1".to_owned(),
-        resource: resource.to_owned(),
-        name: name.to_owned(),
-        ..Target::default()
-    };
-    let options = Options { field_manager: MANAGER.to_owned(), ..Options::default() };
-    Some(Call::by_server(inner, authorize::itself(), served, target, options))
+    let resource = (GROUP, "v1", resource);
+    ByServer { resource, name, field_manager: MANAGER, ..ByServer::default() }.call(inner)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::{Call, read};
 use crate::{
     admission,
     answer::{self, Body},
-    definitions::CLEANUP,
+    follow::CLEANUP,
     selection::Selection,
     stored::Stored,
     write::{self, Change, Changed, Checked, Next},

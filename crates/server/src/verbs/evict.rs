@@ -8,12 +8,10 @@ use super::{
 use crate::{
     admission,
     answer::{self, Body},
-    authorize,
     input::{self, Wanted},
     lookup,
-    request::{Options, Target},
     stored::Stored,
-    write::{self, Change, Changed, Checked, Next},
+    write::{self, ByServer, Change, Changed, Checked, KUBE_APISERVER, Next},
 };
 use api::{
     kind::GroupResource,
@@ -130,7 +128,15 @@ async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Status> {
     if !is_ready && (is_lenient || (healthy >= desired && desired > 0)) {
         return Ok(());
     }
-    let Some(status_call) = status_call(call, object::name(budget)) else { return Ok(()) };
+    let write = ByServer {
+        resource: BUDGETS,
+        namespace: &call.target.namespace,
+        name: object::name(budget),
+        subresource: "status",
+        field_manager: KUBE_APISERVER,
+    };
+    let Some(mut status_call) = write.call(&call.inner) else { return Ok(()) };
+    status_call.options.dry_run = call.options.dry_run.clone();
     let pod = &call.target.name;
     match write::change(&status_call, &mut Disruption { pod }).await? {
         Changed::Lost => {
@@ -166,7 +172,7 @@ impl Change for Disruption<'_> {
                 condition["observedGeneration"] = observed.into();
             }
         }
-        let next = write::by_server(call, &before, budget).await?;
+        let next = write::next_status(call, &before, budget).await?;
         Ok(next.map_or(Next::Keep, Next::Write))
     }
 
@@ -239,25 +245,4 @@ fn check(budget: &Value) -> Result<(), Status> {
             None => format!("The disruption budget {name} does not allow evicting pods currently"),
         },
     )
-}
-
-/// A write to the status of a budget, by the server itself.
-fn status_call(call: &Call, budget: &str) -> Option<Call> {
-    let (group, version, resource) = BUDGETS;
-    let served = call.inner.registry.find(group, version, resource)?;
-    let target = Target {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        resource: resource.to_owned(),
-        namespace: call.target.namespace.clone(),
-        name: budget.to_owned(),
-        subresource: "status".to_owned(),
-        old_watch: false,
-    };
-    let options = Options {
-        field_manager: "kube-apiserver".to_owned(),
-        dry_run: call.options.dry_run.clone(),
-        ..Options::default()
-    };
-    Some(Call::by_server(&call.inner, authorize::itself(), served, target, options))
 }

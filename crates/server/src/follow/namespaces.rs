@@ -1,13 +1,11 @@
-//! What follows from a new namespace: an account that its pods run as, and the authority that they trust. `kube-system`
-//! also has what the real server says of itself there.
-//!
-//! In Kubernetes two controllers do this a moment later. Here it happens within the request, as with definitions, until
-//! controllers run in the same process.
+//! The default objects of a namespace: the ServiceAccount that its pods run as, and the ConfigMap with the CA that they
+//! trust. `kube-system` also has what the real server says of itself there.
 
 use crate::{
-    Inner, authorize, lookup,
-    request::{Options, Target, Verb},
+    Inner, lookup,
+    request::Verb,
     verbs::{Call, create},
+    write::{ByServer, KUBE_APISERVER},
 };
 use api::{object, status::Status, time::Time};
 use serde_json::{Value, json};
@@ -21,42 +19,40 @@ const TOKEN_TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracki
 // Kubernetes: aggregated API servers read the CA of client certificates from this ConfigMap.
 const AUTHENTICATION: &str = "extension-apiserver-authentication";
 const BY_CONTROLLERS: &str = "kube-controller-manager";
-const BY_SERVER: &str = "kube-apiserver";
 
-/// Gives all namespaces what they should have.
-pub(crate) async fn furnish_all(inner: &Arc<Inner>) -> Result<(), Status> {
+/// Creates what is missing in any namespace.
+pub(super) async fn ensure_all_default_objects(inner: &Arc<Inner>) -> Result<(), Status> {
     for namespace in lookup::objects(inner, ("", "v1", "namespaces"), "").await? {
         if !object::is_deleting(&namespace) {
-            furnish(inner, object::name(&namespace)).await?;
+            ensure_default_objects(inner, object::name(&namespace)).await?;
         }
     }
     Ok(())
 }
 
-/// What must follow once a call has been carried out.
-pub(crate) async fn after(call: &Call, verb: Verb) {
-    let Target { namespace, name, .. } = &call.target;
-    let concerned = match verb {
-        Verb::Create | Verb::Patch if call.served.is("", "namespaces") => match call.made().get() {
-            Some(made) => made,
-            None => return,
-        },
-        // Kubernetes: these come back.
-        Verb::Delete if call.served.is("", "serviceaccounts") && name == ACCOUNT => namespace,
-        Verb::Delete
-            if call.served.is("", "configmaps")
-                && [AUTHORITY, TOKEN_TRACKING, AUTHENTICATION].contains(&name.as_str()) =>
-        {
-            namespace
+/// A new namespace, or the delete of a default object: these come back.
+pub(super) fn concerns(call: &Call, verb: Verb) -> bool {
+    let name = call.target.name.as_str();
+    match verb {
+        Verb::Create | Verb::Patch => call.served.is("", "namespaces") && call.made().get().is_some(),
+        Verb::Delete if call.served.is("", "serviceaccounts") => name == ACCOUNT,
+        Verb::Delete if call.served.is("", "configmaps") => {
+            [AUTHORITY, TOKEN_TRACKING, AUTHENTICATION].contains(&name)
         }
-        _ => return,
-    };
-    if let Err(status) = Box::pin(furnish(&call.inner, concerned)).await {
-        tracing::warn!(namespace = concerned, problem = status.message, "a namespace is not furnished");
+        _ => false,
     }
 }
 
-async fn furnish(inner: &Arc<Inner>, namespace: &str) -> Result<(), Status> {
+/// Creates the default objects that are missing.
+pub(super) async fn after(call: &Call) -> Result<(), Status> {
+    let namespace = match call.served.is("", "namespaces") {
+        true => call.name(),
+        false => &call.target.namespace,
+    };
+    ensure_default_objects(&call.inner, namespace).await
+}
+
+async fn ensure_default_objects(inner: &Arc<Inner>, namespace: &str) -> Result<(), Status> {
     for (resource, manager, object) in wanted(inner, namespace) {
         make(inner, namespace, resource, manager, &object).await?;
     }
@@ -83,12 +79,12 @@ fn wanted(inner: &Inner, namespace: &str) -> Vec<(&'static str, &'static str, Va
     if namespace == SYSTEM && inner.advertised.is_some() {
         let today = &Time::from(inner.world.wall()).to_string()[.."2006-01-02".len()];
         let tracking = json!({"metadata": {"name": TOKEN_TRACKING}, "data": {"since": today}});
-        wanted.push(("configmaps", BY_SERVER, tracking));
+        wanted.push(("configmaps", KUBE_APISERVER, tracking));
         if let Some(authority) = &inner.authority {
             let data = json!({"client-ca-file": authority});
             wanted.push((
                 "configmaps",
-                BY_SERVER,
+                KUBE_APISERVER,
                 json!({"metadata": {"name": AUTHENTICATION}, "data": data}),
             ));
         }
@@ -104,19 +100,13 @@ async fn make(
     manager: &str,
     object: &Value,
 ) -> Result<(), Status> {
-    let Some(served) = inner.registry.find("", "v1", resource) else { return Ok(()) };
     let name = object::name(object);
     if lookup::object(inner, ("", "v1", resource), namespace, name).await?.is_some() {
         return Ok(());
     }
-    let target = Target {
-        version: "v1".to_owned(),
-        resource: resource.to_owned(),
-        namespace: namespace.to_owned(),
-        ..Target::default()
-    };
-    let options = Options { field_manager: manager.to_owned(), ..Options::default() };
-    let call = Call::by_server(inner, authorize::itself(), served, target, options);
+    let resource = ("", "v1", resource);
+    let write = ByServer { resource, namespace, field_manager: manager, ..ByServer::default() };
+    let Some(call) = write.call(inner) else { return Ok(()) };
     match create::create(&call, object.to_string().into()).await {
         // Somebody else was faster, or the namespace is gone again.
         Err(status) if !matches!(status.code, 403 | 404 | 409) => Err(status),

@@ -1,19 +1,18 @@
 //! What follows from a write to a definition: its names are accepted, it is established, and when it goes its objects
 //! go first.
 //!
-//! The real server has a handful of controllers for this. Here it happens within the request that brought the change,
-//! after its commit and before its answer, so that whoever creates a definition can use it at once. A server that was
-//! stopped in between catches up when it starts.
+//! The real server has a handful of controllers for this. A server that was stopped between the commit and this catches up
+//! when it starts.
 
 mod outline;
 
 use crate::{
-    Inner, authorize,
-    request::{Options, Target},
+    Inner,
+    request::{Target, Verb},
     served::Served,
     stored::Stored,
     verbs::{Call, create::in_version, delete},
-    write::{self, Outcome},
+    write::{self, ByServer, KUBE_APISERVER, Outcome},
 };
 use api::{object, status::Status, time::Time};
 use kinds::definition::{accept, condition};
@@ -49,29 +48,27 @@ enum Cause {
 }
 
 /// Brings all definitions to where they should be.
-pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
+pub(super) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
     for name in inner.registry.unsettled(&*inner.store).await? {
         settle(inner, &name, Cause::Other).await?;
     }
     Ok(())
 }
 
-/// What must follow once a call has been carried out.
-pub(crate) async fn after(call: &Call) {
-    let served = &call.served;
-    let done = if served.is(GROUP, RESOURCE) {
-        // A create does not name it in its path.
-        let name = call.made().get().unwrap_or(&call.target.name);
-        Box::pin(settle_with_neighbours(&call.inner, name)).await
-    } else if let Some(custom) = served.custom() {
-        Box::pin(finish_removal(&call.inner, served, &custom.definition.name)).await
-    } else {
-        return;
+pub(super) fn concerns(call: &Call, _: Verb) -> bool {
+    call.served.is(GROUP, RESOURCE) || call.served.custom().is_some()
+}
+
+/// Settles a definition that was written, or one whose last object may be gone.
+pub(super) async fn after(call: &Call) -> Result<(), Status> {
+    let settled = match call.served.custom() {
+        None => settle_with_neighbours(&call.inner, call.name()).await,
+        Some(custom) => finish_removal(&call.inner, &call.served, &custom.definition.name).await,
     };
-    if let Err(status) = done {
-        tracing::warn!(definition = call.target.name, problem = status.message, "a definition waits");
+    if settled.is_err() {
         retry_later(&call.inner);
     }
+    settled
 }
 
 /// Tries to settle all definitions until that succeeds: no later request may come that would do it.
@@ -128,7 +125,7 @@ async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), St
 async fn settle(inner: &Arc<Inner>, name: &str, cause: Cause) -> Result<(), Status> {
     for _ in 0..ATTEMPTS {
         let Some(known) = inner.registry.to_settle(&*inner.store, name).await? else { return Ok(()) };
-        let Some(mut call) = status_call(inner, name) else { return Ok(()) };
+        let Some(mut call) = status_write(name).call(inner) else { return Ok(()) };
         let stored = match crate::verbs::read::find(&call, name).await {
             Ok(stored) => stored,
             Err(status) if status.code == 404 => return Ok(()),
@@ -165,7 +162,7 @@ async fn settle_outline(
     let live = &outline.definition;
     let mut draft = live.clone();
     draft["status"] = accepted(inner, call, live).await?;
-    let Some(checked) = write::by_server(call, live, draft).await? else { return Ok(true) };
+    let Some(checked) = write::next_status(call, live, draft).await? else { return Ok(true) };
     let key = call.key(&call.target.name);
     let json = outline.text_with(&call.served, checked.into_object());
     match inner.store.commit(Batch::new().replace(key, json, stored.revision)).await {
@@ -249,23 +246,17 @@ async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Re
 
 /// Writes the status; `false` where somebody else was faster.
 async fn put(call: &Call, live: &Value, draft: Value, stored: &Stored) -> Result<bool, Status> {
-    let Some(checked) = write::by_server(call, live, draft).await? else { return Ok(true) };
+    let Some(checked) = write::next_status(call, live, draft).await? else { return Ok(true) };
     let outcome = write::replace_or_release(call, checked, stored).await?;
     Ok(matches!(outcome, Outcome::Done(_)))
 }
 
-/// A write to the status of a definition, by the server itself.
-fn status_call(inner: &Arc<Inner>, name: &str) -> Option<Call> {
-    let served = inner.registry.find(GROUP, "v1", RESOURCE)?;
-    let target = Target {
-        group: GROUP.to_owned(),
-        version: "v1".to_owned(),
-        resource: RESOURCE.to_owned(),
-        name: name.to_owned(),
-        subresource: "status".to_owned(),
-        ..Target::default()
-    };
-    // Kubernetes: who the owners of these fields are recorded as.
-    let options = Options { field_manager: "kube-apiserver".to_owned(), ..Options::default() };
-    Some(Call::by_server(inner, authorize::itself(), served, target, options))
+fn status_write(name: &str) -> ByServer<'_> {
+    ByServer {
+        resource: (GROUP, "v1", RESOURCE),
+        name,
+        subresource: "status",
+        field_manager: KUBE_APISERVER,
+        ..ByServer::default()
+    }
 }

@@ -1,15 +1,12 @@
-//! What follows from a write to a validating policy: its status tells what its expressions get wrong about types.
-//!
-//! The real server has a controller for this. Here it happens within the request that brought the change, after its
-//! commit and before its answer.
+//! The status of a validating policy: what its expressions get wrong about types.
 
 use crate::{
-    Inner, authorize,
-    request::{Options, Target},
+    Inner,
+    request::Verb,
     served::{Kind, Served},
     stored::Stored,
     verbs::Call,
-    write::{self, Change, Next, Record},
+    write::{self, ByServer, Change, Next, Record},
 };
 use api::{object, status::Status};
 use expression::Type;
@@ -30,20 +27,20 @@ struct Checked {
     ty: Type,
 }
 
-/// What must follow once a call has been carried out.
-pub(crate) async fn after(call: &Call) {
-    if !call.served.is(GROUP, RESOURCE) || !call.target.subresource.is_empty() {
-        return;
-    }
-    let made = call.made().get().map(String::as_str);
-    let name = made.unwrap_or(&call.target.name);
-    if let Err(status) = Box::pin(settle(&call.inner, name)).await {
-        tracing::warn!(policy = name, problem = status.message, "a policy is not checked for types");
-    }
+pub(crate) fn concerns(call: &Call, _: Verb) -> bool {
+    call.served.is(GROUP, RESOURCE) && call.target.subresource.is_empty()
 }
 
-async fn settle(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
-    let Some(call) = status_call(inner, name) else { return Ok(()) };
+/// Checks the types of a policy that was written.
+pub(crate) async fn after(call: &Call) -> Result<(), Status> {
+    let write = ByServer {
+        resource: (GROUP, "v1", RESOURCE),
+        name: call.name(),
+        subresource: "status",
+        field_manager: MANAGER,
+        ..ByServer::default()
+    };
+    let Some(call) = write.call(&call.inner) else { return Ok(()) };
     write::change(&call, &mut TypeCheck).await.map(drop)
 }
 
@@ -174,19 +171,4 @@ async fn all_served(inner: &Inner) -> Result<Vec<Arc<Served>>, Status> {
         all.extend(registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await?);
     }
     Ok(all)
-}
-
-/// A write to the status of a policy, by the server itself.
-fn status_call(inner: &Arc<Inner>, name: &str) -> Option<Call> {
-    let served = inner.registry.find(GROUP, "v1", RESOURCE)?;
-    let target = Target {
-        group: GROUP.to_owned(),
-        version: "v1".to_owned(),
-        resource: RESOURCE.to_owned(),
-        name: name.to_owned(),
-        subresource: "status".to_owned(),
-        ..Target::default()
-    };
-    let options = Options { field_manager: MANAGER.to_owned(), ..Options::default() };
-    Some(Call::by_server(inner, authorize::itself(), served, target, options))
 }

@@ -1,0 +1,60 @@
+//! Writes that the server makes by itself: what follows from the writes of clients, and what it keeps in order.
+
+use super::{
+    Checked,
+    owners::{self, Previous},
+};
+use crate::{
+    Inner, authorize,
+    request::{Options, Target},
+    verbs::Call,
+};
+use api::status::Status;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The field manager of what the real server writes by itself.
+pub(crate) const KUBE_APISERVER: &str = "kube-apiserver";
+
+/// A write of the server: to which object, and who owns the fields then.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ByServer<'a> {
+    /// Group, version and resource of a built-in kind.
+    pub(crate) resource: (&'a str, &'a str, &'a str),
+    pub(crate) namespace: &'a str,
+    /// Empty for a create.
+    pub(crate) name: &'a str,
+    pub(crate) subresource: &'a str,
+    pub(crate) field_manager: &'a str,
+}
+
+impl ByServer<'_> {
+    /// The call that carries it out; `None` where the resource is not served.
+    pub(crate) fn call(&self, inner: &Arc<Inner>) -> Option<Call> {
+        let (group, version, resource) = self.resource;
+        let served = inner.registry.find(group, version, resource)?;
+        let target = Target {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            resource: resource.to_owned(),
+            namespace: self.namespace.to_owned(),
+            name: self.name.to_owned(),
+            subresource: self.subresource.to_owned(),
+            old_watch: false,
+        };
+        let options = Options { field_manager: self.field_manager.to_owned(), ..Options::default() };
+        Some(Call::by_server(inner, authorize::itself(), served, target, options))
+    }
+}
+
+/// The next state of an object of which the server itself has changed the status: owned, and checked before. `None`
+/// where nothing changes.
+pub(crate) async fn next_status(
+    call: &Call,
+    current: &Value,
+    mut draft: Value,
+) -> Result<Option<Checked>, Status> {
+    owners::record(call, Previous::Object(current), &mut draft).await?;
+    owners::keep_times(current, &mut draft, |draft| draft == current);
+    Ok((draft != *current).then(|| Checked::by_server(draft)))
+}
