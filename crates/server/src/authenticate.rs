@@ -42,9 +42,9 @@ pub(crate) struct ExpiredCertificate;
 
 /// The caller means to say who they are, and does not.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Doubt;
+pub(crate) struct MalformedBearer;
 
-impl Doubt {
+impl MalformedBearer {
     pub(crate) fn text(&self) -> &'static str {
         "the provided Authorization header contains extra space before the bearer token, and is ignored"
     }
@@ -142,7 +142,7 @@ impl Authenticator {
             (Some(caller), _) => Ok(caller),
             (None, None) => {
                 if is_spaced {
-                    head.extensions.insert(Doubt);
+                    head.extensions.insert(MalformedBearer);
                 }
                 Ok(Arc::new(Caller::anonymous()))
             }

@@ -91,7 +91,7 @@ pub(crate) struct Decision {
 pub(crate) struct Authorizer {
     pub(crate) rbac: Rbac,
     nodes: Nodes,
-    impersonations: impersonate::Habits,
+    impersonations: impersonate::LastAllowedModes,
 }
 
 // Kubernetes: what the audit log is told of a decision.

@@ -81,7 +81,7 @@ pub(crate) struct Fair {
 
 /// A schema, and where its requests are counted.
 #[derive(Clone, Debug)]
-struct Sort {
+struct CountedSchema {
     schema: Arc<Schema>,
     /// The name of its level.
     level: Arc<str>,
@@ -93,14 +93,14 @@ struct State {
     /// How often schemas and levels had changed when they were last looked at.
     seen: Option<(u64, u64)>,
     /// In the order in which they are tried.
-    schemas: Arc<Vec<Sort>>,
+    schemas: Arc<Vec<CountedSchema>>,
     levels: Levels<oneshot::Sender<Seats>>,
     /// Levels for which somebody waits until seats are freed by time alone.
     armed: BTreeSet<String>,
 }
 
 /// What is asked for.
-struct Asked<'a> {
+struct FlowRequest<'a> {
     caller: &'a Caller,
     wanted: Attributes<'a>,
     target: Option<&'a Target>,
@@ -156,7 +156,7 @@ pub(crate) async fn seat(
             _ => return Ok(seat),
         },
     };
-    let asked = Asked { caller, wanted, target, options };
+    let asked = FlowRequest { caller, wanted, target, options };
     let fair = &inner.fair;
     fair.refresh(inner).await;
     let sorted = fair.sort(&asked);
@@ -252,14 +252,14 @@ impl Fair {
         state.schemas = self.meters.sorts(in_order(schemas.into_iter(), |name| state.levels.has(name)));
     }
 
-    fn sort(&self, asked: &Asked<'_>) -> Sorted {
+    fn sort(&self, asked: &FlowRequest<'_>) -> Sorted {
         let schemas = Arc::clone(&self.lock().schemas);
-        let matches = |sort: &&Sort| {
+        let matches = |sort: &&CountedSchema| {
             sort.schema.spec.rules.iter().any(|rule| rule.matches(asked.caller, &asked.wanted))
         };
         let last = || schemas.iter().find(|sort| sort.schema.metadata.name == CATCH_ALL);
         let sort = schemas.iter().find(matches).or_else(last).expect("one is for everything");
-        let Sort { schema, level, meter } = sort;
+        let CountedSchema { schema, level, meter } = sort;
         // Settings may have changed since.
         let terms = self.lock().levels.terms(level).map(|terms| (Arc::clone(level), terms));
         let last = || {
@@ -275,7 +275,7 @@ impl Fair {
         Sorted { marks, meter: Arc::clone(meter), level, flow, widest: terms.widest }
     }
 
-    async fn width(&self, inner: &Inner, asked: &Asked<'_>, widest: Option<u32>) -> Width {
+    async fn width(&self, inner: &Inner, asked: &FlowRequest<'_>, widest: Option<u32>) -> Width {
         let (Attributes::Resource(wanted), Some(target)) = (&asked.wanted, asked.target) else {
             return Width::ONE;
         };
@@ -312,7 +312,7 @@ impl Fair {
     }
 }
 
-fn distinguisher<'a>(schema: &Schema, asked: &Asked<'a>) -> &'a str {
+fn distinguisher<'a>(schema: &Schema, asked: &FlowRequest<'a>) -> &'a str {
     match (schema.spec.distinguisher_method.as_ref().map(|method| method.by), &asked.wanted) {
         (Some(Distinguisher::ByUser), _) => &asked.caller.name,
         (Some(Distinguisher::ByNamespace), Attributes::Resource(wanted)) => wanted.namespace,
@@ -361,7 +361,7 @@ impl Seat {
     }
 
     /// Gives the seat back once the answer is taken, and marks that with how the request was sorted.
-    pub(crate) fn rise(mut self, response: Response<Body>) -> Response<Body> {
+    pub(crate) fn release_after(mut self, response: Response<Body>) -> Response<Body> {
         let response = match self.marks.take() {
             Some(marks) => marks.put_on(response),
             None => response,

@@ -134,8 +134,8 @@ impl Default for Config {
 /// An answer, and the seat that is given back once it is taken.
 type Answered = (Response<Body>, Option<fair::Seat>);
 
-/// What is asked for. In a box, as it is not small and is handed on from room to room.
-struct Asked {
+/// A request on its way, with what was read of it so far. In a box, as it is not small and is handed on from room to room.
+struct RequestContext {
     begun: world::Moment,
     deadline: fair::Deadline,
     head: Parts,
@@ -208,7 +208,7 @@ impl Server {
         let size = response.body().size_hint().exact();
         let response = gzip.apply(response);
         let response = match seat {
-            Some(seat) => seat.rise(response),
+            Some(seat) => seat.release_after(response),
             None => response,
         };
         begun.end(&self.0, response, size).await
@@ -244,20 +244,20 @@ impl Inner {
         let Some(place) = place else { return Ok((health::unreadable(), None)) };
         let options = Options::parse(head.uri.query().unwrap_or_default());
         let deadline = fair::Deadline::new(&head.method, &place, &options)?;
-        let mut asked = Box::new(Asked { begun, deadline, head, place, options, form });
-        let caller = match self.authenticator.authenticate(self, &mut asked.head).await {
+        let mut context = Box::new(RequestContext { begun, deadline, head, place, options, form });
+        let caller = match self.authenticator.authenticate(self, &mut context.head).await {
             Ok(caller) => caller,
             Err(status) => {
-                Box::pin(audit::refused(self, &asked.head, &asked.place, &asked.options)).await;
+                Box::pin(audit::refused(self, &context.head, &context.place, &context.options)).await;
                 return Err(status);
             }
         };
-        let Asked { head, place, options, .. } = &mut *asked;
+        let RequestContext { head, place, options, .. } = &mut *context;
         let record = audit::begin(self, &caller, head, place, options).await;
-        let doubt = head.extensions.remove::<authenticate::Doubt>();
+        let malformed = head.extensions.remove::<authenticate::MalformedBearer>();
         let line = (head.method.clone(), head.uri.clone());
         let trail = audit::Trail::of(head).clone();
-        let answered = match panics::catch(self.attend(asked, caller, body)).await {
+        let answered = match panics::catch(self.admit(context, caller, body)).await {
             Ok(answered) => answered,
             Err(panicked) => {
                 panicked.log(&line);
@@ -266,15 +266,16 @@ impl Inner {
             }
         };
         let (response, seat) = answered.unwrap_or_else(|status| (answer::status(&status, form), None));
-        let response = answer::with_warnings(response, doubt.iter().map(authenticate::Doubt::text));
+        let response =
+            answer::with_warnings(response, malformed.iter().map(authenticate::MalformedBearer::text));
         let response = panics::guard(response, line, trail);
         Ok((audit::end(record, response).await, seat))
     }
 
     /// Finds out as whom the caller acts, waits for a seat, and answers within the deadline.
-    async fn attend<B>(
+    async fn admit<B>(
         self: &Arc<Self>,
-        mut asked: Box<Asked>,
+        mut context: Box<RequestContext>,
         caller: Arc<Caller>,
         body: B,
     ) -> Result<Answered, Status>
@@ -283,7 +284,7 @@ impl Inner {
         B::Data: Send,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
-        let Asked { begun, deadline, head, place, options, form } = &mut *asked;
+        let RequestContext { begun, deadline, head, place, options, form } = &mut *context;
         let (begun, deadline, form) = (*begun, *deadline, *form);
         let caller = match authorize::act_as(self, caller, head, place, options).await {
             Ok(caller) => caller,
@@ -294,15 +295,15 @@ impl Inner {
             Err(refusal) => return Ok((refusal, None)),
         };
         // Boxed, so that those who wait for a seat do not carry it.
-        let work = Box::pin(self.seated(asked, caller, body));
+        let work = Box::pin(self.dispatch(context, caller, body));
         let answered = deadline.keep(&self.world, begun, work).await;
         Ok((answered.unwrap_or_else(|status| answer::status(&status, form)), Some(seat)))
     }
 
     /// Answers a request that has its seat.
-    async fn seated<B>(
+    async fn dispatch<B>(
         self: &Arc<Self>,
-        asked: Box<Asked>,
+        context: Box<RequestContext>,
         caller: Arc<Caller>,
         body: B,
     ) -> Result<Response<Body>, Status>
@@ -311,7 +312,7 @@ impl Inner {
         B::Data: Send,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
-        let Asked { head, place, options, form, .. } = &*asked;
+        let RequestContext { head, place, options, form, .. } = &*context;
         let form = *form;
         let target = match place {
             Place::Other(path) => {
@@ -343,7 +344,7 @@ impl Inner {
         let is_answered = |_: &Verb| head.method != Method::HEAD || served.custom().is_some();
         let Some(verb) = verb.filter(is_answered) else { return Err(verbs::no_verb(&served, target)) };
         let deprecation = served.deprecation().map(|text| text.into_owned());
-        let call = match verbs::Call::new(self, permit, verb, served, asked) {
+        let call = match verbs::Call::new(self, permit, verb, served, context) {
             Ok(call) => call,
             Err(verbs::Refused::ByRouter(status)) => return Err(status),
             Err(verbs::Refused::ByHandler(status)) => {

@@ -44,7 +44,7 @@ pub(crate) struct Customs {
 struct Definitions {
     customs: Customs,
     /// All of them by key, served or not.
-    all: BTreeMap<String, Known>,
+    all: BTreeMap<String, KnownDefinition>,
     groups: BTreeMap<String, Group>,
     /// The names of those whose status may have to change.
     unsettled: BTreeSet<String>,
@@ -52,7 +52,7 @@ struct Definitions {
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownDefinition {
     definition: Arc<Definition>,
     /// What it is behind.
     paths: Vec<String>,
@@ -228,7 +228,7 @@ impl Customs {
 impl Definitions {
     /// Takes a definition out, and returns it with what it had made.
     fn forget(&mut self, key: &str) -> Option<(Arc<Definition>, Option<Arc<Served>>)> {
-        let Known { definition, paths } = self.all.remove(key)?;
+        let KnownDefinition { definition, paths } = self.all.remove(key)?;
         let served = Arc::make_mut(&mut self.customs.served);
         let mut before = None;
         for path in &paths {
@@ -259,7 +259,7 @@ impl Definitions {
         if !state.names_accepted {
             group.waiting.insert(definition.name.clone());
         }
-        self.all.insert(key.to_owned(), Known { definition, paths });
+        self.all.insert(key.to_owned(), KnownDefinition { definition, paths });
         self.customs.generation += 1;
     }
 }

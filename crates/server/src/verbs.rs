@@ -15,7 +15,7 @@ pub(crate) mod watch;
 pub(crate) use apply::applied;
 
 use crate::{
-    Asked, Inner,
+    Inner, RequestContext,
     audit::Trail,
     authorize::Permit,
     input::{self, patch},
@@ -49,7 +49,7 @@ pub(crate) struct Call {
     pub(crate) options: Options,
     pub(crate) headers: HeaderMap,
     pub(crate) form: Form,
-    told: Arc<Told>,
+    notes: Arc<CallNotes>,
     /// The time that what it writes bears, where that is not now.
     pub(crate) time: Option<Time>,
     /// Where it leaves notes for auditors.
@@ -58,7 +58,7 @@ pub(crate) struct Call {
 
 /// What comes of a call beside its answer.
 #[derive(Debug, Default)]
-struct Told {
+struct CallNotes {
     /// What the caller should hear, from wherever it comes up.
     warnings: Mutex<Vec<String>>,
     /// What the object is called that was created; its name may have been generated.
@@ -72,9 +72,9 @@ impl Call {
         permit: Permit,
         verb: Verb,
         served: Arc<Served>,
-        asked: Box<Asked>,
+        context: Box<RequestContext>,
     ) -> Result<Call, Refused> {
-        let Asked { head, place, options, .. } = *asked;
+        let RequestContext { head, place, options, .. } = *context;
         let Place::Resource(mut target) = place else { return Err(Refused::ByRouter(not_served())) };
         if served.custom().is_none() {
             let routed = check_built_in(verb, &served, &target);
@@ -91,7 +91,7 @@ impl Call {
             options,
             headers: head.headers,
             form,
-            told: Arc::default(),
+            notes: Arc::default(),
             time: None,
             trail,
         })
@@ -113,7 +113,7 @@ impl Call {
             options,
             headers: HeaderMap::new(),
             form: Form::default(),
-            told: Arc::default(),
+            notes: Arc::default(),
             time: None,
             trail: Trail::default(),
         }
@@ -129,7 +129,7 @@ impl Call {
             options: self.options.clone(),
             headers: self.headers.clone(),
             form: self.form,
-            told: Arc::clone(&self.told),
+            notes: Arc::clone(&self.notes),
             time: self.time,
             trail: self.trail.clone(),
         }
@@ -168,19 +168,19 @@ impl Call {
     /// Tells the caller something beside the answer. Of too many, the first are told.
     pub(crate) fn warn(&self, text: impl Into<String>) {
         let (text, mut warnings) =
-            (text.into(), self.told.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+            (text.into(), self.notes.warnings.lock().unwrap_or_else(PoisonError::into_inner));
         if warnings.len() < MAX_WARNINGS && !text.is_empty() && !warnings.contains(&text) {
             warnings.push(text);
         }
     }
 
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.told.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.notes.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What the object is called that the call has created, once it has.
     pub(crate) fn made(&self) -> &OnceLock<String> {
-        &self.told.made
+        &self.notes.made
     }
 
     /// The name of the object: the generated one where the call has created it, otherwise the one in the path.

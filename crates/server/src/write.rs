@@ -2,20 +2,20 @@
 
 mod by_server;
 mod change;
-mod claims;
 mod commit;
 mod device_rights;
 mod metadata;
 mod owners;
 pub(crate) mod scale;
+mod service_allocation;
 mod validate;
 
 pub(crate) use by_server::{ByServer, KUBE_APISERVER, next_status};
 pub(crate) use change::{Change, Changed, Next, change};
-pub use claims::{BadRange, ServiceRange};
 pub(crate) use commit::{Outcome, create, encode, remove, replace, replace_or_release};
 pub(crate) use metadata::{check_target, forget_system_fields, take_name, wants_name};
 pub(crate) use owners::with_target;
+pub use service_allocation::{BadRange, ServiceRange};
 pub(crate) use validate::Checked;
 
 use crate::{
@@ -112,7 +112,7 @@ pub(crate) async fn prepare_next(
     served.normalize(&mut draft);
     let is_same = |draft: &Value| draft == current || stored::is_kept_alike(served, draft, current);
     owners::keep_times(current, &mut draft, is_same);
-    let is_unchanged = is_same(&draft) || claims::is_same(call, &draft, current);
+    let is_unchanged = is_same(&draft) || service_allocation::is_same(call, &draft, current);
     escalation::check(call, &draft, Some(current)).await?;
     let checked = validate::next_object(call, draft, current).await?;
     // An object that nothing holds any more goes with the next write to it.

@@ -19,17 +19,17 @@ const MAX_ROUNDS: usize = 64;
 #[derive(Debug)]
 pub(super) struct Authority {
     caller: Caller,
-    known: Mutex<Known>,
+    known: Mutex<Decisions>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    answers: Vec<(Asked, Decision)>,
-    open: Vec<Asked>,
+struct Decisions {
+    answers: Vec<(AccessQuestion, Decision)>,
+    open: Vec<AccessQuestion>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Asked {
+struct AccessQuestion {
     subject: Subject,
     verb: String,
     target: What,
@@ -63,7 +63,7 @@ impl Authority {
         Ok(done)
     }
 
-    async fn decide(&self, inner: &Inner, asked: &Asked) -> Result<Decision, Status> {
+    async fn decide(&self, inner: &Inner, asked: &AccessQuestion) -> Result<Decision, Status> {
         let caller = match &asked.subject {
             Subject::Caller => self.caller.clone(),
             Subject::ServiceAccount { namespace, name } => {
@@ -89,7 +89,7 @@ impl Authority {
         Ok(Decision { allowed: decision.is_allowed, reason: decision.reason, error: None })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Decisions> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -100,7 +100,8 @@ impl Authorizer for Authority {
             Target::Path(path) => What::Path(path.to_owned()),
             Target::Resource(resource) => What::Resource(resource.clone()),
         };
-        let asked = Asked { subject: question.subject.clone(), verb: question.verb.to_owned(), target };
+        let asked =
+            AccessQuestion { subject: question.subject.clone(), verb: question.verb.to_owned(), target };
         let mut known = self.known();
         if let Some((_, decision)) = known.answers.iter().find(|(it, _)| *it == asked) {
             return decision.clone();

@@ -31,7 +31,7 @@ pub(super) struct Expression {
 
 /// What expressions see.
 #[derive(Debug)]
-pub(super) struct Scene<'a> {
+pub(super) struct Activation<'a> {
     pub(super) object: &'a Json,
     pub(super) old: &'a Json,
     pub(super) request: &'a Json,
@@ -45,7 +45,7 @@ pub(super) struct Scene<'a> {
 /// One run over the expressions of a sort. What a variable comes to is worked out once.
 #[derive(Debug)]
 pub(super) struct Evaluation<'a> {
-    scene: &'a Scene<'a>,
+    activation: &'a Activation<'a>,
     variables: RefCell<BTreeMap<String, Result<Value<'a>, Error>>>,
     spent_on_variables: Cell<u64>,
     budget: Cell<u64>,
@@ -73,8 +73,8 @@ impl Expression {
 }
 
 /// Whether all conditions hold; the text is of those that could not be told.
-pub(super) fn holds(conditions: &[Expression], scene: &Scene<'_>) -> Result<bool, String> {
-    let evaluation = Evaluation::new(scene, CONDITIONS_BUDGET);
+pub(super) fn holds(conditions: &[Expression], activation: &Activation<'_>) -> Result<bool, String> {
+    let evaluation = Evaluation::new(activation, CONDITIONS_BUDGET);
     let mut problems = Vec::new();
     let mut outcomes = Vec::new();
     for condition in conditions {
@@ -95,9 +95,9 @@ pub(super) fn holds(conditions: &[Expression], scene: &Scene<'_>) -> Result<bool
 }
 
 impl<'a> Evaluation<'a> {
-    pub(super) fn new(scene: &'a Scene<'a>, budget: u64) -> Evaluation<'a> {
+    pub(super) fn new(activation: &'a Activation<'a>, budget: u64) -> Evaluation<'a> {
         Evaluation {
-            scene,
+            activation,
             variables: RefCell::default(),
             spent_on_variables: Cell::new(0),
             budget: Cell::new(budget),
@@ -129,7 +129,7 @@ impl<'a> Evaluation<'a> {
         if let Some(known) = self.variables.borrow().get(name) {
             return Some(known.clone());
         }
-        let variable = self.scene.variables.iter().rev().find(|it| it.name == name)?;
+        let variable = self.activation.variables.iter().rev().find(|it| it.name == name)?;
         let outcome = match &variable.compiled {
             Err(problem) => {
                 Err(Error::new(format!("composited variable {name:?} fails to compile: {problem}")))
@@ -147,7 +147,7 @@ impl<'a> Evaluation<'a> {
     }
 
     fn request_resource(&self, authority: &Arc<Authority>) -> Value<'static> {
-        let request = self.scene.request;
+        let request = self.activation.request;
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
         let at = &request["requestResource"];
         let resource = Resource {
@@ -164,16 +164,16 @@ impl<'a> Evaluation<'a> {
 
 impl<'a> Bindings<'a> for Evaluation<'a> {
     fn find(&self, name: &str) -> Option<Result<Value<'a>, Error>> {
-        let scene = self.scene;
+        let activation = self.activation;
         let shown = |json: &'a Json| Some(Ok(view(json, None)));
         match name {
-            "object" => shown(scene.object),
-            "oldObject" => shown(scene.old),
-            "request" => shown(scene.request),
-            "namespaceObject" => shown(scene.namespace),
-            "params" => shown(scene.params.unwrap_or(&Json::Null)),
-            "authorizer" => scene.authority.map(|it| Ok(authorizer_value(Arc::clone(it) as _))),
-            "authorizer.requestResource" => scene.authority.map(|it| Ok(self.request_resource(it))),
+            "object" => shown(activation.object),
+            "oldObject" => shown(activation.old),
+            "request" => shown(activation.request),
+            "namespaceObject" => shown(activation.namespace),
+            "params" => shown(activation.params.unwrap_or(&Json::Null)),
+            "authorizer" => activation.authority.map(|it| Ok(authorizer_value(Arc::clone(it) as _))),
+            "authorizer.requestResource" => activation.authority.map(|it| Ok(self.request_resource(it))),
             other => self.variable(other.strip_prefix("variables.")?),
         }
     }

@@ -19,7 +19,7 @@ pub(super) use configured::Policies;
 pub(super) use mutating::mutate;
 pub(super) use validating::validate;
 
-use super::{NOT_READY, evaluation::Scene, facts::Facts};
+use super::{NOT_READY, evaluation::Activation, facts::Facts};
 use crate::{live::Live, served::Served, verbs::store_failed};
 use api::status::Status;
 use configured::{Binding, Policy};
@@ -48,8 +48,13 @@ impl Material {
         })
     }
 
-    fn scene<'a>(&'a self, facts: &'a Facts<'_>, policy: &'a Policy, params: Option<&'a Value>) -> Scene<'a> {
-        Scene {
+    fn activation<'a>(
+        &'a self,
+        facts: &'a Facts<'_>,
+        policy: &'a Policy,
+        params: Option<&'a Value>,
+    ) -> Activation<'a> {
+        Activation {
             object: &self.object,
             old: &self.old,
             request: &self.request,

@@ -12,16 +12,16 @@ pub(super) struct Reinvocation {
     pub(super) is_second: bool,
     /// Whether there is to be a second round.
     pub(super) is_wanted: bool,
-    pub(super) policies: Asked,
-    pub(super) webhooks: Asked,
+    pub(super) policies: Invoked,
+    pub(super) webhooks: Invoked,
 }
 
 /// Those of one sort who were asked.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct Invoked {
     /// What they left behind.
     left: Option<Value>,
-    /// Asked since the last change, and willing to be asked again.
+    /// Invoked since the last change, and willing to be asked again.
     since_change: BTreeSet<String>,
     again: BTreeSet<String>,
 }
@@ -33,7 +33,7 @@ impl Reinvocation {
     }
 }
 
-impl Asked {
+impl Invoked {
     /// Begins a round with the object as it is now.
     pub(super) fn begin(&mut self, is_second: bool, object: &Value) {
         if is_second && self.left.as_ref() != Some(object) {

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
 use store::{Batch, Entry, Range, Revision};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use usage::Sort;
+use usage::CountedResource;
 
 /// How many namespaces can be charged at the same time; those that share a place wait for each other.
 const PLACES: usize = 64;
@@ -39,13 +39,13 @@ const UNCOUNTED: [(&str, &str); 2] = [("", "events"), ("events.k8s.io", "events"
 /// Who has quotas, and whose turn it is.
 #[derive(Debug)]
 pub(crate) struct Quotas {
-    known: Live<Known>,
+    known: Live<QuotaKeys>,
     places: Vec<RwLock<()>>,
 }
 
 /// The keys of all quotas.
 #[derive(Debug, Default)]
-struct Known(BTreeSet<String>);
+struct QuotaKeys(BTreeSet<String>);
 
 /// The right to change what counts in a namespace.
 #[derive(Debug)]
@@ -85,11 +85,11 @@ struct Ledger {
 impl Default for Quotas {
     fn default() -> Quotas {
         let places = (0..PLACES).map(|_| RwLock::default()).collect();
-        Quotas { known: Live::new("/registry/resourcequotas/", Known::default()), places }
+        Quotas { known: Live::new("/registry/resourcequotas/", QuotaKeys::default()), places }
     }
 }
 
-impl Fold for Known {
+impl Fold for QuotaKeys {
     fn clear(&mut self) {
         self.0.clear();
     }
@@ -198,7 +198,7 @@ fn with_usage(mut quota: Value, used: &Amounts) -> Value {
 async fn count(inner: &Inner, namespace: &str, quota: &Value, hard: &Amounts) -> Result<Amounts, Status> {
     let mut used: Amounts = hard.keys().map(|name| (name.clone(), Default::default())).collect();
     let now = inner.world.wall();
-    let sorts: BTreeSet<_> = hard.keys().filter_map(|name| Sort::behind(name)).collect();
+    let sorts: BTreeSet<_> = hard.keys().filter_map(|name| CountedResource::behind(name)).collect();
     for sort in sorts {
         let is_it = |served: &&Served| served.is(sort.group, sort.resource);
         let customs = inner.registry.customs(&*inner.store).await?;
@@ -248,9 +248,9 @@ impl Turn<'_> {
         Ok(charge)
     }
 
-    fn sort(&self) -> Sort<'_> {
+    fn sort(&self) -> CountedResource<'_> {
         let resource = &self.call.served.resource;
-        Sort { group: &resource.group, resource: &resource.name }
+        CountedResource { group: &resource.group, resource: &resource.name }
     }
 
     /// Kubernetes: only some writes can be refused; all others just count.
@@ -277,7 +277,7 @@ impl Turn<'_> {
         for entry in page.map_err(|error| store_failed(&error))?.entries {
             let quota = Stored::new(entry.value.clone(), entry.revision).value()?;
             let hard = pod_resources::amounts(&quota["spec"], "hard");
-            let is_limited = hard.keys().any(|name| Sort::behind(name) == Some(sort));
+            let is_limited = hard.keys().any(|name| CountedResource::behind(name) == Some(sort));
             // A quota that goes takes its own account with it.
             let is_itself = own.as_ref() == Some(&entry.key);
             if is_itself || !is_limited {

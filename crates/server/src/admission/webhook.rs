@@ -7,7 +7,7 @@ pub(super) use configured::Configurations;
 
 use super::{
     NOT_READY, Review,
-    evaluation::{self, Scene},
+    evaluation::{self, Activation},
     facts::Facts,
     reinvocation::Reinvocation,
 };
@@ -28,8 +28,8 @@ const MUTATION: &str = "mutation.webhook.admission.k8s.io/";
 const PATCH: &str = "patch.webhook.admission.k8s.io/";
 const VALIDATION: &str = "validating.webhook.admission.k8s.io/";
 
-/// What an auditor is told of a webhook.
-struct Told<'a> {
+/// What the audit log says of a call to a webhook.
+struct WebhookAudit<'a> {
     trail: &'a Trail,
     hook: &'a Webhook,
     round: u8,
@@ -38,7 +38,7 @@ struct Told<'a> {
 // Kubernetes: its fields, in its order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Deed<'a> {
+struct WebhookAnnotation<'a> {
     configuration: &'a str,
     webhook: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,35 +49,36 @@ struct Deed<'a> {
     patch_type: Option<&'static str>,
 }
 
-impl Deed<'_> {
+impl WebhookAnnotation<'_> {
     fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-impl Told<'_> {
+impl WebhookAudit<'_> {
     fn key(&self, prefix: &str) -> String {
         format!("{prefix}round_{}_index_{}", self.round, self.hook.ordinal.load(Relaxed))
     }
 
     fn mutated(&self, mutated: bool) {
         if self.trail.is_kept() {
-            let deed = Deed { mutated: Some(mutated), ..self.deed() };
-            self.trail.note(&self.key(MUTATION), || deed.text());
+            let annotation = WebhookAnnotation { mutated: Some(mutated), ..self.annotation() };
+            self.trail.note(&self.key(MUTATION), || annotation.text());
         }
     }
 
     /// A patch tells of what the object holds: it goes only where that goes.
     fn patched(&self, patch: &Value) {
         if self.trail.is_kept() {
-            let deed = Deed { patch: Some(patch), patch_type: Some("JSONPatch"), ..self.deed() };
-            self.trail.note_of_request(&self.key(PATCH), || deed.text());
+            let annotation =
+                WebhookAnnotation { patch: Some(patch), patch_type: Some("JSONPatch"), ..self.annotation() };
+            self.trail.note_of_request(&self.key(PATCH), || annotation.text());
         }
     }
 
-    fn deed(&self) -> Deed<'_> {
+    fn annotation(&self) -> WebhookAnnotation<'_> {
         let Webhook { configuration, name, .. } = self.hook;
-        Deed { configuration, webhook: name, mutated: None, patch: None, patch_type: None }
+        WebhookAnnotation { configuration, webhook: name, mutated: None, patch: None, patch_type: None }
     }
 
     fn failed_open(&self, sort: &str) {
@@ -113,15 +114,15 @@ async fn ask_in_turn(
             continue;
         }
         let before = review.object.clone();
-        let told = Told { trail: &facts.call.trail, hook: &hook, round: u8::from(is_second) };
-        let outcome = apply(&hook, facts, &face, &mut review.object, &told).await;
-        told.mutated(before != review.object);
+        let audit = WebhookAudit { trail: &facts.call.trail, hook: &hook, round: u8::from(is_second) };
+        let outcome = apply(&hook, facts, &face, &mut review.object, &audit).await;
+        audit.mutated(before != review.object);
         match outcome {
             Ok(()) => {}
             Err(Failure::Refused(status)) => return Err(status),
             Err(Failure::Call(problem)) if hook.fails_open => {
                 ignore(&hook, &problem);
-                told.failed_open(MUTATION);
+                audit.failed_open(MUTATION);
             }
             Err(Failure::Call(problem)) => return Err(failed(&hook, &problem)),
         }
@@ -155,12 +156,12 @@ async fn ask_at_once(facts: &Facts<'_>, hooks: Vec<Arc<Webhook>>, review: &Revie
         }
     }
     let calls = asked.iter().map(|(hook, face)| async {
-        match exchange::ask(hook, facts, face, &review.object, exchange::Sort::Validating).await {
+        match exchange::ask(hook, facts, face, &review.object, exchange::WebhookKind::Validating).await {
             Ok(_) => Ok(()),
             Err(Failure::Refused(status)) => Err(status),
             Err(Failure::Call(problem)) if hook.fails_open => {
                 ignore(hook, &problem);
-                Told { trail: &facts.call.trail, hook, round: 0 }.failed_open(VALIDATION);
+                WebhookAudit { trail: &facts.call.trail, hook, round: 0 }.failed_open(VALIDATION);
                 Ok(())
             }
             Err(Failure::Call(problem)) => Err(failed(hook, &problem)),
@@ -192,7 +193,7 @@ async fn is_asked(hook: &Webhook, facts: &Facts<'_>, object: &Value) -> Result<O
     let shown = facts.shown(&face, object).await?;
     let old = facts.shown(&face, facts.old.unwrap_or(&Value::Null)).await?;
     let request = Value::Object(facts.request(&face, object));
-    let scene = Scene {
+    let activation = Activation {
         object: &shown,
         old: &old,
         request: &request,
@@ -202,7 +203,7 @@ async fn is_asked(hook: &Webhook, facts: &Facts<'_>, object: &Value) -> Result<O
         variables: &[],
     };
     let inner = &facts.call.inner;
-    match facts.authority().answering(inner, || evaluation::holds(conditions, &scene)).await? {
+    match facts.authority().answering(inner, || evaluation::holds(conditions, &activation)).await? {
         Ok(true) => Ok(Some(face)),
         Ok(false) => Ok(None),
         Err(_) if hook.fails_open => Ok(None),
@@ -216,9 +217,10 @@ async fn apply(
     facts: &Facts<'_>,
     face: &Arc<Served>,
     object: &mut Value,
-    told: &Told<'_>,
+    audit: &WebhookAudit<'_>,
 ) -> Result<(), Failure> {
-    let Reply { patch, shown } = exchange::ask(hook, facts, face, object, exchange::Sort::Mutating).await?;
+    let Reply { patch, shown } =
+        exchange::ask(hook, facts, face, object, exchange::WebhookKind::Mutating).await?;
     let Some(patch) = patch else { return Ok(()) };
     let undecodable =
         |problem: String| Failure::Call(format!("received undecodable patch in webhook response: {problem}"));
@@ -235,7 +237,7 @@ async fn apply(
             "admission webhook {name} attempted to modify the object, which is not supported for this operation"
         ))));
     }
-    told.patched(&patch);
+    audit.patched(&patch);
     let patched = operations.apply(shown).map_err(|error| Failure::Refused(Status::internal_error(error)))?;
     *object = facts.adopted(face, &patched, object).await.map_err(Failure::Refused)?;
     Ok(())

@@ -121,7 +121,7 @@ fn key_order(one: &str, other: &str) -> Ordering {
 }
 
 fn key_text(key: &str) -> String {
-    let sort = Sort::of(key);
+    let sort = ScalarStyles::of(key);
     let mut out = String::new();
     match sort {
         _ if sort.is_plain(key) => out.push_str(key),
@@ -138,7 +138,7 @@ fn write_scalar(value: &Value, indent: usize, out: &mut String) {
         out.push_str(&value.to_string());
         return;
     };
-    let sort = Sort::of(text);
+    let sort = ScalarStyles::of(text);
     if text.contains('\n') && sort.may_be_block {
         write_literal(text, indent, out);
     } else if sort.is_plain(text) {
@@ -154,15 +154,15 @@ fn write_scalar(value: &Value, indent: usize, out: &mut String) {
 
 /// In which styles a text can be written.
 #[derive(Clone, Copy, Debug)]
-struct Sort {
+struct ScalarStyles {
     may_be_plain: bool,
     may_be_single: bool,
     may_be_block: bool,
 }
 
-impl Sort {
+impl ScalarStyles {
     // Kubernetes: as go-yaml analyses a scalar.
-    fn of(text: &str) -> Sort {
+    fn of(text: &str) -> ScalarStyles {
         let letters: Vec<char> = text.chars().collect();
         let is_blank = |at: usize| letters.get(at).is_none_or(|c| matches!(c, ' ' | '\t') || is_break(*c));
         let mut indicates = text.starts_with("---") || text.starts_with("...");
@@ -188,7 +188,7 @@ impl Sort {
         let edge = |c: Option<&char>| c.is_some_and(|c| *c == ' ' || is_break(*c));
         let is_bare = edge(letters.first()) || edge(letters.last());
         let is_bad = is_special || breaks_after_space;
-        Sort {
+        ScalarStyles {
             may_be_plain: !indicates && !is_bare && !is_bad && !text.contains(is_break),
             may_be_single: !is_bad && !spaces_after_break,
             may_be_block: !is_bad && letters.last() != Some(&' ') && !text.is_empty(),

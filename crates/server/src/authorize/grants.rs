@@ -220,13 +220,13 @@ impl Fold for Grants {
         let Some(place) = Place::of(key) else { return };
         self.remove(key);
         match place.sort {
-            Sort::Role => {
+            GrantKind::Role => {
                 // Unreadable: it grants nothing.
                 let Ok(role) = object.value() else { return };
                 let role = Role::read(&role);
                 self.roles.entry(place.namespace.to_owned()).or_default().insert(place.name.to_owned(), role);
             }
-            Sort::Binding => {
+            GrantKind::Binding => {
                 let binding = match serde_json::from_slice::<Binding>(&object.json) {
                     Ok(binding) => binding,
                     Err(error) => {
@@ -243,14 +243,14 @@ impl Fold for Grants {
     fn remove(&mut self, key: &str) {
         let Some(place) = Place::of(key) else { return };
         match place.sort {
-            Sort::Role => {
+            GrantKind::Role => {
                 self.gathered = OnceLock::new();
                 forget(&mut self.roles, place.namespace, |roles| {
                     roles.remove(place.name);
                     roles.is_empty()
                 });
             }
-            Sort::Binding => forget(&mut self.bindings, place.namespace, |scope| {
+            GrantKind::Binding => forget(&mut self.bindings, place.namespace, |scope| {
                 scope.remove(place.name);
                 scope.named.is_empty()
             }),
@@ -319,12 +319,12 @@ fn forget<T>(map: &mut HashMap<String, T>, key: &str, change: impl FnOnce(&mut T
 
 /// What a key of the store names.
 struct Place<'a> {
-    sort: Sort,
+    sort: GrantKind,
     namespace: &'a str,
     name: &'a str,
 }
 
-enum Sort {
+enum GrantKind {
     Role,
     Binding,
 }
@@ -334,10 +334,10 @@ impl Place<'_> {
         let mut parts = key.strip_prefix("/registry/")?.split('/');
         let (resource, first, second) = (parts.next()?, parts.next()?, parts.next());
         let (sort, is_namespaced) = match resource {
-            "roles" => (Sort::Role, true),
-            "rolebindings" => (Sort::Binding, true),
-            "clusterroles" => (Sort::Role, false),
-            "clusterrolebindings" => (Sort::Binding, false),
+            "roles" => (GrantKind::Role, true),
+            "rolebindings" => (GrantKind::Binding, true),
+            "clusterroles" => (GrantKind::Role, false),
+            "clusterrolebindings" => (GrantKind::Binding, false),
             _ => return None,
         };
         match (is_namespaced, second) {

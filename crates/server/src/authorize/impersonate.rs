@@ -77,9 +77,9 @@ impl Mode {
 
 /// The way in which each caller was last allowed it: tried first, and its refusal is the one that is told.
 #[derive(Debug, Default)]
-pub(super) struct Habits(Mutex<BTreeMap<String, Mode>>);
+pub(super) struct LastAllowedModes(Mutex<BTreeMap<String, Mode>>);
 
-impl Habits {
+impl LastAllowedModes {
     fn of(&self, caller: &str) -> Option<Mode> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(caller).copied()
     }

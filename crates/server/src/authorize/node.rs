@@ -4,7 +4,7 @@ mod graph;
 
 use super::{Attributes, Decision, OnResource, rule::Rule, rule::rules_of};
 use crate::{authenticate::Caller, live::Live};
-use graph::{Named, OfNodes, Pods, Sort, Volumes};
+use graph::{Named, OfNodes, Pods, Usable, Volumes};
 use std::sync::LazyLock;
 use store::Store;
 
@@ -39,7 +39,7 @@ impl Default for Nodes {
 enum Ask {
     /// Nothing: this is the answer.
     Settled(Decision),
-    Uses(Sort),
+    Uses(Usable),
     SecretOfPodOrVolume,
     Volume,
     Attachment,
@@ -68,11 +68,11 @@ impl Nodes {
         let Attributes::Resource(wanted) = attributes else { return Ok(by_rules(attributes)) };
         let asked = match (wanted.group, wanted.resource) {
             ("", "secrets") => read(wanted, Ask::SecretOfPodOrVolume),
-            ("", "configmaps") => read(wanted, Ask::Uses(Sort::ConfigMap)),
+            ("", "configmaps") => read(wanted, Ask::Uses(Usable::ConfigMap)),
             ("", "persistentvolumeclaims") if wanted.subresource == "status" => update_status(wanted),
-            ("", "persistentvolumeclaims") => get(wanted, Ask::Uses(Sort::Claim)),
+            ("", "persistentvolumeclaims") => get(wanted, Ask::Uses(Usable::Claim)),
             ("", "persistentvolumes") => get(wanted, Ask::Volume),
-            ("resource.k8s.io", "resourceclaims") => get(wanted, Ask::Uses(Sort::ResourceClaim)),
+            ("resource.k8s.io", "resourceclaims") => get(wanted, Ask::Uses(Usable::ResourceClaim)),
             ("storage.k8s.io", "volumeattachments") => get(wanted, Ask::Attachment),
             ("", "serviceaccounts") => account(wanted),
             ("coordination.k8s.io", "leases") => Settled(lease(node, wanted)),
@@ -100,7 +100,7 @@ impl Nodes {
             }
             Ask::SecretOfPodOrVolume => {
                 let secret = (namespace.to_owned(), name.to_owned());
-                self.use_it(store, node, Sort::Secret, namespace, name).await? || {
+                self.use_it(store, node, Usable::Secret, namespace, name).await? || {
                     let claims = self.volumes.look(store, |volumes| volumes.claims_behind(&secret)).await?;
                     self.claim_one(store, node, &claims).await?
                 }
@@ -119,7 +119,7 @@ impl Nodes {
         &self,
         store: &dyn Store,
         node: &str,
-        sort: Sort,
+        sort: Usable,
         namespace: &str,
         name: &str,
     ) -> Result<bool, store::Error> {
@@ -128,7 +128,7 @@ impl Nodes {
 
     async fn claim_one(&self, store: &dyn Store, node: &str, claims: &[Named]) -> Result<bool, store::Error> {
         let reach = |pods: &Pods| {
-            claims.iter().any(|(namespace, claim)| pods.reach(node, Sort::Claim, namespace, claim))
+            claims.iter().any(|(namespace, claim)| pods.reach(node, Usable::Claim, namespace, claim))
         };
         self.pods.look(store, reach).await
     }
@@ -173,15 +173,15 @@ fn get(wanted: &OnResource<'_>, ask: Ask) -> Ask {
 
 fn update_status(wanted: &OnResource<'_>) -> Ask {
     match wanted.verb {
-        "update" | "patch" => Ask::Uses(Sort::Claim),
+        "update" | "patch" => Ask::Uses(Usable::Claim),
         _ => Settled(no("can only get/update/patch this type")),
     }
 }
 
 fn account(wanted: &OnResource<'_>) -> Ask {
     match (wanted.verb, wanted.subresource) {
-        ("get", "") => read(wanted, Ask::Uses(Sort::ServiceAccount)),
-        ("create", "token") if !wanted.name.is_empty() => Ask::Uses(Sort::ServiceAccount),
+        ("get", "") => read(wanted, Ask::Uses(Usable::ServiceAccount)),
+        ("create", "token") if !wanted.name.is_empty() => Ask::Uses(Usable::ServiceAccount),
         ("create", _) if !wanted.name.is_empty() => {
             Settled(no("can only create token subresource of serviceaccount"))
         }
@@ -248,9 +248,9 @@ fn own_node(node: &str, wanted: &OnResource<'_>) -> Decision {
 
 fn pod(node: &str, wanted: &OnResource<'_>) -> Ask {
     match (wanted.subresource, wanted.verb) {
-        ("", "get") => Ask::Uses(Sort::Pod),
+        ("", "get") => Ask::Uses(Usable::Pod),
         ("", "list" | "watch") if selects(wanted, node) => Settled(Decision::allow("")),
-        ("", "list" | "watch") if !wanted.name.is_empty() => Ask::Uses(Sort::Pod),
+        ("", "list" | "watch") if !wanted.name.is_empty() => Ask::Uses(Usable::Pod),
         ("", "list" | "watch") => Settled(no("can only list/watch pods with spec.nodeName field selector")),
         ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => {
             Settled(Decision::allow(""))

@@ -16,10 +16,10 @@ const FEW: usize = 64;
 
 /// The schemas that somebody uses, by their digests. An entry keeps nothing alive: a schema goes with its last user.
 #[derive(Debug, Default)]
-pub(crate) struct Schemas(Mutex<Known>);
+pub(crate) struct Schemas(Mutex<SharedSchemas>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct SharedSchemas {
     by_digest: HashMap<Digest, Weak<Structural>>,
     /// How many were in use when the others were last thrown out.
     in_use: usize,
@@ -44,12 +44,12 @@ impl Schemas {
         compiled
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, SharedSchemas> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl SharedSchemas {
     fn keep(&mut self, digest: Digest, schema: &Arc<Structural>) {
         if self.by_digest.len() >= 2 * self.in_use + FEW {
             self.by_digest.retain(|_, schema| schema.strong_count() > 0);

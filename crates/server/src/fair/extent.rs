@@ -19,10 +19,10 @@ const MAX_KNOWN: usize = 5000;
 
 /// By the prefix of the resource's keys.
 #[derive(Debug, Default)]
-pub(super) struct Extents(Mutex<HashMap<String, Known>>);
+pub(super) struct Extents(Mutex<HashMap<String, CachedExtent>>);
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct CachedExtent {
     extent: Extent,
     until: Duration,
 }
@@ -53,10 +53,10 @@ impl Extents {
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
-        known.insert(prefix.to_owned(), Known { extent, until: now + GOOD_FOR });
+        known.insert(prefix.to_owned(), CachedExtent { extent, until: now + GOOD_FOR });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, CachedExtent>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 //! What fairness has done so far, for Prometheus: requests by priority level and flow schema, seats by level.
 
-use super::{Sort, levels::Report, rejection::Rejection, settings::Schema, width::Width};
+use super::{CountedSchema, levels::Report, rejection::Rejection, settings::Schema, width::Width};
 use crate::{
     Inner,
     metrics::{Histogram, Page},
@@ -65,10 +65,14 @@ impl Meters {
     }
 
     /// Each schema with the meter of its requests.
-    pub(super) fn sorts(&self, schemas: Vec<Arc<Schema>>) -> Arc<Vec<Sort>> {
+    pub(super) fn sorts(&self, schemas: Vec<Arc<Schema>>) -> Arc<Vec<CountedSchema>> {
         let sort = |schema: Arc<Schema>| {
             let level = &schema.spec.priority_level_configuration.name;
-            Sort { meter: self.of(level, &schema.metadata.name), level: Arc::from(level.as_str()), schema }
+            CountedSchema {
+                meter: self.of(level, &schema.metadata.name),
+                level: Arc::from(level.as_str()),
+                schema,
+            }
         };
         Arc::new(schemas.into_iter().map(sort).collect())
     }

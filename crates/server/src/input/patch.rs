@@ -23,7 +23,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 /// A patch, and how carefully it is to be read.
 #[derive(Debug)]
 pub(crate) struct Patch {
-    sort: Sort,
+    patch_type: PatchType,
     /// What it says and what is doubtful about it. Kubernetes: nobody hears of a bad patch before the object that
     /// it is for was found.
     read: Result<Decoded, Status>,
@@ -31,7 +31,7 @@ pub(crate) struct Patch {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sort {
+enum PatchType {
     Json,
     Merge,
     Strategic,
@@ -58,14 +58,14 @@ pub(crate) const CUSTOM_PATCH_TYPES: [&str; 3] =
 
 impl Patch {
     pub(crate) fn read(media_type: &str, body: &[u8], validation: FieldValidation) -> Result<Patch, Status> {
-        let sort = match media_type {
-            "application/json-patch+json" => Sort::Json,
-            "application/merge-patch+json" => Sort::Merge,
-            STRATEGIC => Sort::Strategic,
+        let patch_type = match media_type {
+            "application/json-patch+json" => PatchType::Json,
+            "application/merge-patch+json" => PatchType::Merge,
+            STRATEGIC => PatchType::Strategic,
             APPLY => return Err(Status::unsupported_media_type(&PATCH_TYPES[1..])),
             _ => return Err(bare(415, "415: Unsupported Media Type")),
         };
-        Ok(Patch { sort, read: sort.read(body, validation), validation })
+        Ok(Patch { patch_type, read: patch_type.read(body, validation), validation })
     }
 
     /// What the patch makes of an object.
@@ -76,23 +76,25 @@ impl Patch {
         let patch = self.read.as_ref().map_err(Clone::clone)?;
         let document = decode::decode_json(patched.json, FieldValidation::Ignore);
         let document = document.map_err(Status::internal_error)?.value;
-        let result = match (self.sort, patched.of) {
-            (Sort::Json, _) => {
+        let result = match (self.patch_type, patched.of) {
+            (PatchType::Json, _) => {
                 let lenient = self.validation == FieldValidation::Ignore;
                 let reading = if lenient { Reading::Lenient } else { Reading::Checked };
                 let operations = JsonPatch::decode(&patch.value, reading);
                 operations.and_then(|operations| operations.apply(document.clone()))
             }
-            (Sort::Strategic, Some((types, of))) => {
+            (PatchType::Strategic, Some((types, of))) => {
                 strategic::apply(types, of, document.clone(), patch.value.clone())
             }
-            (Sort::Merge | Sort::Strategic, _) => merge::apply(document.clone(), patch.value.clone()),
+            (PatchType::Merge | PatchType::Strategic, _) => {
+                merge::apply(document.clone(), patch.value.clone())
+            }
         };
         let result = result.map_err(|error| refuse(&error))?;
         let outcome = self.take(patched, &result);
         // Kubernetes: what is shown is the object as patched, or else the patch.
-        outcome.map_err(|problem| match self.sort {
-            Sort::Strategic => unreadable(&patch::printed(&patch.value), &problem),
+        outcome.map_err(|problem| match self.patch_type {
+            PatchType::Strategic => unreadable(&patch::printed(&patch.value), &problem),
             _ => unreadable(&text_of_whole(patched.json, &document, &result), &problem),
         })
     }
@@ -104,13 +106,15 @@ impl Patch {
     {
         let careful = self.validation != FieldValidation::Ignore;
         let mut result = Cow::Borrowed(result);
-        let unknown = match (self.sort, patched.of) {
-            (Sort::Strategic, Some((types, of))) => Some(strategic::convert(types, of, result.to_mut())?),
+        let unknown = match (self.patch_type, patched.of) {
+            (PatchType::Strategic, Some((types, of))) => {
+                Some(strategic::convert(types, of, result.to_mut())?)
+            }
             _ => None,
         };
         let result = &*result;
         let validation = if careful { FieldValidation::Warn } else { FieldValidation::Ignore };
-        // Kubernetes: this sort is put into an object of the kind, whatever it says that it is.
+        // Kubernetes: a strategic merge patch is put into an object of the kind, whatever it says that it is.
         let named = unknown.is_some().then(|| with_kind_of(patched.json, result)).flatten();
         let mut decoded = match named.is_none() && patched.of.is_some() && has_no_version(result) {
             true => {
@@ -135,18 +139,18 @@ impl Patch {
     }
 }
 
-impl Sort {
+impl PatchType {
     /// Reads the patch itself, and notes what a careful reader has to say of it.
     fn read(self, body: &[u8], validation: FieldValidation) -> Result<Decoded, Status> {
         let careful = validation != FieldValidation::Ignore;
         let level = if careful { FieldValidation::Warn } else { FieldValidation::Ignore };
         let decoding = |problem: &dyn std::fmt::Display| match (self, careful) {
-            (Sort::Strategic, _) | (Sort::Json, false) => Status::bad_request(problem.to_string()),
-            (Sort::Merge, false) => Status::bad_request("Invalid JSON Patch"),
+            (PatchType::Strategic, _) | (PatchType::Json, false) => Status::bad_request(problem.to_string()),
+            (PatchType::Merge, false) => Status::bad_request("Invalid JSON Patch"),
             _ => Status::bad_request(format!("error decoding patch: {problem}")),
         };
         match self {
-            Sort::Json => {
+            PatchType::Json => {
                 let mut read = decode::decode_json(body, level).map_err(|problem| decoding(&problem))?;
                 if careful {
                     read.warnings.iter_mut().for_each(|text| *text = format!("json patch {text}"));
@@ -154,8 +158,10 @@ impl Sort {
                 }
                 Ok(read)
             }
-            Sort::Merge if !careful => decode::decode_json(body, level).map_err(|problem| decoding(&problem)),
-            Sort::Merge | Sort::Strategic => {
+            PatchType::Merge if !careful => {
+                decode::decode_json(body, level).map_err(|problem| decoding(&problem))
+            }
+            PatchType::Merge | PatchType::Strategic => {
                 decode::decode_any(body, level).map_err(|problem| decoding(&problem))
             }
         }
@@ -264,7 +270,7 @@ mod tests {
 
     const CONFIG_MAP: &str = r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","creationTimestamp":null},"data":{"k":"v"}}"#;
 
-    fn run(sort: &str, body: &str, validation: FieldValidation) -> Result<Decoded, String> {
+    fn run(patch_type: &str, body: &str, validation: FieldValidation) -> Result<Decoded, String> {
         let (of, _) = kinds::types().kind("", "v1", "ConfigMap").unwrap();
         let patched = Patched {
             json: CONFIG_MAP.as_bytes(),
@@ -275,13 +281,13 @@ mod tests {
                     .map_err(|error| Undecodable::new(&error, Some(("ConfigMap", "v1")), "ConfigMap", json))
             },
         };
-        let patch = Patch::read(sort, body.as_bytes(), validation).map_err(|status| status.message)?;
+        let patch = Patch::read(patch_type, body.as_bytes(), validation).map_err(|status| status.message)?;
         patch.apply(&patched).map_err(|status| format!("{} {}", status.code, status.message))
     }
 
     #[test]
     fn doubtful_patches_warn() {
-        for (sort, body, expected) in [
+        for (patch_type, body, expected) in [
             (PATCH_TYPES[2], r#"{"data":{"k":"x"}}"#, vec![]),
             (
                 PATCH_TYPES[2],
@@ -303,17 +309,17 @@ mod tests {
                 vec!["json patch unknown field \"[0].odd\"", "unknown field \"nope\""],
             ),
         ] {
-            let read = run(sort, body, FieldValidation::Warn).unwrap();
+            let read = run(patch_type, body, FieldValidation::Warn).unwrap();
             assert_eq!(read.warnings, expected, "{body}");
-            assert!(run(sort, body, FieldValidation::Ignore).unwrap().warnings.is_empty(), "{body}");
-            assert_eq!(run(sort, body, FieldValidation::Strict).is_ok(), expected.is_empty(), "{body}");
+            assert!(run(patch_type, body, FieldValidation::Ignore).unwrap().warnings.is_empty(), "{body}");
+            assert_eq!(run(patch_type, body, FieldValidation::Strict).is_ok(), expected.is_empty(), "{body}");
         }
     }
 
     #[test]
     fn bad_patches_are_refused_in_the_words_of_the_real_server() {
         use FieldValidation::{Ignore, Strict, Warn};
-        for (sort, body, validation, expected) in [
+        for (patch_type, body, validation, expected) in [
             (
                 PATCH_TYPES[2],
                 r#"{"nope":1}"#,
@@ -349,7 +355,7 @@ mod tests {
             (PATCH_TYPES[0], "{}", Warn, ""),
             ("text/plain", "{}", Warn, "415: Unsupported Media Type"),
         ] {
-            let said = run(sort, body, validation).unwrap_err();
+            let said = run(patch_type, body, validation).unwrap_err();
             assert!(said == expected || expected.is_empty(), "{body}: {said}");
         }
     }

@@ -17,7 +17,7 @@ const SHARED: [&str; 2] =
 
 /// The schemas that a document needs.
 pub(super) struct Schemas<'a> {
-    known: Known<'a>,
+    known: TypeTable<'a>,
     custom: &'a CustomSchemas,
     wanted: BTreeSet<String>,
     /// Of those wanted, the ones whose own references are not followed yet.
@@ -26,7 +26,7 @@ pub(super) struct Schemas<'a> {
 
 impl<'a> Schemas<'a> {
     pub(super) fn new(types: &'a Types, custom: &'a CustomSchemas) -> Self {
-        Schemas { known: Known::new(types), custom, wanted: BTreeSet::new(), open: Vec::new() }
+        Schemas { known: TypeTable::new(types), custom, wanted: BTreeSet::new(), open: Vec::new() }
     }
 
     /// Wants whatever a piece of the document refers to.
@@ -68,12 +68,12 @@ impl<'a> Schemas<'a> {
 }
 
 /// The types, and which of them can only be replaced as a whole.
-struct Known<'a> {
+struct TypeTable<'a> {
     types: &'a Types,
     whole: BTreeSet<u32>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> TypeTable<'a> {
     fn new(types: &'a Types) -> Self {
         let mut whole = BTreeSet::new();
         let mut look = |node: &Node| {
@@ -88,11 +88,11 @@ impl<'a> Known<'a> {
                 node => look(node),
             }
         }
-        Known { types, whole }
+        TypeTable { types, whole }
     }
 }
 
-fn schema_of(known: &Known<'_>, id: TypeId, of: &Type, version: Option<(&str, &str)>) -> Value {
+fn schema_of(known: &TypeTable<'_>, id: TypeId, of: &Type, version: Option<(&str, &str)>) -> Value {
     let description = describe(of);
     let property_of = |field: &Field| {
         let mut schema = property(known, field);
@@ -135,7 +135,7 @@ fn kinds_of(of: &Type, version: Option<(&str, &str)>) -> Vec<Value> {
     of.kind.iter().map(|it| kind(&it.group, &it.version, &it.kind)).collect()
 }
 
-fn property(known: &Known<'_>, field: &Field) -> Value {
+fn property(known: &TypeTable<'_>, field: &Field) -> Value {
     let mut schema = node(known, &field.node);
     if let Some(default) = &field.default {
         schema["default"] = (**default).clone();
@@ -156,7 +156,7 @@ fn property(known: &Known<'_>, field: &Field) -> Value {
     schema
 }
 
-fn node(known: &Known<'_>, of: &Node) -> Value {
+fn node(known: &TypeTable<'_>, of: &Node) -> Value {
     let types = known.types;
     match of {
         Node::String => json!({ "type": "string" }),
@@ -195,7 +195,7 @@ fn node(known: &Known<'_>, of: &Node) -> Value {
 }
 
 /// Kubernetes: what stands in a list or a map is never absent, so Go's zero value is its default.
-fn item(known: &Known<'_>, of: &Node) -> Value {
+fn item(known: &TypeTable<'_>, of: &Node) -> Value {
     let mut schema = node(known, of);
     match of {
         Node::String => schema["default"] = Value::from(""),

@@ -40,9 +40,9 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
     if initial_events.unwrap_or(asked.is_none()) {
         match read::collect(&clone_for_list(call), &selection).await {
             Ok((meta, objects)) => {
-                pending.extend(objects.into_iter().map(|object| Told::Object("ADDED", object)));
+                pending.extend(objects.into_iter().map(|object| WatchEvent::Object("ADDED", object)));
                 if initial_events == Some(true) && call.options.bookmarks {
-                    pending.push_back(Told::Bookmark { revision: meta.revision, ends_initial: true });
+                    pending.push_back(WatchEvent::Bookmark { revision: meta.revision, ends_initial: true });
                 }
                 since = Some(meta.revision);
             }
@@ -80,8 +80,8 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
 }
 
 /// Kubernetes: the watch is answered, and its first event says why there are no others.
-fn failed(call: &Call, mut pending: VecDeque<Told>, status: Status) -> Response<Body> {
-    pending.push_back(Told::Error(status));
+fn failed(call: &Call, mut pending: VecDeque<WatchEvent>, status: Status) -> Response<Body> {
+    pending.push_back(WatchEvent::Error(status));
     response(call.form, write_all(call, stream::iter(pending)))
 }
 
@@ -94,7 +94,7 @@ fn wanted_initial_events(call: &Call) -> Option<bool> {
     options.initial_events.or(is_implied.then_some(true))
 }
 
-/// Whether events can be told in the form that is asked for.
+/// Whether the form that is asked for can hold events.
 fn check_form(call: &Call) -> Result<(), Status> {
     answer::check_table_options(call)?;
     match call.form.encoding {
@@ -142,7 +142,7 @@ fn clone_for_list(call: &Call) -> Call {
 }
 
 /// What a watch tells next.
-enum Told {
+enum WatchEvent {
     Object(&'static str, Stored),
     Bookmark { revision: Revision, ends_initial: bool },
     Error(Status),
@@ -150,7 +150,7 @@ enum Told {
 
 /// A watch under way.
 struct Follow {
-    pending: VecDeque<Told>,
+    pending: VecDeque<WatchEvent>,
     feed: Feed,
     /// What happened until then is known, or not wanted.
     since: Option<Revision>,
@@ -163,10 +163,10 @@ struct Follow {
 }
 
 impl Follow {
-    async fn next(&mut self) -> Option<Told> {
+    async fn next(&mut self) -> Option<WatchEvent> {
         loop {
-            if let Some(told) = self.pending.pop_front() {
-                return Some(told);
+            if let Some(event) = self.pending.pop_front() {
+                return Some(event);
             }
             if self.over {
                 return None;
@@ -200,30 +200,30 @@ impl Follow {
         match event {
             Ok(Event::Commit(commit)) if self.since.is_some_and(|since| commit.revision <= since) => {}
             Ok(Event::Commit(commit)) => {
-                let told =
+                let event =
                     commit.changes.iter().filter_map(|change| self.tell(commit.revision, change).transpose());
-                match told.collect::<Result<Vec<_>, Status>>() {
-                    Ok(told) => self.pending.extend(told),
+                match event.collect::<Result<Vec<_>, Status>>() {
+                    Ok(event) => self.pending.extend(event),
                     Err(status) => {
                         self.over = true;
-                        self.pending.push_back(Told::Error(status));
+                        self.pending.push_back(WatchEvent::Error(status));
                     }
                 }
             }
             Ok(Event::Progress(revision)) => {
                 let revision = self.since.map_or(revision, |since| revision.max(since));
-                self.pending.push_back(Told::Bookmark { revision, ends_initial: false });
+                self.pending.push_back(WatchEvent::Bookmark { revision, ends_initial: false });
             }
             Err(store::Error::Compacted { asked, floor }) => {
                 self.over = true;
-                self.pending.push_back(Told::Error(Status::too_old_resource_version(asked.0, floor.0)));
+                self.pending.push_back(WatchEvent::Error(Status::too_old_resource_version(asked.0, floor.0)));
             }
             Err(_) => self.over = true,
         }
     }
 
     /// What a change means to somebody who sees only what is selected.
-    fn tell(&self, revision: Revision, change: &Change) -> Result<Option<Told>, Status> {
+    fn tell(&self, revision: Revision, change: &Change) -> Result<Option<WatchEvent>, Status> {
         let before = change.previous.as_ref().map(|previous| Stored::new(previous.value.clone(), revision));
         let after = change.value.as_ref().map(|value| Stored::new(value.clone(), revision));
         let selected = |object: Option<Stored>| -> Result<Option<Stored>, Status> {
@@ -231,10 +231,10 @@ impl Follow {
             Ok(self.selection.matches(&object)?.then_some(object))
         };
         Ok(match (selected(before)?, selected(after)?) {
-            // Kubernetes: what leaves the selection is told as it was, at the revision of the change.
-            (Some(before), None) => Some(Told::Object("DELETED", before)),
-            (Some(_), Some(after)) => Some(Told::Object("MODIFIED", after)),
-            (None, Some(after)) => Some(Told::Object("ADDED", after)),
+            // Kubernetes: an object that leaves the selection is shown as it was, at the revision of the change.
+            (Some(before), None) => Some(WatchEvent::Object("DELETED", before)),
+            (Some(_), Some(after)) => Some(WatchEvent::Object("MODIFIED", after)),
+            (None, Some(after)) => Some(WatchEvent::Object("ADDED", after)),
             (None, None) => None,
         })
     }
@@ -248,29 +248,29 @@ impl Follow {
 }
 
 /// Writes events in the form that the caller wants.
-fn write_all<S: Stream<Item = Told> + Send + 'static>(
+fn write_all<S: Stream<Item = WatchEvent> + Send + 'static>(
     call: &Call,
     events: S,
 ) -> impl Stream<Item = Result<Frame<Bytes>, std::convert::Infallible>> + Send + use<S> {
     let events = Box::pin(events);
     let start = (call.again(), events, true);
     stream::unfold(start, |(call, mut events, is_first)| async move {
-        let told = events.next().await?;
-        let bytes = write(&call, told, is_first).await;
+        let event = events.next().await?;
+        let bytes = write(&call, event, is_first).await;
         Some((Ok(Frame::data(bytes)), (call, events, false)))
     })
 }
 
-async fn write(call: &Call, told: Told, with_columns: bool) -> Bytes {
-    let (kind, object) = match told {
-        Told::Object(kind, stored) => match answer::object_bytes(call, &stored, with_columns).await {
+async fn write(call: &Call, event: WatchEvent, with_columns: bool) -> Bytes {
+    let (kind, object) = match event {
+        WatchEvent::Object(kind, stored) => match answer::object_bytes(call, &stored, with_columns).await {
             Ok(object) => (kind, object),
             Err(status) => ("ERROR", failure(call, &status)),
         },
-        Told::Bookmark { revision, ends_initial } => {
+        WatchEvent::Bookmark { revision, ends_initial } => {
             ("BOOKMARK", bookmark(call, revision, ends_initial, with_columns))
         }
-        Told::Error(status) => ("ERROR", failure(call, &status)),
+        WatchEvent::Error(status) => ("ERROR", failure(call, &status)),
     };
     match call.form.encoding {
         Encoding::Protobuf => proto::watch_frame(kind, &object).into(),

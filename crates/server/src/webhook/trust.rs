@@ -18,15 +18,15 @@ use x509_parser::{
 
 /// Why a certificate is not believed.
 #[derive(Debug)]
-pub(super) struct Doubt(String);
+pub(super) struct CertificateProblem(String);
 
-impl fmt::Display for Doubt {
+impl fmt::Display for CertificateProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "tls: failed to verify certificate: x509: {}", self.0)
     }
 }
 
-impl std::error::Error for Doubt {}
+impl std::error::Error for CertificateProblem {}
 
 /// Believes what authorities have signed, and each authority itself.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl ServerCertVerifier for Trust {
         });
         verified.map_err(|error| match error {
             rustls::Error::InvalidCertificate(bad) => {
-                let doubt = Doubt(problem(&bad, shown, name, now));
+                let doubt = CertificateProblem(problem(&bad, shown, name, now));
                 rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(doubt))))
             }
             other => other,

@@ -2,7 +2,7 @@
 
 use super::{
     Checked,
-    claims::{self, Filled},
+    service_allocation::{self, Filled},
 };
 use crate::{
     admission::resource_quota,
@@ -69,8 +69,9 @@ pub(crate) async fn replace_or_release(
     match remove(call, &name, current).await? {
         Outcome::Done(_) => {
             let mut last = checked.into_object();
-            if claims::concern(call) {
-                Filled { service: last, .. } = claims::fill(call, last, Some(&current.value()?), 0)?;
+            if service_allocation::concern(call) {
+                Filled { service: last, .. } =
+                    service_allocation::fill(call, last, Some(&current.value()?), 0)?;
             }
             // Kubernetes: as it was written, not as it would have been kept.
             let is_as_written = call.served.custom().is_some() || call.served.is_kept_in_its_version();
@@ -93,12 +94,14 @@ pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<
         return Ok(Outcome::Done(current.clone()));
     }
     let turn = resource_quota::turn(call).await?;
-    let counted = (claims::concern(call) || turn.is_limited()).then(|| current.value()).transpose()?;
+    let counted =
+        (service_allocation::concern(call) || turn.is_limited()).then(|| current.value()).transpose()?;
     for _ in 0..CHOICES {
         let charge = Box::pin(turn.charge(counted.as_ref(), None)).await?;
         let mut batch = Batch::new().delete_at(call.key(name), current.revision);
-        if let Some(service) = counted.as_ref().filter(|_| claims::concern(call)) {
-            batch = claims::of(service).into_iter().fold(batch, |batch, claim| batch.delete(claim));
+        if let Some(service) = counted.as_ref().filter(|_| service_allocation::concern(call)) {
+            batch =
+                service_allocation::of(service).into_iter().fold(batch, |batch, claim| batch.delete(claim));
         }
         match call.inner.store.commit(charge.add_to(batch)).await {
             Ok(revision) => return Ok(Outcome::Done(Stored::new(current.json.clone(), revision))),
@@ -117,12 +120,13 @@ async fn put(
     write: impl Fn(Batch, Bytes) -> Batch,
 ) -> Result<Outcome, Status> {
     let mut object = checked.into_object();
-    let wish = claims::concern(call).then(|| object.clone());
+    let wish = service_allocation::concern(call).then(|| object.clone());
     let old = current.filter(|_| wish.is_some()).map(Stored::value).transpose()?;
     for round in 0..CHOICES {
         let mut chosen = BTreeSet::new();
         if let Some(wish) = &wish {
-            Filled { service: object, chosen } = claims::fill(call, wish.clone(), old.as_ref(), round)?;
+            Filled { service: object, chosen } =
+                service_allocation::fill(call, wish.clone(), old.as_ref(), round)?;
         }
         // Before it is our turn: a conversion may ask somebody far away.
         let json = encode(call, &mut object).await?;
@@ -131,7 +135,7 @@ async fn put(
         let charge = Box::pin(turn.charge(before.as_ref(), Some(&object))).await?;
         if call.options.is_dry_run() {
             if wish.is_some() {
-                Box::pin(claims::check_free(call, &object, old.as_ref())).await?;
+                Box::pin(service_allocation::check_free(call, &object, old.as_ref())).await?;
             }
             return Ok(Outcome::Done(Stored::new(
                 json,
@@ -149,7 +153,7 @@ async fn put(
             Err(store::Error::Conflict(conflict)) => {
                 let key = String::from_utf8_lossy(&conflict.key).into_owned();
                 if !chosen.contains(&key) {
-                    return Err(claims::taken(call, &object, &key));
+                    return Err(service_allocation::taken(call, &object, &key));
                 }
             }
             Err(error) => return Err(store_failed(&error)),
@@ -165,7 +169,7 @@ async fn put(
 
 /// Takes what the service newly has, and gives back what it has no longer.
 fn claim(batch: Batch, service: &Value, old: Option<&Value>) -> Batch {
-    let (has, had) = (claims::of(service), old.map(claims::of).unwrap_or_default());
+    let (has, had) = (service_allocation::of(service), old.map(service_allocation::of).unwrap_or_default());
     let batch = has.difference(&had).fold(batch, |batch, claim| batch.create(claim.clone(), ""));
     had.difference(&has).fold(batch, |batch, claim| batch.delete(claim.clone()))
 }

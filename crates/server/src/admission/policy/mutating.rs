@@ -8,7 +8,7 @@ use super::{
 use crate::{
     admission::{
         Review,
-        evaluation::{self, BUDGET, Evaluation, Expression, Scene},
+        evaluation::{self, Activation, BUDGET, Evaluation, Expression},
         facts::Facts,
         reinvocation::Reinvocation,
     },
@@ -163,8 +163,9 @@ async fn run(
     if !compiled.conditions.is_empty() {
         let material = Material::gather(facts, face, &review.object).await?;
         // Kubernetes: conditions do not see the namespace.
-        let scene = Scene { namespace: &Value::Null, ..material.scene(facts, policy, param.as_ref()) };
-        let holds = || evaluation::holds(&compiled.conditions, &scene);
+        let activation =
+            Activation { namespace: &Value::Null, ..material.activation(facts, policy, param.as_ref()) };
+        let holds = || evaluation::holds(&compiled.conditions, &activation);
         match facts.authority().answering(inner, holds).await? {
             Ok(true) => {}
             Ok(false) => return Ok(()),
@@ -184,8 +185,8 @@ async fn run(
     let before = review.object.clone();
     for mutation in compiled.mutations.iter().filter(|_| !before.is_null()) {
         let material = Material::gather(facts, face, &review.object).await?;
-        let scene = material.scene(facts, policy, param.as_ref());
-        let change = facts.authority().answering(inner, || evaluate(mutation, &scene)).await?;
+        let activation = material.activation(facts, policy, param.as_ref());
+        let change = facts.authority().answering(inner, || evaluate(mutation, &activation)).await?;
         let made = change.and_then(|change| apply(face, &material.object, change));
         match made {
             Ok(Some(made)) => review.object = facts.adopted(face, &made, &review.object).await?,
@@ -203,12 +204,12 @@ async fn run(
     Ok(())
 }
 
-fn evaluate(mutation: &Mutation, scene: &Scene<'_>) -> Result<Change, String> {
+fn evaluate(mutation: &Mutation, activation: &Activation<'_>) -> Result<Change, String> {
     let (Mutation::Apply(expression) | Mutation::Patch(expression)) = mutation;
     if let Some(problem) = Expression::problem(expression) {
         return Err(problem.to_owned());
     }
-    let evaluation = Evaluation::new(scene, BUDGET);
+    let evaluation = Evaluation::new(activation, BUDGET);
     let value = evaluation.run(expression)??;
     match mutation {
         Mutation::Apply(_) => apply_configuration(&value).map(Change::Apply),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::admission::{
     Review,
-    evaluation::{self, BUDGET, Evaluation, Scene},
+    evaluation::{self, Activation, BUDGET, Evaluation},
     facts::Facts,
 };
 use api::status::{Cause, Reason, Status};
@@ -96,9 +96,9 @@ async fn ask(facts: &Facts<'_>, policies: Vec<Bound>, review: &Review<'_>) -> Re
                 None => material.insert(Material::gather(facts, &face, &review.object).await?),
             };
             for param in &params {
-                let scene = material.scene(facts, &policy, param.as_ref());
+                let activation = material.activation(facts, &policy, param.as_ref());
                 let inner = &facts.call.inner;
-                let found = facts.authority().answering(inner, || judge(&policy, &scene)).await?;
+                let found = facts.authority().answering(inner, || judge(&policy, &activation)).await?;
                 collect(&mut notes, found.annotations);
                 let found = found.denials.into_iter();
                 denials.extend(found.filter_map(|denial| act(review, &policy, &binding, denial)));
@@ -183,7 +183,7 @@ fn act(review: &Review<'_>, policy: &Policy, binding: &Binding, denial: Denial) 
 }
 
 /// All that a policy has against a write, and what it has to say about it.
-fn judge(policy: &Policy, scene: &Scene<'_>) -> Judgement {
+fn judge(policy: &Policy, activation: &Activation<'_>) -> Judgement {
     let compiled = policy.compiled();
     let denial = |message: String, at: usize| {
         (!policy.fails_open).then_some(Denial { message, reason: String::new(), at })
@@ -194,14 +194,14 @@ fn judge(policy: &Policy, scene: &Scene<'_>) -> Judgement {
     };
     if !compiled.conditions.is_empty() {
         // Kubernetes: conditions do not see the namespace.
-        let scene = Scene { namespace: &serde_json::Value::Null, ..copy(scene) };
-        match evaluation::holds(&compiled.conditions, &scene) {
+        let activation = Activation { namespace: &serde_json::Value::Null, ..copy(activation) };
+        match evaluation::holds(&compiled.conditions, &activation) {
             Ok(true) => {}
             Ok(false) => return Judgement::default(),
             Err(problem) => return failed(problem),
         }
     }
-    let evaluation = Evaluation::new(scene, BUDGET);
+    let evaluation = Evaluation::new(activation, BUDGET);
     let mut outcomes = Vec::new();
     for validation in &compiled.validations {
         match evaluation.run(&validation.expression) {
@@ -210,7 +210,7 @@ fn judge(policy: &Policy, scene: &Scene<'_>) -> Judgement {
         }
     }
     let mut judgement = Judgement::default();
-    let messages = Evaluation::new(scene, evaluation.budget());
+    let messages = Evaluation::new(activation, evaluation.budget());
     for (at, (validation, outcome)) in outcomes.into_iter().enumerate() {
         let found = match outcome {
             Ok(Value::Bool(true)) => None,
@@ -222,7 +222,7 @@ fn judge(policy: &Policy, scene: &Scene<'_>) -> Judgement {
         };
         judgement.denials.extend(found);
     }
-    let annotations = Evaluation::new(scene, BUDGET);
+    let annotations = Evaluation::new(activation, BUDGET);
     for annotation in &compiled.annotations {
         match annotations.run(annotation) {
             Err(spent) => return failed(spent),
@@ -236,8 +236,8 @@ fn judge(policy: &Policy, scene: &Scene<'_>) -> Judgement {
     judgement
 }
 
-fn copy<'a>(scene: &Scene<'a>) -> Scene<'a> {
-    Scene { ..*scene }
+fn copy<'a>(activation: &Activation<'a>) -> Activation<'a> {
+    Activation { ..*activation }
 }
 
 /// The computed message if it can be shown, else the fixed one, else the expression.

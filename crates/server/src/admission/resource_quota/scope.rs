@@ -1,10 +1,10 @@
 //! Which objects a quota is about: all of its namespace, or those of its scopes.
 
-use super::{super::pod_resources, usage::Sort};
+use super::{super::pod_resources, usage::CountedResource};
 use serde_json::Value;
 
 /// Whether an object lies in all scopes of a quota.
-pub(super) fn covers(quota: &Value, sort: Sort<'_>, object: &Value) -> bool {
+pub(super) fn covers(quota: &Value, sort: CountedResource<'_>, object: &Value) -> bool {
     let spec = &quota["spec"];
     let mut plain = spec["scopes"].as_array().into_iter().flatten();
     let mut selectors = spec["scopeSelector"]["matchExpressions"].as_array().into_iter().flatten();
@@ -14,7 +14,7 @@ pub(super) fn covers(quota: &Value, sort: Sort<'_>, object: &Value) -> bool {
         })
 }
 
-fn fits(sort: Sort<'_>, object: &Value, scope: &str, operator: &str, values: &Value) -> bool {
+fn fits(sort: CountedResource<'_>, object: &Value, scope: &str, operator: &str, values: &Value) -> bool {
     let spec = &object["spec"];
     match scope {
         "VolumeAttributesClass" if sort.is("persistentvolumeclaims") => {
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn a_scope_takes_what_lies_in_it() {
-        let pods = Sort { group: "", resource: "pods" };
-        let claims = Sort { group: "", resource: "persistentvolumeclaims" };
+        let pods = CountedResource { group: "", resource: "pods" };
+        let claims = CountedResource { group: "", resource: "persistentvolumeclaims" };
         let select = |scope: &str, operator: &str, values: Value| {
             json!({"spec": {"scopeSelector": {"matchExpressions": [
                 {"scopeName": scope, "operator": operator, "values": values},

@@ -41,25 +41,25 @@ const REQUIRED: [&str; 6] =
 
 /// A resource by group and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Sort<'a> {
+pub(super) struct CountedResource<'a> {
     pub(super) group: &'a str,
     pub(super) resource: &'a str,
 }
 
-impl<'a> Sort<'a> {
+impl<'a> CountedResource<'a> {
     /// Whose objects count for what a quota calls by this name.
-    pub(super) fn behind(name: &'a str) -> Option<Sort<'a>> {
-        let core = |resource| Some(Sort { group: "", resource });
+    pub(super) fn behind(name: &'a str) -> Option<CountedResource<'a>> {
+        let core = |resource| Some(CountedResource { group: "", resource });
         if let Some(counted) = name.strip_prefix("count/") {
             let (resource, group) = counted.split_once('.').unwrap_or((counted, ""));
-            return Some(Sort { group, resource });
+            return Some(CountedResource { group, resource });
         }
         match name {
             "services" | "services.nodeports" | "services.loadbalancers" => core("services"),
             "persistentvolumeclaims" | "requests.storage" => core("persistentvolumeclaims"),
             "configmaps" | "resourcequotas" | "replicationcontrollers" | "secrets" => core(name),
             _ if name.ends_with(DEVICES_SUFFIX) => {
-                Some(Sort { group: "resource.k8s.io", resource: "resourceclaims" })
+                Some(CountedResource { group: "resource.k8s.io", resource: "resourceclaims" })
             }
             _ if is_of_class(name) => core("persistentvolumeclaims"),
             _ if is_of_pods(name) => core("pods"),
@@ -266,7 +266,7 @@ mod tests {
 
     fn check(resource: &str, object: &Value, expected: &str) {
         let now = "2026-01-01T00:00:00Z".parse().expect("a moment");
-        let usage = Sort { group: "", resource }.usage(object, now);
+        let usage = CountedResource { group: "", resource }.usage(object, now);
         let shown: Vec<_> = usage.iter().map(|(name, amount)| format!("{name}={amount}")).collect();
         assert_eq!(shown.join(" "), expected, "{object}");
     }
@@ -335,8 +335,8 @@ mod tests {
             ("count/widgets.a.example.com", "a.example.com", "widgets"),
             ("secrets", "", "secrets"),
         ] {
-            assert_eq!(Sort::behind(name), Some(Sort { group, resource }), "{name}");
+            assert_eq!(CountedResource::behind(name), Some(CountedResource { group, resource }), "{name}");
         }
-        assert_eq!(Sort::behind("example.com/gpu"), None);
+        assert_eq!(CountedResource::behind("example.com/gpu"), None);
     }
 }

@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, sync::Arc};
 const MAX_ANSWER_BYTES: usize = 8 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum WebhookKind {
     Mutating,
     Validating,
 }
@@ -53,7 +53,7 @@ pub(super) async fn ask(
     facts: &Facts<'_>,
     face: &Arc<Served>,
     object: &Value,
-    sort: Sort,
+    sort: WebhookKind,
 ) -> Result<Reply, Failure> {
     let name = api::go::quote(&hook.name);
     if facts.is_dry_run() && !hook.allows_dry_run {
@@ -105,14 +105,14 @@ pub(super) async fn ask(
 }
 
 /// The answer, if it is one to this review.
-fn believe(mut answer: Value, spoken: &str, uid: &str, sort: Sort) -> Result<Response, String> {
+fn believe(mut answer: Value, spoken: &str, uid: &str, sort: WebhookKind) -> Result<Response, String> {
     let (version, kind) = (object::api_version(&answer).to_owned(), object::kind(&answer).to_owned());
     let response = answer.get_mut("response").map(Value::take).filter(|it| it.is_object());
     let response = response.ok_or("webhook response was absent")?;
     let mut response = Response::deserialize(response).map_err(|error| error.to_string())?;
     if spoken != "v1" {
         // Kubernetes: the old version was not looked at closely.
-        if sort == Sort::Validating {
+        if sort == WebhookKind::Validating {
             response.patch = None;
         }
         response.patch_type = response.patch.as_ref().map(|_| "JSONPatch".to_owned());
@@ -130,8 +130,10 @@ fn believe(mut answer: Value, spoken: &str, uid: &str, sort: Sort) -> Result<Res
     }
     let has_patch = response.patch.as_ref().is_some_and(|patch| !patch.is_empty());
     match (sort, has_patch, response.patch_type.as_deref()) {
-        (Sort::Validating, true, _) => Err("validating webhook may not return response.patch".to_owned()),
-        (Sort::Validating, _, Some(_)) => {
+        (WebhookKind::Validating, true, _) => {
+            Err("validating webhook may not return response.patch".to_owned())
+        }
+        (WebhookKind::Validating, _, Some(_)) => {
             Err("validating webhook may not return response.patchType".to_owned())
         }
         (_, true, None) => Err("webhook returned response.patch but not response.patchType".to_owned()),
@@ -162,7 +164,7 @@ mod tests {
     #[test]
     fn answers_to_other_questions_are_not_believed() {
         let answer = |response: Value| json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
-        let (mutating, validating) = (Sort::Mutating, Sort::Validating);
+        let (mutating, validating) = (WebhookKind::Mutating, WebhookKind::Validating);
         for (answer, sort, problem) in [
             (answer(json!({"uid": "u", "allowed": true})), validating, ""),
             (answer(json!({"uid": "u", "patch": "W10=", "patchType": "JSONPatch"})), mutating, ""),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What a pod can use, in its own namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Sort {
+pub(super) enum Usable {
     Secret,
     ConfigMap,
     Claim,
@@ -31,7 +31,7 @@ pub(super) struct Pods {
 #[derive(Debug)]
 struct Pod {
     namespace: String,
-    uses: BTreeSet<(Sort, String)>,
+    uses: BTreeSet<(Usable, String)>,
 }
 
 /// Whom volumes are claimed by, and which secrets it takes to mount them.
@@ -47,7 +47,7 @@ pub(super) struct OfNodes(HashMap<String, String>);
 
 impl Pods {
     /// Whether a pod on the node uses it.
-    pub(super) fn reach(&self, node: &str, sort: Sort, namespace: &str, name: &str) -> bool {
+    pub(super) fn reach(&self, node: &str, sort: Usable, namespace: &str, name: &str) -> bool {
         let wanted = (sort, name.to_owned());
         let mut pods = self.by_node.get(node).into_iter().flat_map(BTreeMap::values);
         pods.any(|pod| pod.namespace == namespace && pod.uses.contains(&wanted))
@@ -83,7 +83,7 @@ impl Fold for Pods {
         let Some(node) = text(&pod["spec"]["nodeName"]) else { return };
         self.node_of.insert(key.to_owned(), node.to_owned());
         let uses = if is_mirror(&pod) { BTreeSet::new() } else { uses(&pod) };
-        let itself = (Sort::Pod, object::name(&pod).to_owned());
+        let itself = (Usable::Pod, object::name(&pod).to_owned());
         let uses = uses.into_iter().chain([itself]).collect();
         let pod = Pod { namespace: object::namespace(&pod).to_owned(), uses };
         self.by_node.entry(node.to_owned()).or_default().insert(key.to_owned(), pod);
@@ -145,57 +145,57 @@ fn is_mirror(pod: &Value) -> bool {
     object::annotation(pod, "kubernetes.io/config.mirror").is_some()
 }
 
-fn uses(pod: &Value) -> BTreeSet<(Sort, String)> {
+fn uses(pod: &Value) -> BTreeSet<(Usable, String)> {
     let spec = &pod["spec"];
     let mut uses = BTreeSet::new();
-    let mut add = |sort: Sort, name: &Value| {
+    let mut add = |sort: Usable, name: &Value| {
         if let Some(name) = text(name) {
             uses.insert((sort, name.to_owned()));
         }
     };
-    add(Sort::ServiceAccount, &spec["serviceAccountName"]);
-    items(&spec["imagePullSecrets"]).for_each(|secret| add(Sort::Secret, &secret["name"]));
+    add(Usable::ServiceAccount, &spec["serviceAccountName"]);
+    items(&spec["imagePullSecrets"]).for_each(|secret| add(Usable::Secret, &secret["name"]));
     let containers = ["initContainers", "containers", "ephemeralContainers"];
     for container in containers.iter().flat_map(|sort| items(&spec[sort])) {
         for from in items(&container["envFrom"]) {
-            add(Sort::Secret, &from["secretRef"]["name"]);
-            add(Sort::ConfigMap, &from["configMapRef"]["name"]);
+            add(Usable::Secret, &from["secretRef"]["name"]);
+            add(Usable::ConfigMap, &from["configMapRef"]["name"]);
         }
         for from in items(&container["env"]).map(|variable| &variable["valueFrom"]) {
-            add(Sort::Secret, &from["secretKeyRef"]["name"]);
-            add(Sort::ConfigMap, &from["configMapKeyRef"]["name"]);
+            add(Usable::Secret, &from["secretKeyRef"]["name"]);
+            add(Usable::ConfigMap, &from["configMapKeyRef"]["name"]);
         }
     }
     for volume in items(&spec["volumes"]) {
         volume_uses(pod, volume, &mut add);
     }
     for claim in items(&spec["resourceClaims"]) {
-        add(Sort::ResourceClaim, &claim["resourceClaimName"]);
+        add(Usable::ResourceClaim, &claim["resourceClaimName"]);
         let mut made = items(&pod["status"]["resourceClaimStatuses"]);
         if let Some(made) = made.find(|made| made["name"] == claim["name"]) {
-            add(Sort::ResourceClaim, &made["resourceClaimName"]);
+            add(Usable::ResourceClaim, &made["resourceClaimName"]);
         }
     }
-    add(Sort::ResourceClaim, &pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"]);
+    add(Usable::ResourceClaim, &pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"]);
     uses
 }
 
-fn volume_uses(pod: &Value, volume: &Value, add: &mut impl FnMut(Sort, &Value)) {
-    add(Sort::ConfigMap, &volume["configMap"]["name"]);
-    add(Sort::Secret, &volume["secret"]["secretName"]);
-    add(Sort::Secret, &volume["azureFile"]["secretName"]);
-    add(Sort::Secret, &volume["csi"]["nodePublishSecretRef"]["name"]);
+fn volume_uses(pod: &Value, volume: &Value, add: &mut impl FnMut(Usable, &Value)) {
+    add(Usable::ConfigMap, &volume["configMap"]["name"]);
+    add(Usable::Secret, &volume["secret"]["secretName"]);
+    add(Usable::Secret, &volume["azureFile"]["secretName"]);
+    add(Usable::Secret, &volume["csi"]["nodePublishSecretRef"]["name"]);
     for sort in WITH_SECRET {
-        add(Sort::Secret, &volume[sort]["secretRef"]["name"]);
+        add(Usable::Secret, &volume[sort]["secretRef"]["name"]);
     }
     for source in items(&volume["projected"]["sources"]) {
-        add(Sort::Secret, &source["secret"]["name"]);
-        add(Sort::ConfigMap, &source["configMap"]["name"]);
+        add(Usable::Secret, &source["secret"]["name"]);
+        add(Usable::ConfigMap, &source["configMap"]["name"]);
     }
-    add(Sort::Claim, &volume["persistentVolumeClaim"]["claimName"]);
+    add(Usable::Claim, &volume["persistentVolumeClaim"]["claimName"]);
     if !volume["ephemeral"].is_null() {
         let volume = volume["name"].as_str().unwrap_or_default();
-        add(Sort::Claim, &format!("{}-{volume}", object::name(pod)).into());
+        add(Usable::Claim, &format!("{}-{volume}", object::name(pod)).into());
     }
 }
 
