@@ -141,6 +141,10 @@ impl Leveller {
                         // The real server lists custom resources in the order of a hash map.
                         "resources" => sort_by_name(member),
                         "groups" => drop_groups_of_stories(member),
+                        "items" | "rows" => {
+                            order::sort_generated(member);
+                            self.value(member, false);
+                        }
                         "paths" => keep_paths_of_resources(member),
                         "metadata" if is_list || is_table => self.value(member, is_list),
                         _ => self.value(member, is_list && (name == "object" || name == "message")),
@@ -363,6 +367,15 @@ mod tests {
                 r#"{"metadata":{"resourceVersion":"{list}"},"items":[{"metadata":{"resourceVersion":"{rv 0}"}}]}"#
             ]
         );
+    }
+
+    #[test]
+    fn objects_with_generated_names_are_listed_in_the_order_of_their_creation() {
+        let made = |name: &str| format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
+        let list = |one: &str, other: &str| format!(r#"{{"items":[{},{}]}}"#, made(one), made(other));
+        let (early, late) = ("gen-zzzzz", "gen-bbbbb");
+        let answers = levelled(LIST, &[&made(early), &made(late), &list(late, early)]);
+        assert_eq!(answers[2], list("{generated 0}", "{generated 1}"));
     }
 
     #[test]

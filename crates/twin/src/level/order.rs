@@ -58,3 +58,19 @@ pub(super) fn sort_by_name(resources: &mut Json) {
         resources.sort_by_cached_key(|resource| resource.text_at(&["name"]));
     }
 }
+
+/// Puts a list in the order in which its objects were made, if several of them have generated names: chance decides how
+/// these are listed.
+pub(super) fn sort_generated(list: &mut Json) {
+    let name = |item: &Json| {
+        let metadata = item.at(&["metadata", "name"]).or_else(|| item.at(&["object", "metadata", "name"]));
+        match metadata {
+            Some(Json::Text(name)) => name.clone(),
+            _ => String::new(),
+        }
+    };
+    let Json::List(items) = list else { return };
+    if items.iter().filter(|item| name(item).starts_with("{generated")).count() > 1 {
+        items.sort_by_key(name);
+    }
+}
