@@ -48,11 +48,11 @@ pub struct Strategy {
     /// What they may be called. Kinds with a rule of their own check it when they are validated.
     pub name: NameRule,
     /// A PUT to a name that is free creates the object.
-    pub create_on_update: bool,
+    pub allow_create_on_update: bool,
     /// A PUT without `resourceVersion` overwrites whatever is there.
-    pub unconditional_update: bool,
+    pub allow_unconditional_update: bool,
     /// What becomes of the objects that it owns when a delete does not say.
-    pub dependents: Dependents,
+    pub gc_policy: GcPolicy,
     pub generation: Generation,
     pub status: Status,
     status_metadata: StatusMetadata,
@@ -66,7 +66,7 @@ pub struct Strategy {
     settle: Option<fn(&mut Members)>,
     graceful: bool,
     /// A delete answers with the object that is gone, not with a status.
-    pub answers_deleted: bool,
+    pub return_deleted_object: bool,
     /// Where in an object there is a pod spec.
     pod_spec: Option<Path>,
     disabled: &'static [Path],
@@ -93,7 +93,7 @@ impl std::fmt::Debug for Circumstances<'_> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dependents {
+pub enum GcPolicy {
     Delete,
     Orphan,
     /// They cannot have any.

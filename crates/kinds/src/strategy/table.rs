@@ -4,7 +4,7 @@ use crate::defaults::member::Members;
 use api::name::NameRule;
 
 use super::{
-    Counts, CreateRule, Dependents, Generation, Path, Status, StatusMetadata, Strategy, UpdateRule,
+    Counts, CreateRule, GcPolicy, Generation, Path, Status, StatusMetadata, Strategy, UpdateRule,
     api_service, certificate_request, custom_resource_definition, daemon_set, device, disabled, job,
     limit_range, namespace, pod, secret, service, service_account, volume,
 };
@@ -23,9 +23,9 @@ const DEVICES: &str = "resource.k8s.io";
 
 pub(super) const PLAIN: Strategy = Strategy {
     name: NameRule::DnsSubdomain,
-    create_on_update: false,
-    unconditional_update: true,
-    dependents: Dependents::Delete,
+    allow_create_on_update: false,
+    allow_unconditional_update: true,
+    gc_policy: GcPolicy::Delete,
     generation: Generation { first: 0, counts: Counts::Nothing },
     status: Status::Plain,
     status_metadata: StatusMetadata::Anything,
@@ -36,7 +36,7 @@ pub(super) const PLAIN: Strategy = Strategy {
     on_status: None,
     settle: None,
     graceful: false,
-    answers_deleted: false,
+    return_deleted_object: false,
     pod_spec: None,
     disabled: &[],
 };
@@ -47,15 +47,15 @@ pub(super) static CUSTOM_WITH_STATUS: Strategy =
 
 pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     ("", "configmaps", PLAIN),
-    ("", "endpoints", PLAIN.put_creates()),
+    ("", "endpoints", PLAIN.allow_create_on_update()),
     // Kubernetes: events of the core group may be called anything.
-    ("", "events", PLAIN.named(NameRule::PathSegment).put_creates().leaving(Dependents::None)),
-    ("", "limitranges", PLAIN.put_creates().on_create(limit_range::create)),
+    ("", "events", PLAIN.named(NameRule::PathSegment).allow_create_on_update().gc_policy(GcPolicy::None)),
+    ("", "limitranges", PLAIN.allow_create_on_update().on_create(limit_range::create)),
     (
         "",
         "namespaces",
         PLAIN
-            .shown_last()
+            .return_deleted_object()
             .named(NameRule::DnsLabel)
             .status()
             .on_create(namespace::create)
@@ -65,18 +65,26 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     (
         "",
         "persistentvolumeclaims",
-        PLAIN.shown_last().status().on_create(volume::create_claim).on_update(volume::update_claim),
+        PLAIN
+            .return_deleted_object()
+            .status()
+            .on_create(volume::create_claim)
+            .on_update(volume::update_claim),
     ),
     (
         "",
         "persistentvolumes",
-        PLAIN.shown_last().status().on_create(volume::create_volume).on_status(volume::volume_status),
+        PLAIN
+            .return_deleted_object()
+            .status()
+            .on_create(volume::create_volume)
+            .on_status(volume::volume_status),
     ),
     (
         "",
         "pods",
         PLAIN
-            .shown_last()
+            .return_deleted_object()
             .counting(SPEC)
             .takes_status()
             .status_metadata(StatusMetadata::AllBut(&["ownerReferences"]))
@@ -88,22 +96,26 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
             .runs(&["spec"])
             .lacks(disabled::OF_PODS),
     ),
-    ("", "podtemplates", PLAIN.shown_last().counting(&[&["template"]]).runs(&["template", "spec"])),
-    ("", "replicationcontrollers", PLAIN.counting(SPEC).status().leaving(Dependents::Orphan).runs(TEMPLATE)),
-    ("", "resourcequotas", PLAIN.shown_last().status()),
+    (
+        "",
+        "podtemplates",
+        PLAIN.return_deleted_object().counting(&[&["template"]]).runs(&["template", "spec"]),
+    ),
+    ("", "replicationcontrollers", PLAIN.counting(SPEC).status().gc_policy(GcPolicy::Orphan).runs(TEMPLATE)),
+    ("", "resourcequotas", PLAIN.return_deleted_object().status()),
     ("", "secrets", PLAIN.on_update(secret::update)),
     (
         "",
         "serviceaccounts",
-        PLAIN.shown_last().on_create(service_account::create).on_update(service_account::update),
+        PLAIN.return_deleted_object().on_create(service_account::create).on_update(service_account::update),
     ),
     (
         "",
         "services",
         PLAIN
-            .shown_last()
+            .return_deleted_object()
             .named(NameRule::DnsLabel)
-            .put_creates()
+            .allow_create_on_update()
             .status()
             .on_create(service::create)
             .on_update(service::update),
@@ -157,7 +169,7 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
             .runs(TEMPLATE)
             .lacks(disabled::OF_STATEFUL_SETS),
     ),
-    ("events.k8s.io", "events", PLAIN.put_creates().leaving(Dependents::None)),
+    ("events.k8s.io", "events", PLAIN.allow_create_on_update().gc_policy(GcPolicy::None)),
     ("autoscaling", "horizontalpodautoscalers", PLAIN.status()),
     ("batch", "cronjobs", PLAIN.counting(SPEC).status().runs(JOB_TEMPLATE)),
     (
@@ -166,7 +178,7 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
         PLAIN
             .counting(SPEC)
             .status()
-            .leaving(Dependents::Orphan)
+            .gc_policy(GcPolicy::Orphan)
             .on_create(job::create)
             .on_status(job::status)
             .settled(job::settle)
@@ -194,25 +206,30 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
         "poddisruptionbudgets",
         PLAIN.named(NameRule::PathSegment).conditional().counting(SPEC).status(),
     ),
-    (RBAC, "clusterrolebindings", PLAIN.named(NameRule::PathSegment).put_creates()),
-    (RBAC, "clusterroles", PLAIN.named(NameRule::PathSegment).put_creates()),
-    (RBAC, "rolebindings", PLAIN.named(NameRule::PathSegment).put_creates()),
-    (RBAC, "roles", PLAIN.named(NameRule::PathSegment).put_creates()),
+    (RBAC, "clusterrolebindings", PLAIN.named(NameRule::PathSegment).allow_create_on_update()),
+    (RBAC, "clusterroles", PLAIN.named(NameRule::PathSegment).allow_create_on_update()),
+    (RBAC, "rolebindings", PLAIN.named(NameRule::PathSegment).allow_create_on_update()),
+    (RBAC, "roles", PLAIN.named(NameRule::PathSegment).allow_create_on_update()),
     // Kubernetes: a new one has no generation, but changes are counted.
     (
         STORAGE,
         "csidrivers",
-        PLAIN.shown_last().conditional().counting(SPEC).first_generation(0).lacks(disabled::OF_CSI_DRIVERS),
+        PLAIN
+            .return_deleted_object()
+            .conditional()
+            .counting(SPEC)
+            .first_generation(0)
+            .lacks(disabled::OF_CSI_DRIVERS),
     ),
-    (STORAGE, "csinodes", PLAIN.shown_last().conditional()),
+    (STORAGE, "csinodes", PLAIN.return_deleted_object().conditional()),
     (STORAGE, "csistoragecapacities", PLAIN.conditional()),
-    (STORAGE, "storageclasses", PLAIN.shown_last()),
+    (STORAGE, "storageclasses", PLAIN.return_deleted_object()),
     (
         STORAGE,
         "volumeattachments",
-        PLAIN.shown_last().conditional().status().status_metadata(StatusMetadata::Little),
+        PLAIN.return_deleted_object().conditional().status().status_metadata(StatusMetadata::Little),
     ),
-    (STORAGE, "volumeattributesclasses", PLAIN.shown_last()),
+    (STORAGE, "volumeattributesclasses", PLAIN.return_deleted_object()),
     (ADMISSION, "mutatingadmissionpolicies", PLAIN.conditional().counting(SPEC)),
     (ADMISSION, "mutatingadmissionpolicybindings", PLAIN.conditional().counting(SPEC)),
     (ADMISSION, "mutatingwebhookconfigurations", PLAIN.conditional().counting(WEBHOOKS)),
@@ -235,21 +252,29 @@ pub(super) static TABLE: &[(&str, &str, Strategy)] = &[
     ),
     // Kubernetes: what may change of a priority class is not counted.
     ("scheduling.k8s.io", "priorityclasses", PLAIN.first_generation(1)),
-    ("coordination.k8s.io", "leases", PLAIN.put_creates().conditional().lacks(disabled::OF_LEASES)),
-    ("node.k8s.io", "runtimeclasses", PLAIN.put_creates().conditional()),
+    (
+        "coordination.k8s.io",
+        "leases",
+        PLAIN.allow_create_on_update().conditional().lacks(disabled::OF_LEASES),
+    ),
+    ("node.k8s.io", "runtimeclasses", PLAIN.allow_create_on_update().conditional()),
     ("discovery.k8s.io", "endpointslices", PLAIN.counting(ENDPOINTS).lacks(disabled::OF_ENDPOINT_SLICES)),
-    (DEVICES, "deviceclasses", PLAIN.shown_last().counting(SPEC)),
+    (DEVICES, "deviceclasses", PLAIN.return_deleted_object().counting(SPEC)),
     (
         DEVICES,
         "resourceclaims",
-        PLAIN.shown_last().status().status_metadata(StatusMetadata::Little).on_status(device::claim_status),
+        PLAIN
+            .return_deleted_object()
+            .status()
+            .status_metadata(StatusMetadata::Little)
+            .on_status(device::claim_status),
     ),
-    (DEVICES, "resourceclaimtemplates", PLAIN.shown_last()),
+    (DEVICES, "resourceclaimtemplates", PLAIN.return_deleted_object()),
     (
         DEVICES,
         "resourceslices",
         PLAIN
-            .shown_last()
+            .return_deleted_object()
             .counting(SPEC)
             .on_create(device::create_slice)
             .on_update(device::update_slice)
@@ -270,18 +295,18 @@ impl Strategy {
         self
     }
 
-    const fn put_creates(mut self) -> Self {
-        self.create_on_update = true;
+    const fn allow_create_on_update(mut self) -> Self {
+        self.allow_create_on_update = true;
         self
     }
 
     const fn conditional(mut self) -> Self {
-        self.unconditional_update = false;
+        self.allow_unconditional_update = false;
         self
     }
 
-    const fn leaving(mut self, dependents: Dependents) -> Self {
-        self.dependents = dependents;
+    const fn gc_policy(mut self, gc_policy: GcPolicy) -> Self {
+        self.gc_policy = gc_policy;
         self
     }
 
@@ -361,8 +386,8 @@ impl Strategy {
     }
 
     /// Whoever deletes one is shown it once more.
-    const fn shown_last(mut self) -> Self {
-        self.answers_deleted = true;
+    const fn return_deleted_object(mut self) -> Self {
+        self.return_deleted_object = true;
         self
     }
 }

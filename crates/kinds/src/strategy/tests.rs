@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Circumstances, Dependents, strategy};
+use super::{Circumstances, GcPolicy, strategy};
 
 mod identity;
 mod pods;
@@ -256,13 +256,13 @@ fn a_daemon_set_counts_its_templates() {
 #[test]
 fn deletes_say_what_becomes_of_dependents() {
     for (group, resource, expected) in [
-        ("batch", "jobs", Dependents::Orphan),
-        ("", "replicationcontrollers", Dependents::Orphan),
-        ("batch", "cronjobs", Dependents::Delete),
-        ("apps", "deployments", Dependents::Delete),
-        ("", "events", Dependents::None),
-        ("example.com", "widgets", Dependents::Delete),
+        ("batch", "jobs", GcPolicy::Orphan),
+        ("", "replicationcontrollers", GcPolicy::Orphan),
+        ("batch", "cronjobs", GcPolicy::Delete),
+        ("apps", "deployments", GcPolicy::Delete),
+        ("", "events", GcPolicy::None),
+        ("example.com", "widgets", GcPolicy::Delete),
     ] {
-        assert_eq!(strategy(group, resource).dependents, expected, "{resource}");
+        assert_eq!(strategy(group, resource).gc_policy, expected, "{resource}");
     }
 }

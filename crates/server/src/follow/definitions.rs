@@ -11,7 +11,7 @@ use crate::{
     request::{Target, Verb},
     served::Served,
     stored::Stored,
-    verbs::{Call, create::in_version, delete},
+    verbs::{Call, create::in_version, delete, read},
     write::{self, ByServer, KUBE_APISERVER, Outcome},
 };
 use api::{object, status::Status, time::Time};
@@ -126,11 +126,7 @@ async fn settle(inner: &Arc<Inner>, name: &str, cause: Cause) -> Result<(), Stat
     for _ in 0..ATTEMPTS {
         let Some(known) = inner.registry.to_settle(&*inner.store, name).await? else { return Ok(()) };
         let Some(mut call) = status_write(name).call(inner) else { return Ok(()) };
-        let stored = match crate::verbs::read::find(&call, name).await {
-            Ok(stored) => stored,
-            Err(status) if status.code == 404 => return Ok(()),
-            Err(status) => return Err(status),
-        };
+        let Some(stored) = read::look_up(&call, name).await? else { return Ok(()) };
         if cause == Cause::ItsWrite {
             call.time = last_written(&stored);
         }
@@ -235,10 +231,7 @@ async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Re
             name: object::name(&object).to_owned(),
             ..Target::default()
         };
-        match delete::by_server(&one).await {
-            Err(status) if status.code != 404 => return Err(status),
-            _ => {}
-        }
+        delete::by_server(&one).await?;
     }
     let left = inner.store.count(range()).await.map_err(|error| crate::verbs::store_failed(&error))?;
     Ok(usize::try_from(left).unwrap_or(usize::MAX))

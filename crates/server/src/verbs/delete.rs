@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use kinds::{
     definition::condition::{self, Condition},
-    strategy::Dependents,
+    strategy::GcPolicy,
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -33,7 +33,8 @@ pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response<Body>, S
     let options = DeleteOptions::read(&mut call, &body)?;
     warn_of_orphans(&call, &options);
     Ok(match delete_one(&call, &options, Asked::ToDelete).await? {
-        Deleted::Gone(stored) if !call.served.strategy().answers_deleted => {
+        Deleted::Absent => return Err(call.not_found(&call.target.name)),
+        Deleted::Gone(stored) if !call.served.strategy().return_deleted_object => {
             let object = stored.value()?;
             let status = Status::deleted(&call.resource(), object::name(&object), object::uid(&object));
             answer::status(&status, call.form)
@@ -54,7 +55,7 @@ fn warn_of_orphans(call: &Call, options: &DeleteOptions) {
     }
 }
 
-/// A delete that nobody but the server asked for.
+/// A delete that the server makes by itself, of an object that may be gone already.
 pub(crate) async fn by_server(call: &Call) -> Result<(), Status> {
     delete_one(call, &DeleteOptions::default(), Asked::ToDelete).await.map(drop)
 }
@@ -70,8 +71,10 @@ pub(super) enum Asked {
 pub(super) enum Deleted {
     /// As it was last.
     Gone(Stored),
-    /// It stays until somebody lets it go.
+    /// It stays until nothing holds it any more.
     Marked(Stored),
+    /// There was none.
+    Absent,
 }
 
 pub(super) async fn delete_one(
@@ -81,6 +84,7 @@ pub(super) async fn delete_one(
 ) -> Result<Deleted, Status> {
     match write::change(call, &mut Delete { options, asked }).await? {
         Changed::Removed(stored) => Ok(Deleted::Gone(stored)),
+        Changed::Absent => Ok(Deleted::Absent),
         changed => changed.stored(call).map(Deleted::Marked),
     }
 }
@@ -114,6 +118,10 @@ impl Change for Delete<'_> {
                 Next::Remove { marked: (is_marked && call.served.strategy().is_graceful()).then_some(marked) }
             }
         })
+    }
+
+    async fn absent(&mut self, _: &Call) -> Result<Option<Checked>, Status> {
+        Ok(None)
     }
 }
 
@@ -154,8 +162,8 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
         }
     };
     let (orphans, waits) = (object::finalizers(draft).any(|one| one == ORPHAN), is_waiting(draft));
-    match (options.policy(), call.served.strategy().dependents) {
-        (_, Dependents::None) => {
+    match (options.policy(), call.served.strategy().gc_policy) {
+        (_, GcPolicy::None) => {
             set(ORPHAN, false);
             set(FOREGROUND, false);
         }
@@ -163,7 +171,7 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
             set(ORPHAN, policy == "Orphan");
             set(FOREGROUND, policy == "Foreground");
         }
-        (None, Dependents::Orphan) if !orphans && !waits => set(ORPHAN, true),
+        (None, GcPolicy::Orphan) if !orphans && !waits => set(ORPHAN, true),
         (None, _) => {}
     }
     if call.served.is("apiextensions.k8s.io", "customresourcedefinitions") && !object::is_deleting(draft) {
@@ -224,11 +232,8 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
         let mut one = call.again();
         one.target.name = object::name(&object).to_owned();
         one.target.namespace = object::namespace(&object).to_owned();
-        match delete_one(&one, &options, Asked::ToDelete).await {
-            Ok(_) => {}
-            Err(status) if status.code == 404 => {}
-            Err(status) => return Err(status),
-        }
+        // One that is gone by now was deleted as well.
+        delete_one(&one, &options, Asked::ToDelete).await?;
     }
     answer::list(&call, &meta, objects).await
 }

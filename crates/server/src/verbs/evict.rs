@@ -3,7 +3,7 @@
 use super::{
     Call,
     create::current,
-    delete::{Asked, DeleteOptions, delete_one},
+    delete::{Asked, DeleteOptions, Deleted, delete_one},
 };
 use crate::{
     admission,
@@ -57,7 +57,9 @@ pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, St
         ask_budget(&plain, &pod).await?;
     }
     condemn(&plain, &mut options).await?;
-    delete_one(&plain, &options, Asked::ToEvict).await?;
+    if let Deleted::Absent = delete_one(&plain, &options, Asked::ToEvict).await? {
+        return Err(plain.not_found(&plain.target.name));
+    }
     let mut status = Status::success();
     status.code = 201;
     Ok(answer::status(&status, call.form))

@@ -38,11 +38,15 @@ pub(crate) async fn get(call: &Call) -> Result<Response<Body>, Status> {
     answer::object(call, StatusCode::OK, &stored).await
 }
 
-/// The latest state of an object.
+/// The latest state of an object; not found where there is none.
 pub(crate) async fn find(call: &Call, name: &str) -> Result<Stored, Status> {
+    look_up(call, name).await?.ok_or_else(|| call.not_found(name))
+}
+
+/// The latest state of an object, if there is one.
+pub(crate) async fn look_up(call: &Call, name: &str) -> Result<Option<Stored>, Status> {
     let read = call.inner.store.get(call.key(name), None).await.map_err(|error| store_failed(&error))?;
-    let entry = read.entry.ok_or_else(|| call.not_found(name))?;
-    Ok(Stored::new(entry.value, entry.revision))
+    Ok(read.entry.map(|entry| Stored::new(entry.value, entry.revision)))
 }
 
 /// Refuses a resourceVersion that has not happened yet.

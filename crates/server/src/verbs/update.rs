@@ -1,6 +1,6 @@
 //! Update and patch: a function of the current object, tried again when somebody else was faster.
 
-use super::{Call, create, create::current};
+use super::{Call, create, read};
 use crate::{
     answer::{self, Body},
     input::{
@@ -33,10 +33,10 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, S
     let mut decoded = input::body(&call.served, &body, encoding, validation)?;
     std::mem::take(&mut decoded.warnings).into_iter().for_each(|warning| call.warn(warning));
     write::check_target(call, &mut decoded.value)?;
-    if call.served.strategy().create_on_update && call.target.subresource.is_empty() {
-        match current(call).await {
-            Err(status) if status.code == 404 => return Box::pin(create_named(call, decoded)).await,
-            _ => {}
+    if call.served.strategy().allow_create_on_update && call.target.subresource.is_empty() {
+        let is_free = read::look_up(call, &call.target.name).await?.is_none();
+        if is_free {
+            return Box::pin(create_named(call, decoded)).await;
         }
     }
     let uid = Some(object::uid(&decoded.value).to_owned());
@@ -142,7 +142,7 @@ pub(crate) fn check_uid(call: &Call, wanted: &str, found: &str) -> Result<(), St
 pub(super) fn check_version(call: &Call, live: &Value, draft: &Value, absent: Absent) -> Result<(), Status> {
     let (name, wanted) = (call.target.name.as_str(), seen_version(draft)?);
     if wanted.is_none() {
-        if absent == Absent::Any || call.served.strategy().unconditional_update {
+        if absent == Absent::Any || call.served.strategy().allow_unconditional_update {
             return Ok(());
         }
         let path = Path::new("metadata.resourceVersion");

@@ -3,7 +3,7 @@
 use super::{Checked, Outcome, create, remove, replace, replace_or_release};
 use crate::{
     stored::Stored,
-    verbs::{Call, create::in_version, store_failed},
+    verbs::{Call, create::in_version, read},
 };
 use api::status::Status;
 use serde_json::Value;
@@ -78,15 +78,13 @@ pub(crate) trait Change: Send {
 /// Changes the object that the call names.
 pub(crate) async fn change(call: &Call, change: &mut impl Change) -> Result<Changed, Status> {
     for _ in 0..ATTEMPTS {
-        let read = call.inner.store.get(call.key(&call.target.name), None).await;
-        let Some(entry) = read.map_err(|error| store_failed(&error))?.entry else {
+        let Some(stored) = read::look_up(call, &call.target.name).await? else {
             let Some(checked) = change.absent(call).await? else { return Ok(Changed::Absent) };
             match create(call, checked).await? {
                 Outcome::Done(stored) => return Ok(Changed::Created(stored)),
                 Outcome::Lost => continue,
             }
         };
-        let stored = Stored::new(entry.value, entry.revision);
         let live = in_version(call, &stored).await?;
         let next = change.next(call, &stored, live).await?;
         if let Some(changed) = carry_out(call, next, stored).await? {
