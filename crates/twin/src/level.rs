@@ -12,7 +12,7 @@ use crate::{
     json::Json,
     story::Request,
 };
-use order::{sort_by_name, sort_causes, sort_managers, sort_quoted};
+use order::{sort_by_name, sort_causes, sort_generated, sort_managers, sort_quoted};
 use regex::{Captures, Regex};
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -117,6 +117,7 @@ impl Leveller {
         sort_quoted(json);
         json.each_text(&mut |text| *text = self.text(text));
         sort_causes(json);
+        sort_generated(json);
     }
 
     /// Levels what only its place tells: versions, ports, ages.
@@ -141,10 +142,6 @@ impl Leveller {
                         // The real server lists custom resources in the order of a hash map.
                         "resources" => sort_by_name(member),
                         "groups" => drop_groups_of_stories(member),
-                        "items" | "rows" => {
-                            order::sort_generated(member);
-                            self.value(member, false);
-                        }
                         "paths" => keep_paths_of_resources(member),
                         "metadata" if is_list || is_table => self.value(member, is_list),
                         _ => self.value(member, is_list && (name == "object" || name == "message")),

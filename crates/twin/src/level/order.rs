@@ -62,15 +62,18 @@ pub(super) fn sort_by_name(resources: &mut Json) {
 /// Puts a list in the order in which its objects were made, if several of them have generated names: chance decides how
 /// these are listed.
 pub(super) fn sort_generated(list: &mut Json) {
+    // A list in protobuf is the message inside of an envelope.
+    if let Some(message @ Json::Object(_)) = list.get_mut("message") {
+        sort_generated(message);
+    }
     let name = |item: &Json| {
-        let metadata = item.at(&["metadata", "name"]).or_else(|| item.at(&["object", "metadata", "name"]));
-        match metadata {
-            Some(Json::Text(name)) => name.clone(),
-            _ => String::new(),
-        }
+        let named = item.text_at(&["metadata", "name"]);
+        named.or_else(|| item.text_at(&["object", "metadata", "name"])).unwrap_or_default()
     };
-    let Json::List(items) = list else { return };
-    if items.iter().filter(|item| name(item).starts_with("{generated")).count() > 1 {
-        items.sort_by_key(name);
+    for member in ["items", "rows"] {
+        let Some(Json::List(items)) = list.get_mut(member) else { continue };
+        if items.iter().filter(|item| name(item).starts_with("{generated")).count() > 1 {
+            items.sort_by_cached_key(name);
+        }
     }
 }
