@@ -20,7 +20,7 @@ use api::status::Status;
 use futures::future::BoxFuture;
 use std::sync::Arc;
 
-/// What one kind of object has following its writes.
+/// What the server does after writes to some resources.
 struct Hook {
     /// Whether a write concerns it. Most writes concern none.
     concerns: fn(&Call, Verb) -> bool,
@@ -37,7 +37,7 @@ const HOOKS: [Hook; 5] = [
         run: |call| Box::pin(definitions::after(call)),
         problem: "a definition waits",
     },
-    // A policy refuses expressions of the wrong type from its first request on.
+    // A client that writes a policy finds in its status what the expressions get wrong about types.
     Hook {
         concerns: policy_status::concerns,
         run: |call| Box::pin(policy_status::after(call)),
@@ -49,13 +49,13 @@ const HOOKS: [Hook; 5] = [
         run: |call| Box::pin(namespaces::after(call)),
         problem: "a namespace lacks its default objects",
     },
-    // A request that follows is sorted by what the status says.
+    // A client that writes a flow schema finds in its status whether the priority level is there.
     Hook {
         concerns: fair::status::concerns,
         run: |call| Box::pin(fair::status::after(call)),
         problem: "the status of flow schemas waits",
     },
-    // A quota limits from its first request on, and must know what is used.
+    // A quota limits the next request in its namespace, and must know what is used.
     Hook {
         concerns: resource_quota::concerns,
         run: |call| Box::pin(resource_quota::after(call)),

@@ -23,7 +23,9 @@ const DANGLING: &str = "Dangling";
 /// How often statuses that others write too are tried.
 const ATTEMPTS: usize = 8;
 
-// Kubernetes takes back at leisure what somebody else writes to a status; here that waits for the next change.
+/// A write to the spec of a flow schema or a priority level. When a client overwrites the condition `Dangling` through
+/// `/status`, the server writes it again at the next change of a spec.
+// Kubernetes: a controller writes the condition again.
 pub(crate) fn concerns(call: &Call, _: Verb) -> bool {
     let is_one = call.served.is(GROUP, SCHEMAS) || call.served.is(GROUP, LEVELS);
     is_one && call.target.subresource != "status"
