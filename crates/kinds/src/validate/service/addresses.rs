@@ -1,6 +1,6 @@
 //! Cluster addresses and their families, external addresses, and those of load balancers.
 
-use std::net::IpAddr;
+use std::{collections::HashSet, net::IpAddr};
 
 use api::field::ErrorList;
 use api::name::{self, Format};
@@ -17,6 +17,7 @@ const FIXED: &str = "may not change once set";
 /// An address that was there before stays right, whatever is said of such addresses today.
 pub(super) fn check(spec: &At<'_, '_>, old: Option<&At<'_, '_>>, errors: &mut ErrorList) {
     let before = old.map(|old| old.field("clusterIPs").list()).unwrap_or_default();
+    let before: HashSet<&str> = before.iter().filter_map(Value::as_str).collect();
     let (primary, ips) = (spec.text_of("clusterIP"), spec.field("clusterIPs"));
     let first = ips.list().first().and_then(|ip| ip.as_str());
     match (primary.is_empty(), first) {
@@ -36,7 +37,7 @@ pub(super) fn check(spec: &At<'_, '_>, old: Option<&At<'_, '_>>, errors: &mut Er
         }
     }
     spec.field("ipFamilyPolicy").optional_one_of(errors, POLICIES);
-    if !are_addresses(&ips, before, errors) {
+    if !are_addresses(&ips, &before, errors) {
         return;
     }
     if let [first, second, ..] = ips.list()
@@ -55,7 +56,7 @@ pub(super) fn check(spec: &At<'_, '_>, old: Option<&At<'_, '_>>, errors: &mut Er
 }
 
 /// Whether it makes sense to compare them.
-fn are_addresses(ips: &At<'_, '_>, before: &[Value], errors: &mut ErrorList) -> bool {
+fn are_addresses(ips: &At<'_, '_>, before: &HashSet<&str>, errors: &mut ErrorList) -> bool {
     let mut are = true;
     for (index, ip) in ips.items().enumerate() {
         if index == 0 && ip.text() == "None" {
@@ -65,7 +66,7 @@ fn are_addresses(ips: &At<'_, '_>, before: &[Value], errors: &mut ErrorList) -> 
             }
             continue;
         }
-        if before.contains(ip.value()) {
+        if before.contains(ip.text()) {
             continue;
         }
         let problems = name::legacy_ip(ip.path(), ip.text());
