@@ -3,6 +3,7 @@
 mod bench;
 mod etcd_stand_in;
 mod kube_apiserver;
+mod logs;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -16,6 +17,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Cli {
+    #[command(flatten)]
+    logs: logs::Options,
     #[command(subcommand)]
     command: Command,
 }
@@ -40,16 +43,15 @@ fn called_as() -> Option<String> {
 #[expect(clippy::print_stderr, reason = "errors go to the person who typed the command")]
 fn main() -> ExitCode {
     let called = called_as();
-    let command = match called.as_deref() {
+    let stand_in = |command| Cli { logs: logs::Options::default(), command };
+    let Cli { logs, command } = match called.as_deref() {
         Some("kube-apiserver") => {
-            Command::KubeApiserver(kube_apiserver::Flags::parse(std::env::args().skip(1)))
+            stand_in(Command::KubeApiserver(kube_apiserver::Flags::parse(std::env::args().skip(1))))
         }
-        Some("etcd") => Command::Etcd(std::env::args().skip(1).collect()),
-        _ => Cli::parse().command,
+        Some("etcd") => stand_in(Command::Etcd(std::env::args().skip(1).collect())),
+        _ => Cli::parse(),
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env();
-    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    logs::start(&logs);
     let outcome = world::run(|world| async move {
         match command {
             Command::Up(options) => up::run(&world, *options).await,

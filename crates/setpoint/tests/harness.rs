@@ -18,7 +18,13 @@ pub(crate) struct Up {
 impl Up {
     /// Starts it on a free port, and waits until it says that it is ready.
     pub(crate) fn start(arguments: &[&str], directory: &Path) -> Up {
+        Up::start_logging(arguments, directory, Stdio::inherit())
+    }
+
+    /// The same, with a place for what it logs.
+    pub(crate) fn start_logging(arguments: &[&str], directory: &Path, log: Stdio) -> Up {
         let mut command = Command::new(SETPOINT);
+        command.stderr(log);
         command.args(["up", "--listen", "127.0.0.1:0"]).args(arguments).current_dir(directory);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());

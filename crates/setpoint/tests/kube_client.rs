@@ -18,7 +18,11 @@ const TOO_MANY: usize = 70;
 /// Runs `act` with a client of a control plane of its own.
 fn with_client<F: Future<Output = ()>>(act: impl FnOnce(Client) -> F) {
     let scratch = tempfile::tempdir().unwrap();
-    let up = Up::start(&["--ephemeral"], scratch.path());
+    with_client_of(Up::start(&["--ephemeral"], scratch.path()), act);
+}
+
+/// Runs `act` with a client of a control plane, and stops it then.
+pub(crate) fn with_client_of<F: Future<Output = ()>>(up: Up, act: impl FnOnce(Client) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let kubeconfig = Kubeconfig::read_from(&up.kubeconfig).unwrap();

@@ -5,6 +5,7 @@
 mod bench;
 mod harness;
 mod kube_client;
+mod logs;
 mod operators;
 mod overload;
 
