@@ -12,8 +12,8 @@ use crate::{
     Body, Caller, Server,
     answer::Holding,
     authenticate::{CREDENTIAL_ID, ExpiredCertificate},
+    refusal::Refusal,
 };
-use api::status::Status;
 use aws_lc_rs::digest::{SHA256, digest};
 use connections::{Connections, Seat};
 use http::{Method, header};
@@ -152,7 +152,7 @@ impl Visitor {
                 // In a box from the start: it is handed on several times, and is not small.
                 let answered = world.timeout(limit, Box::pin(server.handle(request))).await;
                 lender.finish(&world).await;
-                let response = answered.unwrap_or_else(|_| crate::answer::status(&too_slow(), form));
+                let response = answered.unwrap_or_else(|_| crate::answer::refusal(too_slow(), form));
                 let response = if is_head { headers_only(response) } else { response };
                 // Other bodies are watches and the like, which last as long as their clients want.
                 let has_end = response.body().size_hint().exact().is_some()
@@ -199,8 +199,8 @@ fn builder(world: &World, limits: &Limits) -> auto::Builder<StreamTasks> {
 }
 
 /// Kubernetes: what a request gets that is not answered in time, be it slow itself or be we.
-fn too_slow() -> Status {
-    Status::timeout("request did not complete within the allotted timeout", 0)
+fn too_slow() -> Refusal {
+    Refusal::timeout("request did not complete within the allotted timeout", 0)
 }
 
 /// Where in a subject the uid of a user stands.

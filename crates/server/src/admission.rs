@@ -33,8 +33,8 @@ mod webhook;
 pub(crate) use configured::Configured;
 pub(crate) use policy::status as policy_status;
 
-use crate::verbs::Call;
-use api::{kind::GroupResource, object, status::Status};
+use crate::{call::Call, refusal::Refusal};
+use api::{kind::GroupResource, object};
 use reinvocation::Reinvocation;
 use serde_json::Value;
 
@@ -110,17 +110,16 @@ impl<'a> Review<'a> {
     }
 
     /// 403, with the real server's frame around the reason.
-    pub(crate) fn forbidden(&self, reason: impl std::fmt::Display) -> Status {
-        let name = match self.name() {
-            "" => object::generate_name(&self.object),
-            name => name,
-        };
-        Status::forbidden(&self.resource(), name, reason.to_string())
+    pub(crate) fn forbidden(&self, reason: impl std::fmt::Display) -> Refusal {
+        // Kubernetes: names are generated after the mutating plugins have run.
+        let names = [self.name(), object::generate_name(&self.object)];
+        let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
+        Refusal::forbidden(&self.resource(), name, reason.to_string())
     }
 }
 
 /// Changes the object before it is prepared and checked.
-pub(crate) async fn mutate(review: &mut Review<'_>) -> Result<(), Status> {
+pub(crate) async fn mutate(review: &mut Review<'_>) -> Result<(), Refusal> {
     let mut rounds = Reinvocation::default();
     mutate_once(review, &mut rounds).await?;
     if rounds.is_wanted {
@@ -130,7 +129,7 @@ pub(crate) async fn mutate(review: &mut Review<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-async fn mutate_once(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Result<(), Status> {
+async fn mutate_once(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Result<(), Refusal> {
     namespace_lifecycle::check(review).await?; // nothing new where the namespace is not there or going
     limit_ranger::fill(review).await?; // what containers ask for by default
     service_account::fill(review).await?; // as whom a pod runs
@@ -152,8 +151,8 @@ async fn mutate_once(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Resu
 pub(crate) async fn subresource(
     call: &Call,
     request: Value,
-    check: impl Fn(&Value) -> Result<(), Status>,
-) -> Result<Value, Status> {
+    check: impl Fn(&Value) -> Result<(), Refusal>,
+) -> Result<Value, Refusal> {
     let mut review = Review::create(call, request);
     mutate(&mut review).await?;
     check(&review.object)?;
@@ -162,7 +161,7 @@ pub(crate) async fn subresource(
 }
 
 /// A question that is kept nowhere: only programs elsewhere have a say. What comes back is what they made of it.
-pub(crate) async fn question(call: &Call, asked: Value) -> Result<Value, Status> {
+pub(crate) async fn question(call: &Call, asked: Value) -> Result<Value, Refusal> {
     let mut review = Review::create(call, asked);
     webhook::mutate(&mut review, &mut Reinvocation::default()).await?;
     webhook::validate(&review).await?;
@@ -170,14 +169,14 @@ pub(crate) async fn question(call: &Call, asked: Value) -> Result<Value, Status>
 }
 
 /// A delete, of which both say what they have to say.
-pub(crate) async fn delete(call: &Call, old: &Value) -> Result<(), Status> {
+pub(crate) async fn delete(call: &Call, old: &Value) -> Result<(), Refusal> {
     let mut review = Review::delete(call, old);
     mutate(&mut review).await?;
     validate(&review).await
 }
 
 /// The last word before the commit: nothing changes any more. Quotas come last, within the commit.
-pub(crate) async fn validate(review: &Review<'_>) -> Result<(), Status> {
+pub(crate) async fn validate(review: &Review<'_>) -> Result<(), Refusal> {
     limit_ranger::check(review).await?;
     service_account::check(review).await?;
     pod_security::check(review).await?;

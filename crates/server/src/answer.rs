@@ -14,12 +14,13 @@ pub(crate) use holding::Holding;
 pub(crate) use list::{list, list_meta_value};
 
 use crate::{
+    call::Call,
     convert,
     input::Encoding,
     negotiate::{Form, Shape},
+    refusal::Refusal,
     served::{Kind, Served},
     stored::Stored,
-    verbs::Call,
 };
 use api::{
     field::{Error, Path},
@@ -96,7 +97,7 @@ pub(crate) fn with_warnings<'a>(
 }
 
 /// A scale, in the shape that the caller wants.
-pub(crate) fn scale(call: &Call, scale: &Value) -> Result<Response<Body>, Status> {
+pub(crate) fn scale(call: &Call, scale: &Value) -> Result<Response<Body>, Refusal> {
     check_single(call, || "autoscaling.Scale".to_owned())?;
     let Form { encoding, shape } = call.form;
     let body = match shape {
@@ -113,7 +114,7 @@ pub(crate) fn unstored(
     code: StatusCode,
     (group, version, kind): (&str, &str, &str),
     value: &Value,
-) -> Result<Response<Body>, Status> {
+) -> Result<Response<Body>, Refusal> {
     check_single(call, || format!("{}.{kind}", group.split('.').next().unwrap_or_default()))?;
     let Form { encoding, shape } = call.form;
     Ok(match shape {
@@ -122,24 +123,45 @@ pub(crate) fn unstored(
     })
 }
 
-/// A status, as the whole answer.
-pub(crate) fn status(status: &Status, form: Form) -> Response<Body> {
-    let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::OK);
-    let value = serde_json::to_value(status).unwrap_or_default();
-    let mut response = document(code, form, "", "v1", "Status", &value);
-    let retry = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-    if retry > 0 {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(retry));
+/// The answer to a request that is not carried out.
+pub(crate) fn refusal(refusal: Refusal, form: Form) -> Response<Body> {
+    status(&refusal.into_status(), form)
+}
+
+/// The refusal of a request that no handler has seen, by the authorizer.
+// Kubernetes: its texts hold what the caller sent, so browsers are told not to guess what they are.
+pub(crate) fn refused(refused: Refusal, form: Form) -> Response<Body> {
+    let is_forbidden = matches!(refused, Refusal::Forbidden(_));
+    let mut response = refusal(refused, form);
+    if is_forbidden {
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     }
     response
 }
 
-/// The refusal of a request that no handler has seen, by the authorizer.
-// Kubernetes: its texts hold what the caller sent, so that browsers are told to take them for nothing else.
-pub(crate) fn refused(refusal: &Status, form: Form) -> Response<Body> {
-    let mut response = status(refusal, form);
-    if refusal.code == 403 {
-        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+/// The answer to a request that made something, but no object to show.
+pub(crate) fn done(call: &Call) -> Response<Body> {
+    status(&Status::success().with_code(201), call.form)
+}
+
+/// The answer to a delete of an object that is gone now.
+pub(crate) fn deleted(call: &Call, object: &Value) -> Response<Body> {
+    let (name, uid) = (api::object::name(object), api::object::uid(object));
+    status(&Status::deleted(&call.resource(), name, uid), call.form)
+}
+
+/// The refusal that ends a watch, as the object of its last event.
+pub(crate) fn refusal_bytes(refusal: Refusal, form: Form) -> Bytes {
+    let value = serde_json::to_value(refusal.into_status()).unwrap_or_default();
+    document_bytes(form, "", "v1", "Status", &value)
+}
+
+fn status(status: &Status, form: Form) -> Response<Body> {
+    let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::OK);
+    let value = serde_json::to_value(status).unwrap_or_default();
+    let mut response = document(code, form, "", "v1", "Status", &value);
+    if let Some(seconds) = status.retry_after_seconds() {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
 }
@@ -197,7 +219,11 @@ fn line(mut json: Vec<u8>) -> Vec<u8> {
 }
 
 /// One object.
-pub(crate) async fn object(call: &Call, code: StatusCode, stored: &Stored) -> Result<Response<Body>, Status> {
+pub(crate) async fn object(
+    call: &Call,
+    code: StatusCode,
+    stored: &Stored,
+) -> Result<Response<Body>, Refusal> {
     check_table_options(call)?;
     check_single(call, || call.served.go_type(""))?;
     let is_as_it_is = call.form == Form::default() && call.served.is_as_stored(stored.revision);
@@ -209,7 +235,7 @@ pub(crate) async fn object(call: &Call, code: StatusCode, stored: &Stored) -> Re
 }
 
 /// One object in the caller's form: as an answer by itself, or inside a watch event.
-pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: bool) -> Result<Bytes, Status> {
+pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: bool) -> Result<Bytes, Refusal> {
     let served = &call.served;
     Ok(match call.form {
         Form { encoding: Encoding::Json, shape: Shape::AsIs } if served.is_as_stored(stored.revision) => {
@@ -233,7 +259,7 @@ pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: boo
 }
 
 /// Whether what is one object may be shown so.
-fn check_single(call: &Call, go_type: impl FnOnce() -> String) -> Result<(), Status> {
+fn check_single(call: &Call, go_type: impl FnOnce() -> String) -> Result<(), Refusal> {
     let asked = "you requested PartialObjectMetadataList, but the requested object is not a list";
     match call.form.shape {
         Shape::MetadataList(_) => Err(not_acceptable(format!("{asked} (*{})", go_type()))),
@@ -241,21 +267,19 @@ fn check_single(call: &Call, go_type: impl FnOnce() -> String) -> Result<(), Sta
     }
 }
 
-fn not_acceptable(message: String) -> Status {
-    let mut status = Status::not_acceptable(&[]);
-    status.message = message;
-    status
+fn not_acceptable(message: String) -> Refusal {
+    Refusal::not_acceptable(&[]).with_message(message)
 }
 
 /// Whether the query says well how much of an object goes with its row.
-pub(crate) fn check_table_options(call: &Call) -> Result<(), Status> {
+pub(crate) fn check_table_options(call: &Call) -> Result<(), Refusal> {
     let asked = call.options.rest.get("includeObject").map_or("", String::as_str);
     if !matches!(call.form.shape, Shape::Table(_)) || ["", "Metadata", "Object", "None"].contains(&asked) {
         return Ok(());
     }
     let detail = "must be 'Metadata', 'Object', 'None', or empty";
     let error = Error::invalid(&Path::new("includeObject"), asked, detail);
-    Err(Status::bad_request(format!("Unable to convert to Table as requested: {error}")))
+    Err(Refusal::bad_request(format!("Unable to convert to Table as requested: {error}")))
 }
 
 fn encode_as(served: &Served, encoding: Encoding, value: &Value) -> Bytes {

@@ -12,8 +12,7 @@ pub use keys::{SigningKey, SigningKeyError};
 pub(crate) use openid::documents;
 pub use static_token::{Token, TokenFile, TokenFileError};
 
-use crate::Inner;
-use api::status::Status;
+use crate::{Inner, refusal::Refusal};
 use http::{HeaderMap, header, request::Parts};
 pub(crate) use jwt::BadToken;
 use serde_json::{Value, json};
@@ -128,8 +127,8 @@ impl Authenticator {
     }
 
     /// Whom a request is from. Its credentials go no further.
-    pub(crate) async fn authenticate(&self, inner: &Inner, head: &mut Parts) -> Result<Arc<Caller>, Status> {
-        let unauthorized = || Status::unauthorized("Unauthorized");
+    pub(crate) async fn authenticate(&self, inner: &Inner, head: &mut Parts) -> Result<Arc<Caller>, Refusal> {
+        let unauthorized = || Refusal::unauthorized("Unauthorized");
         let secret = bearer(&head.headers).map_err(|Ambiguous| unauthorized())?;
         let is_spaced = secret.is_none() && is_spaced(&head.headers);
         head.headers.remove(header::AUTHORIZATION);

@@ -21,38 +21,41 @@ use crate::{
     Inner,
     audit::Trail,
     authenticate::Caller,
+    refusal::Refusal,
     request::{Options, Place, Target, Verb},
-    verbs::store_failed,
 };
-use api::{
-    field_selector,
-    kind::GroupResource,
-    name::Format,
-    status::{Attempt, Status},
-};
+use api::{field_selector, kind::GroupResource, name::Format, status::Attempt};
 use http::request::Parts;
 use node::Nodes;
 use rbac::Rbac;
 use std::sync::Arc;
 
-/// Proof that somebody may do something. Whoever acts on a resource has one.
+/// Proof that a caller may do something with what a path names. A [`Call`](crate::call::Call) is made of it.
 #[derive(Debug)]
-pub(crate) struct Permit(Arc<Caller>);
+pub(crate) struct Permit {
+    caller: Arc<Caller>,
+    /// `None` where the method of the request has no meaning.
+    verb: Option<Verb>,
+    target: Target,
+}
 
 impl Permit {
-    /// The same proof, for a part of the same request that lives on by itself.
-    pub(crate) fn again(&self) -> Permit {
-        Permit(Arc::clone(&self.0))
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
     }
 
-    pub(crate) fn caller(&self) -> &Caller {
-        &self.0
+    /// Who may do it, and with what. Only the verb that was asked about is permitted.
+    pub(crate) fn redeem(self, verb: Verb) -> Result<(Arc<Caller>, Target), Refusal> {
+        match self.verb == Some(verb) {
+            true => Ok((self.caller, self.target)),
+            false => Err(Refusal::internal_error("the permit is for another verb")),
+        }
     }
 }
 
-/// The server's own doings, which nobody asked for.
-pub(crate) fn itself() -> Permit {
-    Permit(Arc::new(Caller::known("system:apiserver", "", vec![MASTERS.to_owned()])))
+/// The server itself, which may do everything.
+pub(crate) fn itself() -> Arc<Caller> {
+    Arc::new(Caller::known("system:apiserver", "", vec![MASTERS.to_owned()]))
 }
 
 /// What somebody wants to do.
@@ -110,10 +113,10 @@ impl<'a> Attributes<'a> {
     }
 
     /// The refusal of it.
-    pub(crate) fn denied(&self, caller: &Caller, why: &str) -> Status {
+    pub(crate) fn denied(&self, caller: &Caller, why: &str) -> Refusal {
         match self {
             Attributes::Path { verb, path } => {
-                Status::denied(&caller.name, Attempt::Path { verb, path }, why)
+                Refusal::denied(&caller.name, Attempt::Path { verb, path }, why)
             }
             Attributes::Resource(wanted) => {
                 let attempt = Attempt::Resource {
@@ -123,7 +126,7 @@ impl<'a> Attributes<'a> {
                     namespace: wanted.namespace,
                     name: wanted.name,
                 };
-                Status::denied(&caller.name, attempt, why)
+                Refusal::denied(&caller.name, attempt, why)
             }
         }
     }
@@ -183,7 +186,7 @@ pub(crate) async fn act_as(
     head: &mut Parts,
     place: &Place,
     options: &Options,
-) -> Result<Arc<Caller>, Status> {
+) -> Result<Arc<Caller>, Refusal> {
     let Some(wanted) = impersonate::wanted(&head.headers)? else { return Ok(caller) };
     let method = head.method.as_str().to_lowercase();
     let attributes = match place {
@@ -205,16 +208,16 @@ pub(crate) async fn resource(
     caller: Arc<Caller>,
     trail: &Trail,
     verb: Option<Verb>,
-    target: &Target,
+    target: Target,
     options: &Options,
-) -> Result<Permit, Status> {
-    let attributes = Attributes::Resource(OnResource::by_method(verb, target, options));
+) -> Result<Permit, Refusal> {
+    let attributes = Attributes::Resource(OnResource::by_method(verb, &target, options));
     decide(inner, &caller, trail, &attributes).await?;
-    Ok(Permit(caller))
+    Ok(Permit { caller, verb, target })
 }
 
 /// Whether a request for anything else may go on.
-pub(crate) async fn path(inner: &Inner, caller: &Caller, head: &Parts, path: &str) -> Result<(), Status> {
+pub(crate) async fn path(inner: &Inner, caller: &Caller, head: &Parts, path: &str) -> Result<(), Refusal> {
     let verb = head.method.as_str().to_lowercase();
     decide(inner, caller, Trail::of(head), &Attributes::Path { verb: &verb, path }).await
 }
@@ -225,7 +228,7 @@ async fn decide(
     caller: &Caller,
     trail: &Trail,
     attributes: &Attributes<'_>,
-) -> Result<(), Status> {
+) -> Result<(), Refusal> {
     let decision = allows(inner, caller, attributes).await.inspect_err(|_| {
         trail.note(REASON, || "internal error".to_owned());
     })?;
@@ -239,7 +242,7 @@ pub(crate) async fn demand(
     inner: &Inner,
     caller: &Caller,
     attributes: &Attributes<'_>,
-) -> Result<(), Status> {
+) -> Result<(), Refusal> {
     let decision = allows(inner, caller, attributes).await?;
     if decision.is_allowed { Ok(()) } else { Err(attributes.denied(caller, &decision.reason)) }
 }
@@ -249,18 +252,16 @@ pub(crate) async fn allows(
     inner: &Inner,
     caller: &Caller,
     attributes: &Attributes<'_>,
-) -> Result<Decision, Status> {
+) -> Result<Decision, Refusal> {
     if is_master(caller) {
         return Ok(Decision::allow(""));
     }
     let (store, authorizer) = (inner.store.as_ref(), &inner.authorizer);
-    let of_node =
-        authorizer.nodes.decide(store, caller, attributes).await.map_err(|error| store_failed(&error))?;
+    let of_node = authorizer.nodes.decide(store, caller, attributes).await?;
     if of_node.is_allowed {
         return Ok(of_node);
     }
-    let mut decision =
-        authorizer.rbac.decide(store, caller, attributes).await.map_err(|error| store_failed(&error))?;
+    let mut decision = authorizer.rbac.decide(store, caller, attributes).await?;
     if !decision.is_allowed && !of_node.reason.is_empty() {
         let reasons = [of_node.reason.as_str(), &decision.reason];
         decision.reason = reasons.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n");

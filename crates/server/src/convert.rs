@@ -2,10 +2,13 @@
 
 use crate::{
     Inner,
+    call::Call,
     custom::Custom,
+    refusal::Refusal,
     served::{Kind, Served, join},
+    stored::Stored,
 };
-use api::{object, status::Status};
+use api::object;
 use kinds::definition::Conversion;
 use serde_json::Value;
 
@@ -14,7 +17,7 @@ pub(crate) async fn in_version(
     inner: &Inner,
     served: &Served,
     objects: Vec<Value>,
-) -> Result<Vec<Value>, Status> {
+) -> Result<Vec<Value>, Refusal> {
     match (&served.kind, &served.stored) {
         (Kind::Custom(custom), Some(_)) => custom_in_version(inner, served, custom, objects).await,
         (Kind::BuiltIn { .. }, Some(stored)) if stored.of.is_some() => {
@@ -26,8 +29,15 @@ pub(crate) async fn in_version(
 }
 
 /// One object in the version of the request.
-pub(crate) async fn one_in_version(inner: &Inner, served: &Served, object: Value) -> Result<Value, Status> {
+pub(crate) async fn one_in_version(inner: &Inner, served: &Served, object: Value) -> Result<Value, Refusal> {
     Ok(in_version(inner, served, vec![object]).await?.pop().unwrap_or_default())
+}
+
+/// An object at rest in the version of the call, in the form in which states are compared.
+pub(crate) async fn in_request_version(call: &Call, stored: &Stored) -> Result<Value, Refusal> {
+    let mut value = one_in_version(&call.inner, &call.served, stored.value()?).await?;
+    call.served.normalize(&mut value);
+    Ok(value)
 }
 
 /// Whether objects can be shown in the version of the request only with the help of a webhook.
@@ -59,7 +69,7 @@ pub(crate) fn in_version_at_once(served: &Served, mut object: Value) -> Value {
 }
 
 /// An object in the version of the request, as it is kept.
-pub(crate) async fn as_stored(inner: &Inner, served: &Served, object: Value) -> Result<Value, Status> {
+pub(crate) async fn as_stored(inner: &Inner, served: &Served, object: Value) -> Result<Value, Refusal> {
     match (&served.kind, &served.stored) {
         (Kind::Custom(custom), Some(stored)) => {
             let converted = convert_custom(inner, custom, vec![object], &stored.version).await?;
@@ -98,7 +108,7 @@ async fn custom_in_version(
     served: &Served,
     custom: &Custom,
     mut objects: Vec<Value>,
-) -> Result<Vec<Value>, Status> {
+) -> Result<Vec<Value>, Refusal> {
     for object in &mut objects {
         if let Some(compiled) = custom.compiled_as(version_of(object)) {
             compiled.schema.adopt(object);
@@ -113,7 +123,7 @@ pub(crate) async fn convert_custom(
     custom: &Custom,
     objects: Vec<Value>,
     to: &str,
-) -> Result<Vec<Value>, Status> {
+) -> Result<Vec<Value>, Refusal> {
     if objects.iter().all(|object| version_of(object) == to) {
         return Ok(objects);
     }
@@ -132,7 +142,7 @@ pub(crate) async fn retold(
     custom: &Custom,
     objects: Vec<Value>,
     to: &str,
-) -> Result<Vec<Value>, Status> {
+) -> Result<Vec<Value>, Refusal> {
     match &custom.definition.conversion {
         Conversion::None => {
             let api_version = join(&custom.definition.group, to);

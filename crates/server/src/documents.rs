@@ -19,10 +19,10 @@ use crate::{
     input::MEDIA_TYPES,
     negotiate::{self, check_produced},
     openapi::{self, CustomSchemas, Form},
+    refusal::Refusal,
     registry::Customs,
     served::Served,
 };
-use api::status::Status;
 use http::{HeaderValue, Response, StatusCode, header, request::Parts};
 use kept::Document;
 use kinds::resources::Resource;
@@ -32,7 +32,7 @@ pub(crate) async fn answer(
     inner: &Inner,
     path: &str,
     head: &Parts,
-) -> Result<Option<Response<Body>>, Status> {
+) -> Result<Option<Response<Body>>, Refusal> {
     let customs = inner.registry.customs(&*inner.store).await?;
     Library { inner, customs: &customs }.find(path, head)
 }
@@ -62,7 +62,7 @@ struct Library<'a> {
 }
 
 impl<'a> Library<'a> {
-    fn find(&self, path: &str, head: &Parts) -> Result<Option<Response<Body>>, Status> {
+    fn find(&self, path: &str, head: &Parts) -> Result<Option<Response<Body>>, Refusal> {
         let parts: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
         let parts = match parts[..] {
             // Kubernetes: the router does not mind a slash at the end, others do.
@@ -84,7 +84,7 @@ impl<'a> Library<'a> {
     }
 
     /// What is served, in the encoding that the caller takes.
-    fn discover(&self, parts: &[&str], head: &Parts) -> Result<Option<Response<Body>>, Status> {
+    fn discover(&self, parts: &[&str], head: &Parts) -> Result<Option<Response<Body>>, Refusal> {
         let name = parts.join("/");
         let found = match parts {
             ["api" | "apis"] if discovery::is_aggregated_wanted(negotiate::accept(&head.headers)) => {

@@ -12,11 +12,11 @@ pub(crate) use definitions::CLEANUP;
 use crate::{
     Inner,
     admission::{policy_status, resource_quota},
+    call::Call,
     fair,
+    refusal::Refusal,
     request::Verb,
-    verbs::Call,
 };
-use api::status::Status;
 use futures::future::BoxFuture;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use std::sync::Arc;
 struct Hook {
     /// Whether a write concerns it. Most writes concern none.
     concerns: fn(&Call, Verb) -> bool,
-    run: for<'a> fn(&'a Call) -> BoxFuture<'a, Result<(), Status>>,
+    run: for<'a> fn(&'a Call) -> BoxFuture<'a, Result<(), Refusal>>,
     /// What the log says of a hook that failed.
     problem: &'static str,
 }
@@ -66,19 +66,19 @@ const HOOKS: [Hook; 5] = [
 /// Runs what follows a write that was committed. A failure is logged and does not undo the write.
 pub(crate) async fn after(call: &Call, verb: Verb) {
     for hook in HOOKS.iter().filter(|hook| (hook.concerns)(call, verb)) {
-        if let Err(status) = (hook.run)(call).await {
+        if let Err(refusal) = (hook.run)(call).await {
             let (namespace, name) = (&call.target.namespace, call.name());
-            tracing::warn!(namespace, name, problem = status.message, "{}", hook.problem);
+            tracing::warn!(namespace, name, problem = %refusal, "{}", hook.problem);
         }
     }
 }
 
 /// Catches up with what a server that was stopped between a commit and its hooks has left undone.
 pub(crate) async fn catch_up(inner: &Arc<Inner>) {
-    if let Err(status) = definitions::settle_all(inner).await {
-        tracing::warn!(problem = status.message, "definitions wait");
+    if let Err(refusal) = definitions::settle_all(inner).await {
+        tracing::warn!(problem = %refusal, "definitions wait");
     }
-    if let Err(status) = namespaces::ensure_all_default_objects(inner).await {
-        tracing::warn!(problem = status.message, "namespaces lack their default objects");
+    if let Err(refusal) = namespaces::ensure_all_default_objects(inner).await {
+        tracing::warn!(problem = %refusal, "namespaces lack their default objects");
     }
 }

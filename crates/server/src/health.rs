@@ -3,11 +3,11 @@
 use crate::{
     Inner,
     answer::{self, Body},
+    refusal::Refusal,
     registry::Customs,
     request::pairs,
-    verbs,
 };
-use api::{go, status::Status};
+use api::go;
 use http::{Method, Response, StatusCode, request::Parts};
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ const PATHS: [&str; 10] = [
     "/version",
 ];
 
-pub(crate) async fn answer(inner: &Inner, path: &str, head: &Parts) -> Result<Response<Body>, Status> {
+pub(crate) async fn answer(inner: &Inner, path: &str, head: &Parts) -> Result<Response<Body>, Refusal> {
     if path == "/" {
         return Ok(root(inner, &inner.registry.customs(&*inner.store).await?));
     }
@@ -57,11 +57,11 @@ pub(crate) async fn answer(inner: &Inner, path: &str, head: &Parts) -> Result<Re
         });
     }
     if head.method != Method::GET && is_only_read(inner, path) {
-        return Err(verbs::method_not_allowed());
+        return Err(Refusal::method_not_allowed());
     }
     match crate::documents::answer(inner, path, head).await? {
         Some(found) => Ok(found),
-        None if is_routed(inner, path) => Err(verbs::not_served()),
+        None if is_routed(inner, path) => Err(Refusal::not_served()),
         None => Ok(nothing_here()),
     }
 }

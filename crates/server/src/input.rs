@@ -4,9 +4,10 @@ pub(crate) mod patch;
 
 use crate::{
     custom::Custom,
+    refusal::Refusal,
     served::{Kind, Served, join, package},
 };
-use api::{object, status::Status};
+use api::object;
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -47,7 +48,7 @@ pub(crate) const MEDIA_TYPES: [&str; 3] =
     ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// Reads a body that may not be longer than the limit.
-pub(crate) async fn read<B>(body: B) -> Result<Bytes, Status>
+pub(crate) async fn read<B>(body: B) -> Result<Bytes, Refusal>
 where
     B: http_body::Body,
     B::Error: std::error::Error + Send + Sync + 'static,
@@ -55,9 +56,9 @@ where
     match Limited::new(body, MAX_BODY_BYTES).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
-            Err(Status::request_entity_too_large(format!("limit is {MAX_BODY_BYTES}")))
+            Err(Refusal::request_entity_too_large(format!("limit is {MAX_BODY_BYTES}")))
         }
-        Err(error) => Err(Status::bad_request(format!("unable to read the body: {error}"))),
+        Err(error) => Err(Refusal::bad_request(format!("unable to read the body: {error}"))),
     }
 }
 
@@ -67,20 +68,20 @@ pub(crate) fn media_type(headers: &HeaderMap) -> &str {
     value.split(';').next().unwrap_or_default().trim()
 }
 
-pub(crate) fn encoding(media_type: &str) -> Result<Encoding, Status> {
+pub(crate) fn encoding(media_type: &str) -> Result<Encoding, Refusal> {
     match media_type {
         "" | "application/json" => Ok(Encoding::Json),
         "application/yaml" => Ok(Encoding::Yaml),
         "application/vnd.kubernetes.protobuf" => Ok(Encoding::Protobuf),
-        _ => Err(Status::unsupported_media_type(&MEDIA_TYPES)),
+        _ => Err(Refusal::unsupported_media_type(&MEDIA_TYPES)),
     }
 }
 
 /// The encoding of an object of a resource. Custom resources have no protobuf.
-pub(crate) fn encoding_for(served: &Served, media_type: &str) -> Result<Encoding, Status> {
+pub(crate) fn encoding_for(served: &Served, media_type: &str) -> Result<Encoding, Refusal> {
     match encoding(media_type)? {
         Encoding::Protobuf if served.custom().is_some() => {
-            Err(Status::unsupported_media_type(&MEDIA_TYPES[..2]))
+            Err(Refusal::unsupported_media_type(&MEDIA_TYPES[..2]))
         }
         encoding => Ok(encoding),
     }
@@ -111,12 +112,12 @@ pub(crate) fn body(
     body: &[u8],
     encoding: Encoding,
     validation: FieldValidation,
-) -> Result<Decoded, Status> {
+) -> Result<Decoded, Refusal> {
     let decoded = object(served, body, encoding, validation)?;
     let (given, expected) = (object::api_version(&decoded.value), served.api_version());
     match given == expected {
         true => Ok(decoded),
-        false => Err(Status::bad_request(format!(
+        false => Err(Refusal::bad_request(format!(
             "the API version in the data ({given}) does not match the expected API version ({expected})"
         ))),
     }
@@ -147,9 +148,9 @@ impl Undecodable {
     }
 }
 
-impl From<Undecodable> for Status {
-    fn from(undecodable: Undecodable) -> Status {
-        Status::bad_request(undecodable.refusal)
+impl From<Undecodable> for Refusal {
+    fn from(undecodable: Undecodable) -> Refusal {
+        Refusal::bad_request(undecodable.refusal)
     }
 }
 

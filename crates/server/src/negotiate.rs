@@ -4,10 +4,9 @@ mod clause;
 
 use crate::{
     input::{Encoding, MEDIA_TYPES},
+    refusal::Refusal,
     request::Verb,
-    verbs::bare,
 };
-use api::status::Status;
 use clause::Clause;
 use http::{HeaderMap, header};
 
@@ -45,26 +44,26 @@ impl Form {
     const JSON: Form = Form { encoding: Encoding::Json, shape: Shape::AsIs };
 
     /// The best of what the caller takes of a built-in resource.
-    pub(crate) fn of_built_in(headers: &HeaderMap, has_table: bool) -> Result<Form, Status> {
+    pub(crate) fn of_built_in(headers: &HeaderMap, has_table: bool) -> Result<Form, Refusal> {
         let shape = |clause: &Clause<'_>, encoding| {
             clause.shape(encoding).filter(|shape| has_table || !matches!(shape, Shape::Table(_)))
         };
-        Form::pick(accept(headers), shape).ok_or_else(|| Status::not_acceptable(&MEDIA_TYPES))
+        Form::pick(accept(headers), shape).ok_or_else(|| Refusal::not_acceptable(&MEDIA_TYPES))
     }
 
     /// The best of what the caller takes of a custom resource: its objects have no protobuf, but their metadata has.
-    pub(crate) fn of_custom(headers: &HeaderMap) -> Result<Form, Status> {
+    pub(crate) fn of_custom(headers: &HeaderMap) -> Result<Form, Refusal> {
         let known = |clause: &Clause<'_>, encoding| {
             let shape = clause.shape(encoding)?;
             Some(shape).filter(|shape| encoding != Encoding::Protobuf || *shape != Shape::AsIs)
         };
-        Form::pick(accept(headers), known).ok_or_else(|| Status::not_acceptable(&MEDIA_TYPES))
+        Form::pick(accept(headers), known).ok_or_else(|| Refusal::not_acceptable(&MEDIA_TYPES))
     }
 
     /// The best encoding for what cannot be given another shape.
-    pub(crate) fn plain(headers: &HeaderMap) -> Result<Form, Status> {
+    pub(crate) fn plain(headers: &HeaderMap) -> Result<Form, Refusal> {
         let plain = Form::pick(accept(headers), Clause::no_shape);
-        plain.ok_or_else(|| Status::not_acceptable(&MEDIA_TYPES))
+        plain.ok_or_else(|| Refusal::not_acceptable(&MEDIA_TYPES))
     }
 
     /// How to tell a caller of an error, who may not take anything that we have.
@@ -92,7 +91,7 @@ impl Form {
 
 /// What the router says to a caller who takes none of what a verb on a built-in resource produces.
 // Kubernetes: it takes media types by their whole names only.
-pub(crate) fn check_route(headers: &HeaderMap, verb: Verb) -> Result<(), Status> {
+pub(crate) fn check_route(headers: &HeaderMap, verb: Verb) -> Result<(), Refusal> {
     check_produced(
         headers,
         match verb {
@@ -103,7 +102,7 @@ pub(crate) fn check_route(headers: &HeaderMap, verb: Verb) -> Result<(), Status>
 }
 
 /// The same for any path, with what is produced there.
-pub(crate) fn check_produced(headers: &HeaderMap, produced: &[&str]) -> Result<(), Status> {
+pub(crate) fn check_produced(headers: &HeaderMap, produced: &[&str]) -> Result<(), Refusal> {
     let accept = accept(headers);
     if accept.is_empty() || produced.contains(&accept) {
         return Ok(());
@@ -113,7 +112,7 @@ pub(crate) fn check_produced(headers: &HeaderMap, produced: &[&str]) -> Result<(
         return Ok(());
     }
     let available = produced.join(", ");
-    Err(bare(406, &format!("406: Not Acceptable\n\nAvailable representations: {available}")))
+    Err(Refusal::by_router(406, &format!("406: Not Acceptable\n\nAvailable representations: {available}")))
 }
 
 /// What a caller takes. Kubernetes: only the first header of the name counts.
@@ -213,7 +212,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT, accept.parse().unwrap());
             let found = check_route(&headers, verb).and_then(|()| Form::of_built_in(&headers, true));
-            let found = found.map(drop).map_err(|status| status.message);
+            let found = found.map(drop).map_err(|refusal| refusal.to_string());
             assert_eq!(found, expected, "{accept}");
         }
     }

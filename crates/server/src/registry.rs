@@ -3,10 +3,10 @@
 use crate::{
     custom::{Custom, Schemas},
     live::{Fold, Live},
+    refusal::Refusal,
     served::{Kind, Served, StoredAs},
     stored::Stored,
 };
-use api::status::Status;
 use kinds::{
     definition::{Definition, InUse},
     resources::Resource,
@@ -126,7 +126,7 @@ impl Registry {
         group: &str,
         version: &str,
         name: &str,
-    ) -> Result<Option<Arc<Served>>, Status> {
+    ) -> Result<Option<Arc<Served>>, Refusal> {
         if let Some(built_in) = self.find(group, version, name) {
             return Ok(Some(Arc::clone(built_in)));
         }
@@ -135,12 +135,12 @@ impl Registry {
     }
 
     /// The custom resources as of now.
-    pub(crate) async fn customs(&self, store: &dyn Store) -> Result<Customs, Status> {
+    pub(crate) async fn customs(&self, store: &dyn Store) -> Result<Customs, Refusal> {
         self.look(store, |definitions| definitions.customs.clone()).await
     }
 
     /// The names of definitions whose status may have to change.
-    pub(crate) async fn unsettled(&self, store: &dyn Store) -> Result<Vec<String>, Status> {
+    pub(crate) async fn unsettled(&self, store: &dyn Store) -> Result<Vec<String>, Refusal> {
         self.look(store, |definitions| definitions.unsettled.iter().cloned().collect()).await
     }
 
@@ -149,7 +149,7 @@ impl Registry {
         &self,
         store: &dyn Store,
         name: &str,
-    ) -> Result<Option<Arc<Definition>>, Status> {
+    ) -> Result<Option<Arc<Definition>>, Refusal> {
         self.look(store, |definitions| {
             definitions.unsettled.get(name)?;
             let known = definitions.all.get(&format!("{DEFINITIONS}{name}"))?;
@@ -164,7 +164,7 @@ impl Registry {
         store: &dyn Store,
         group: &str,
         read: impl Fn(&InUse) -> R,
-    ) -> Result<R, Status> {
+    ) -> Result<R, Refusal> {
         let nothing = InUse::default();
         self.look(store, |definitions| {
             read(definitions.groups.get(group).map_or(&nothing, |group| &group.in_use))
@@ -173,7 +173,7 @@ impl Registry {
     }
 
     /// Those of a group that have not got all the names they ask for.
-    pub(crate) async fn waiting_in(&self, store: &dyn Store, group: &str) -> Result<Vec<String>, Status> {
+    pub(crate) async fn waiting_in(&self, store: &dyn Store, group: &str) -> Result<Vec<String>, Refusal> {
         self.look(store, |definitions| {
             definitions.groups.get(group).into_iter().flat_map(|group| &group.waiting).cloned().collect()
         })
@@ -185,7 +185,7 @@ impl Registry {
         &self,
         store: &dyn Store,
         name: &str,
-    ) -> Result<Option<Arc<Served>>, Status> {
+    ) -> Result<Option<Arc<Served>>, Refusal> {
         let key = format!("{DEFINITIONS}{name}");
         self.look(store, |definitions| {
             let path = definitions.all.get(&key)?.paths.first()?;
@@ -194,8 +194,8 @@ impl Registry {
         .await
     }
 
-    async fn look<R>(&self, store: &dyn Store, read: impl Fn(&Definitions) -> R) -> Result<R, Status> {
-        self.custom.look(store, read).await.map_err(|error| crate::verbs::store_failed(&error))
+    async fn look<R>(&self, store: &dyn Store, read: impl Fn(&Definitions) -> R) -> Result<R, Refusal> {
+        self.custom.look(store, read).await.map_err(Refusal::from)
     }
 
     /// Built-in ones whose objects are kept.

@@ -1,7 +1,7 @@
 //! Which objects a list or a watch is about.
 
-use crate::{request::Options, served::Served, stored::Stored, verbs::Call};
-use api::{field_selector, label_selector, status::Status};
+use crate::{call::Call, refusal::Refusal, request::Options, served::Served, stored::Stored};
+use api::{field_selector, label_selector};
 use std::sync::Arc;
 
 /// Fields that are found without parsing the object: those that nodes and single-object watches ask for.
@@ -18,17 +18,17 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn new(call: &Call) -> Result<Selection, Status> {
+    pub(crate) fn new(call: &Call) -> Result<Selection, Refusal> {
         let Options { labels, fields, .. } = &call.options;
         for term in fields.terms() {
-            call.served.check_selectable(&term.field).map_err(Status::bad_request)?;
+            call.served.check_selectable(&term.field).map_err(Refusal::bad_request)?;
         }
         let (mut fields, name) = (fields.clone(), call.target.name.as_str());
         if !name.is_empty() && fields.is_everything() {
             fields = field_selector::Selector::equals("metadata.name", name);
         }
         if !name.is_empty() && fields.required_value("metadata.name") != Some(name) {
-            return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name"));
+            return Err(Refusal::bad_request("fieldSelector metadata.name doesn't match requested name"));
         }
         let is_plain = fields.terms().iter().all(|term| PLAIN.contains(&term.field.as_str()));
         Ok(Selection { labels: labels.clone(), fields, is_plain, served: Arc::clone(&call.served) })
@@ -44,7 +44,7 @@ impl Selection {
     }
 
     /// Whether an object at rest belongs to it, parsing no more than needed.
-    pub(crate) fn matches(&self, stored: &Stored) -> Result<bool, Status> {
+    pub(crate) fn matches(&self, stored: &Stored) -> Result<bool, Refusal> {
         if !self.labels.is_everything() && !self.labels.matches(&stored.labels()?) {
             return Ok(false);
         }

@@ -5,8 +5,10 @@
 //! bytes with a few digits between, nothing parsed or copied. The place is easy to find, because the
 //! encoder writes kind, apiVersion and metadata first, and in metadata the names and the uid.
 
-use crate::served::{Kind, Served, StoredAs};
-use api::status::Status;
+use crate::{
+    refusal::Refusal,
+    served::{Kind, Served, StoredAs},
+};
 use bytes::{BufMut, Bytes, BytesMut};
 use schema::scan::{self, string_end};
 use serde_json::Value;
@@ -78,7 +80,7 @@ impl Stored {
 
     /// The object, parsed. Bytes that cannot be read are an error, never an empty object: rules that look at nothing
     /// would let everything pass.
-    pub(crate) fn value(&self) -> Result<Value, Status> {
+    pub(crate) fn value(&self) -> Result<Value, Refusal> {
         let mut value: Value = serde_json::from_slice(&self.json).map_err(|error| self.unreadable(&error))?;
         if self.revision != Revision(0) {
             api::object::set_resource_version(&mut value, &self.revision.to_string());
@@ -105,11 +107,11 @@ impl Stored {
     }
 
     /// Logs that the bytes at rest are damaged, and says so to the caller.
-    fn unreadable(&self, error: &serde_json::Error) -> Status {
+    fn unreadable(&self, error: &serde_json::Error) -> Refusal {
         let [kind, namespace, name] =
             [&["kind"][..], &["metadata", "namespace"], &["metadata", "name"]].map(|path| self.text_at(path));
         tracing::error!(%kind, %namespace, %name, revision = self.revision.0, %error, "stored object is unreadable");
-        Status::internal_error(format!(
+        Refusal::internal_error(format!(
             "unable to decode the stored object {kind} \"{namespace}/{name}\": {error}"
         ))
     }
@@ -120,7 +122,7 @@ impl Stored {
     }
 
     /// Its labels, with nothing else parsed.
-    pub(crate) fn labels(&self) -> Result<BTreeMap<String, String>, Status> {
+    pub(crate) fn labels(&self) -> Result<BTreeMap<String, String>, Refusal> {
         match scan::find(&self.json, &["metadata", "labels"]) {
             Some(raw) => serde_json::from_slice(raw).map_err(|error| self.unreadable(&error)),
             None => Ok(BTreeMap::new()),
@@ -252,14 +254,14 @@ mod tests {
             "]".repeat(200)
         );
         let stored = Stored::new(deep.into(), Revision(7));
-        let status = stored.value().unwrap_err();
+        let status = stored.value().unwrap_err().into_status();
         assert_eq!(status.code, 500);
         assert!(
             status.message.contains(r#"unable to decode the stored object A "/n""#),
             "{}",
             status.message
         );
-        assert_eq!(stored.labels().unwrap_err().code, 500);
+        assert_eq!(stored.labels().unwrap_err().into_status().code, 500);
     }
 
     #[test]

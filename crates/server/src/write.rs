@@ -6,6 +6,7 @@ mod commit;
 mod device_rights;
 mod metadata;
 mod owners;
+mod preconditions;
 pub(crate) mod scale;
 mod service_allocation;
 mod validate;
@@ -15,16 +16,18 @@ pub(crate) use change::{Change, Changed, Next, change};
 pub(crate) use commit::{Outcome, create, encode, remove, replace, replace_or_release};
 pub(crate) use metadata::{check_target, forget_system_fields, take_name, wants_name};
 pub(crate) use owners::with_target;
+pub(crate) use preconditions::{Absent, check_conditions, check_uid, check_version, seen_version};
 pub use service_allocation::{BadRange, ServiceRange};
 pub(crate) use validate::Checked;
 
 use crate::{
     admission::{self, Review},
     authorize::escalation,
+    call::Call,
+    refusal::Refusal,
     stored::{self, Stored},
-    verbs::Call,
 };
-use api::{object, status::Status, time::Time};
+use api::{object, time::Time};
 use kinds::strategy::Circumstances;
 use metadata::Stage;
 use owners::Previous;
@@ -45,7 +48,7 @@ pub(crate) enum Right {
 }
 
 /// Makes of what a client sent what everybody who has a say lets through: defaulted, owned, changed.
-pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> Result<Value, Status> {
+pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> Result<Value, Refusal> {
     metadata::check_kind(call, &draft)?;
     let served = &call.served;
     if record == Record::Now {
@@ -68,7 +71,7 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, record: Record) -> 
 }
 
 /// Makes a new object of what was let through and has its name: begun, checked.
-pub(crate) async fn prepare_new(call: &Call, mut draft: Value, right: Right) -> Result<Checked, Status> {
+pub(crate) async fn prepare_new(call: &Call, mut draft: Value, right: Right) -> Result<Checked, Refusal> {
     let served = &call.served;
     metadata::begin(call, &mut draft);
     served.strategy().prepare_create(&mut draft, &Circumstances { now: now(call), user: &|| user(call) });
@@ -84,7 +87,7 @@ pub(crate) async fn prepare_next(
     (stored, current): (&Stored, &Value),
     mut draft: Value,
     record: Record,
-) -> Result<Option<Checked>, Status> {
+) -> Result<Option<Checked>, Refusal> {
     metadata::check_kind(call, &draft)?;
     let served = &call.served;
     if record == Record::Now {
@@ -122,13 +125,13 @@ pub(crate) async fn prepare_next(
 
 /// Whether an object lies in the store as it would be stored today. Where another version of its definition has become the
 /// one that is stored, or has new defaults, a write that changes nothing else brings it there.
-async fn is_stored_as_of_now(call: &Call, stored: &Stored, current: &Value) -> Result<bool, Status> {
+async fn is_stored_as_of_now(call: &Call, stored: &Stored, current: &Value) -> Result<bool, Refusal> {
     Ok(commit::encode(call, &mut current.clone()).await? == stored.json)
 }
 
 /// Who writes, as objects that record it carry it.
 fn user(call: &Call) -> Value {
-    let caller = call.permit.caller();
+    let caller = call.caller();
     serde_json::json!({"username": caller.name, "uid": caller.uid, "groups": caller.groups, "extra": caller.extra})
 }
 

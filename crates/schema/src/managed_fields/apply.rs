@@ -30,6 +30,14 @@ pub enum Applied {
     Changed(Value),
 }
 
+impl Applied {
+    pub fn into_value(self) -> Value {
+        match self {
+            Applied::Unchanged(value) | Applied::Changed(value) => value,
+        }
+    }
+}
+
 /// Why a configuration was not applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {

@@ -7,8 +7,8 @@ use crate::{
     Inner,
     authenticate::Caller,
     authorize::{self, Attributes, OnResource},
+    refusal::Refusal,
 };
-use api::status::Status;
 use expression::library::authorizer::{Authorizer, Decision, Question, Resource, Subject, Target};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -47,7 +47,7 @@ impl Authority {
     }
 
     /// Runs `act` until all that it asks has been answered.
-    pub(super) async fn answering<T>(&self, inner: &Inner, mut act: impl FnMut() -> T) -> Result<T, Status> {
+    pub(super) async fn answering<T>(&self, inner: &Inner, mut act: impl FnMut() -> T) -> Result<T, Refusal> {
         let mut done = act();
         for _ in 0..MAX_ROUNDS {
             let open = std::mem::take(&mut self.known().open);
@@ -63,7 +63,7 @@ impl Authority {
         Ok(done)
     }
 
-    async fn decide(&self, inner: &Inner, asked: &AccessQuestion) -> Result<Decision, Status> {
+    async fn decide(&self, inner: &Inner, asked: &AccessQuestion) -> Result<Decision, Refusal> {
         let caller = match &asked.subject {
             Subject::Caller => self.caller.clone(),
             Subject::ServiceAccount { namespace, name } => {

@@ -2,8 +2,11 @@
 //! a signer, and what nobody gets a certificate for.
 
 use super::{Operation, Review};
-use crate::authorize::{self, Attributes, OnResource};
-use api::{go, object, status::Status};
+use crate::{
+    authorize::{self, Attributes, OnResource},
+    refusal::Refusal,
+};
+use api::{go, object};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use x509_parser::{
@@ -26,7 +29,7 @@ pub(super) struct Subject {
     pub(super) organizations: Vec<String>,
 }
 
-pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     if review.call.served.is(GROUP, REQUESTS) {
         match (review.call.target.subresource.as_str(), review.operation, review.old) {
             ("approval", Operation::Update, Some(old)) => {
@@ -68,11 +71,11 @@ fn without_links(object: &Value) -> Value {
 }
 
 /// A verb on a signer, or on all signers of its domain.
-async fn demand(review: &Review<'_>, verb: &str, signer: &str, what: &str) -> Result<(), Status> {
+async fn demand(review: &Review<'_>, verb: &str, signer: &str, what: &str) -> Result<(), Refusal> {
     let domain = format!("{}/*", signer.split('/').next().unwrap_or_default());
     for name in [signer, &domain] {
         let wanted = OnResource { verb, group: GROUP, resource: "signers", name, ..OnResource::default() };
-        let caller = review.call.permit.caller();
+        let caller = review.call.caller();
         if authorize::allows(&review.call.inner, caller, &Attributes::Resource(wanted)).await?.is_allowed {
             return Ok(());
         }
@@ -81,7 +84,7 @@ async fn demand(review: &Review<'_>, verb: &str, signer: &str, what: &str) -> Re
 }
 
 /// Nobody becomes a master by asking for it.
-fn check_subject(review: &Review<'_>) -> Result<(), Status> {
+fn check_subject(review: &Review<'_>) -> Result<(), Refusal> {
     if signer(&review.object) != CLIENT_SIGNER {
         return Ok(());
     }

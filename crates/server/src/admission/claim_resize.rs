@@ -1,11 +1,11 @@
 //! PersistentVolumeClaimResize: a claim grows only where its class allows that.
 
 use super::{Operation, Review};
-use crate::lookup;
-use api::{quantity::Quantity, status::Status};
+use crate::{lookup, refusal::Refusal};
+use api::quantity::Quantity;
 use serde_json::Value;
 
-pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     let Some(old) = review.old.filter(|_| review.operation == Operation::Update) else { return Ok(()) };
     if !review.is_on("", "persistentvolumeclaims") || size(&review.object) <= size(old) {
         return Ok(());

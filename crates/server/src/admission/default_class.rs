@@ -1,8 +1,8 @@
 //! DefaultStorageClass and DefaultIngressClass: what names no class gets the one that is marked as default.
 
 use super::{Operation, Review};
-use crate::lookup;
-use api::{object, status::Status};
+use crate::{lookup, refusal::Refusal};
+use api::object;
 use serde_json::Value;
 use std::cmp::Reverse;
 
@@ -41,7 +41,7 @@ const CLASSED: [Classed; 2] = [
     },
 ];
 
-pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
+pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
     if review.operation != Operation::Create {
         return Ok(());
     }

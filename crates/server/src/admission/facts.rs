@@ -2,14 +2,15 @@
 
 use super::{Operation, Review, authority::Authority};
 use crate::{
+    call::Call,
     convert,
     input::{self, Encoding, Undecodable},
     lookup,
+    refusal::Refusal,
     served::{Kind, Served},
-    verbs::Call,
     write::scale,
 };
-use api::{kind::GroupResource, object, status::Status};
+use api::{kind::GroupResource, object};
 use schema::{
     decode::FieldValidation,
     types::{TypeId, Types},
@@ -63,7 +64,7 @@ impl<'a> Facts<'a> {
 
     /// Answers what expressions ask about the caller.
     pub(super) fn authority(&self) -> &Arc<Authority> {
-        self.authority.get_or_init(|| Arc::new(Authority::new(self.call.permit.caller().clone())))
+        self.authority.get_or_init(|| Arc::new(Authority::new(self.call.caller().clone())))
     }
 
     /// Whether neither policies nor webhooks are asked.
@@ -110,19 +111,19 @@ impl<'a> Facts<'a> {
     }
 
     /// 403, about this object.
-    pub(super) fn forbidden(&self, object: &Value, reason: &str) -> Status {
+    pub(super) fn forbidden(&self, object: &Value, reason: &str) -> Refusal {
         let name = [self.name(object), object::generate_name(object), "Unknown"];
         let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
-        Status::forbidden(&self.call.resource(), name, reason)
+        Refusal::forbidden(&self.call.resource(), name, reason)
     }
 
     /// The resource under all other names by which it is served.
-    pub(super) async fn equivalents(&self) -> Result<&[Arc<Served>], Status> {
+    pub(super) async fn equivalents(&self) -> Result<&[Arc<Served>], Refusal> {
         let found = self.equivalents.get_or_try_init(|| self.find_equivalents());
         found.await.map(Vec::as_slice)
     }
 
-    async fn find_equivalents(&self) -> Result<Vec<Arc<Served>>, Status> {
+    async fn find_equivalents(&self) -> Result<Vec<Arc<Served>>, Refusal> {
         let (call, own) = (self.call, &self.call.served);
         let registry = &call.inner.registry;
         let mut found = Vec::new();
@@ -152,7 +153,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The namespace that the object lies in, as it is stored; none of cluster-scoped objects.
-    pub(super) async fn stored_namespace(&self, object: &Value) -> Result<Option<&Value>, Status> {
+    pub(super) async fn stored_namespace(&self, object: &Value) -> Result<Option<&Value>, Refusal> {
         let name = self.namespace(object).to_owned();
         if name.is_empty() {
             return Ok(None);
@@ -164,12 +165,12 @@ impl<'a> Facts<'a> {
             .await?;
         match found {
             Some(found) => Ok(Some(found)),
-            None => Err(Status::not_found(&GroupResource::new("", "namespaces"), &name)),
+            None => Err(Refusal::not_found(&GroupResource::new("", "namespaces"), &name)),
         }
     }
 
     /// An object as a client of that version sees it.
-    pub(super) async fn shown(&self, face: &Arc<Served>, value: &Value) -> Result<Value, Status> {
+    pub(super) async fn shown(&self, face: &Arc<Served>, value: &Value) -> Result<Value, Refusal> {
         if value.is_null() {
             return Ok(Value::Null);
         }
@@ -181,7 +182,7 @@ impl<'a> Facts<'a> {
             Form::Scale => return Ok(scale::shown(&self.call.served, value).unwrap_or_default()),
             Form::Request(types, of) => schema::encode::encode(types, of, value),
         };
-        serde_json::from_slice(&json).map_err(Status::internal_error)
+        serde_json::from_slice(&json).map_err(Refusal::internal_error)
     }
 
     /// What somebody made of an object that was shown in a version: read, defaulted, in the version of the request.
@@ -190,8 +191,8 @@ impl<'a> Facts<'a> {
         face: &Arc<Served>,
         made: &Value,
         before: &Value,
-    ) -> Result<Value, Status> {
-        let json = serde_json::to_vec(made).map_err(Status::internal_error)?;
+    ) -> Result<Value, Refusal> {
+        let json = serde_json::to_vec(made).map_err(Refusal::internal_error)?;
         match self.form() {
             Form::Object => {
                 let read = input::object(face, &json, Encoding::Json, FieldValidation::Ignore);
@@ -204,7 +205,7 @@ impl<'a> Facts<'a> {
             Form::Scale => Ok(scale::rescaled(&self.call.served, before, made).unwrap_or_default()),
             Form::Request(types, of) => {
                 let read = schema::decode::decode(types, of, &json, FieldValidation::Ignore);
-                Ok(read.map_err(Status::internal_error)?.value)
+                Ok(read.map_err(Refusal::internal_error)?.value)
             }
         }
     }
@@ -224,7 +225,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    async fn converted(&self, from: &Arc<Served>, to: &Arc<Served>, value: Value) -> Result<Value, Status> {
+    async fn converted(&self, from: &Arc<Served>, to: &Arc<Served>, value: Value) -> Result<Value, Refusal> {
         if Arc::ptr_eq(from, to)
             || from.resource.version == to.resource.version && from.resource.group == to.resource.group
         {
@@ -249,7 +250,7 @@ impl<'a> Facts<'a> {
 
     /// Everything that a review tells but the objects, in the form of an AdmissionRequest.
     pub(super) fn request(&self, face: &Served, object: &Value) -> Map<String, Value> {
-        let caller = self.call.permit.caller();
+        let caller = self.call.caller();
         let mut user = Map::new();
         let mut tell = |name: &str, value: Value, is_said: bool| {
             if is_said {
@@ -330,9 +331,9 @@ impl<'a> Facts<'a> {
 
 /// An object that somebody made of another, and that cannot be read.
 // Kubernetes: the bare problem; and one of another kind comes to light only later, where errors have no reason.
-fn unread(Undecodable { problem, .. }: Undecodable) -> Status {
+fn unread(Undecodable { problem, .. }: Undecodable) -> Refusal {
     match problem.starts_with("converting (") {
-        true => Status::unclassified(problem),
-        false => Status::internal_error(problem),
+        true => Refusal::unclassified(problem),
+        false => Refusal::internal_error(problem),
     }
 }

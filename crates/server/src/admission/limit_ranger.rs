@@ -4,14 +4,14 @@ use super::{
     Operation, Review,
     pod_resources::{self, Amounts},
 };
-use crate::lookup;
-use api::{object, quantity::Quantity, status::Status};
+use crate::{lookup, refusal::Refusal};
+use api::{object, quantity::Quantity};
 use serde_json::{Value, json};
 
 // Kubernetes: where it tells what it has set.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
+pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
     if !review.is_on("", "pods") || review.operation != Operation::Create {
         return Ok(());
     }
@@ -41,7 +41,7 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     let is_claim = review.is_on("", "persistentvolumeclaims") && review.operation != Operation::Delete;
     let is_pod = (review.is_on("", "pods") && review.operation == Operation::Create)
         || (review.is_on_sub("", "pods", "resize") && review.operation == Operation::Update);
@@ -78,7 +78,7 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-async fn ranges(review: &Review<'_>) -> Result<Vec<Value>, Status> {
+async fn ranges(review: &Review<'_>) -> Result<Vec<Value>, Refusal> {
     lookup::objects(&review.call.inner, ("", "v1", "limitranges"), review.namespace()).await
 }
 

@@ -1,11 +1,10 @@
 //! Whether a policy or a webhook is asked about a write: rules, exclusions and selectors.
 
 use super::facts::Facts;
-use crate::served::Served;
+use crate::{refusal::Refusal, served::Served};
 use api::{
     label_selector::{LabelSelector, Selector},
     object,
-    status::Status,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -101,7 +100,7 @@ impl Criteria {
         &self,
         facts: &Facts<'_>,
         object: &Value,
-    ) -> Result<Option<Arc<Served>>, Status> {
+    ) -> Result<Option<Arc<Served>>, Refusal> {
         if self.find(&self.excluded, facts, object).await?.is_some() {
             return Ok(None);
         }
@@ -119,7 +118,7 @@ impl Criteria {
         rules: &[Rule],
         facts: &Facts<'_>,
         object: &Value,
-    ) -> Result<Option<Arc<Served>>, Status> {
+    ) -> Result<Option<Arc<Served>>, Refusal> {
         let own = &facts.call.served;
         if rules.iter().any(|rule| rule.fits(facts, own, object)) {
             return Ok(Some(Arc::clone(own)));
@@ -138,7 +137,7 @@ impl Criteria {
         self.objects.is_everything() || fits(object) || facts.old.is_some_and(fits)
     }
 
-    async fn fits_namespace(&self, facts: &Facts<'_>, object: &Value) -> Result<bool, Status> {
+    async fn fits_namespace(&self, facts: &Facts<'_>, object: &Value) -> Result<bool, Refusal> {
         if self.namespaces.is_everything() {
             return Ok(true);
         }

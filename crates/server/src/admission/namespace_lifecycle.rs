@@ -1,16 +1,13 @@
 //! NamespaceLifecycle: nothing is created in a namespace that is not there or is going away, and three stay for ever.
 
 use super::{Operation, Review};
-use crate::lookup;
-use api::{
-    kind::GroupResource,
-    status::{Cause, Status},
-};
+use crate::{lookup, refusal::Refusal};
+use api::{kind::GroupResource, status::Cause};
 
 // Kubernetes: a cluster cannot do without these.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     match review.operation {
         Operation::Delete if review.is_on("", "namespaces") && IMMORTAL.contains(&review.name()) => {
             Err(review.forbidden("this namespace may not be deleted"))
@@ -24,7 +21,7 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
 }
 
 /// Kubernetes: so it is with a definition that is going away.
-fn check_definition(review: &Review<'_>) -> Result<(), Status> {
+fn check_definition(review: &Review<'_>) -> Result<(), Refusal> {
     match review.call.served.custom() {
         Some(custom) if custom.definition.state.terminating => {
             Err(review.forbidden("create not allowed while custom resource definition is terminating"))
@@ -33,22 +30,17 @@ fn check_definition(review: &Review<'_>) -> Result<(), Status> {
     }
 }
 
-async fn check_namespace(review: &Review<'_>) -> Result<(), Status> {
+async fn check_namespace(review: &Review<'_>) -> Result<(), Refusal> {
     let (inner, name) = (&review.call.inner, review.namespace());
     if name.is_empty() {
         return Ok(());
     }
     let namespace = lookup::stored(inner, ("", "v1", "namespaces"), "", name).await?;
-    let missing = || Status::not_found(&GroupResource::new("", "namespaces"), name);
+    let missing = || Refusal::not_found(&GroupResource::new("", "namespaces"), name);
     if !namespace.ok_or_else(missing)?.is_deleting() {
         return Ok(());
     }
     let cause = format!("unable to create new content in namespace {name} because it is being terminated");
-    let mut status = review.forbidden(cause);
-    status.details.get_or_insert_default().causes.push(Cause {
-        reason: "NamespaceTerminating".into(),
-        message: format!("namespace {name} is being terminated"),
-        field: "metadata.namespace".to_owned(),
-    });
-    Err(status)
+    let terminating = Cause::new("NamespaceTerminating", format!("namespace {name} is being terminated"));
+    Err(review.forbidden(cause).with_cause(terminating.at("metadata.namespace")))
 }

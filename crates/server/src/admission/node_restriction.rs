@@ -4,8 +4,8 @@ mod audience;
 mod mirror;
 
 use super::{Operation, Review, certificate};
-use crate::{authorize, lookup};
-use api::{go, kind::GroupResource, object, status::Status};
+use crate::{authorize, lookup, refusal::Refusal};
+use api::{go, kind::GroupResource, object};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -32,8 +32,8 @@ const RESTRICTED_PREFIX: &str = "node-restriction.kubernetes.io";
 const NODE_SIGNERS: [&str; 2] =
     ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
 
-pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
-    let caller = review.call.permit.caller();
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
+    let caller = review.call.caller();
     let Some(node) = authorize::node_identity(caller) else { return Ok(()) };
     if node.is_empty() {
         let user = go::quote(&caller.name);
@@ -68,18 +68,18 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
     }
 }
 
-fn unexpected(review: &Review<'_>) -> Status {
+fn unexpected(review: &Review<'_>) -> Refusal {
     review.forbidden(format!("unexpected operation \"{}\"", review.operation.text()))
 }
 
 /// The pod that a write is about, as it is.
-async fn pod(review: &Review<'_>, name: &str) -> Result<Value, Status> {
+async fn pod(review: &Review<'_>, name: &str) -> Result<Value, Refusal> {
     let found = lookup::object(&review.call.inner, ("", "v1", "pods"), review.namespace(), name).await?;
     // Kubernetes: its cache calls it so.
-    found.ok_or_else(|| Status::not_found(&GroupResource::new("", "pod"), name))
+    found.ok_or_else(|| Refusal::not_found(&GroupResource::new("", "pod"), name))
 }
 
-async fn check_pod(review: &Review<'_>, node: &str) -> Result<(), Status> {
+async fn check_pod(review: &Review<'_>, node: &str) -> Result<(), Refusal> {
     let quoted = go::quote(node);
     match review.operation {
         Operation::Create => mirror::check(review, node).await,
@@ -94,7 +94,7 @@ async fn check_pod(review: &Review<'_>, node: &str) -> Result<(), Status> {
     }
 }
 
-fn check_pod_status(review: &Review<'_>, node: &str) -> Result<(), Status> {
+fn check_pod_status(review: &Review<'_>, node: &str) -> Result<(), Refusal> {
     let Some(old) = review.old.filter(|_| review.operation == Operation::Update) else {
         return Err(unexpected(review));
     };
@@ -117,7 +117,7 @@ fn check_pod_status(review: &Review<'_>, node: &str) -> Result<(), Status> {
     Ok(())
 }
 
-async fn check_eviction(review: &Review<'_>, node: &str) -> Result<(), Status> {
+async fn check_eviction(review: &Review<'_>, node: &str) -> Result<(), Refusal> {
     if review.operation != Operation::Create {
         return Err(review.forbidden(format!("unexpected operation {}", review.operation.text())));
     }
@@ -130,7 +130,7 @@ async fn check_eviction(review: &Review<'_>, node: &str) -> Result<(), Status> {
     }
 }
 
-fn check_node(review: &Review<'_>, node: &str) -> Result<(), Status> {
+fn check_node(review: &Review<'_>, node: &str) -> Result<(), Refusal> {
     let (new, quoted) = (&review.object, go::quote(node));
     if review.name() != node {
         let other = go::quote(review.name());
@@ -186,7 +186,7 @@ fn is_own_label(key: &str) -> bool {
     !is_under(RESTRICTED_PREFIX) && (!is_reserved || is_allowed)
 }
 
-fn check_claim_status(review: &Review<'_>, node: &str) -> Result<(), Status> {
+fn check_claim_status(review: &Review<'_>, node: &str) -> Result<(), Refusal> {
     let Some(old) = review.old.filter(|_| review.operation == Operation::Update) else {
         return Err(unexpected(review));
     };
@@ -213,7 +213,7 @@ fn check_claim_status(review: &Review<'_>, node: &str) -> Result<(), Status> {
     )))
 }
 
-fn check_slice(review: &Review<'_>, node: &str) -> Result<(), Status> {
+fn check_slice(review: &Review<'_>, node: &str) -> Result<(), Refusal> {
     let (slice, verb) = match (review.operation, review.old) {
         (Operation::Create, _) => (&review.object, "create"),
         (Operation::Delete, Some(old)) => (old, "delete"),
@@ -226,7 +226,7 @@ fn check_slice(review: &Review<'_>, node: &str) -> Result<(), Status> {
     Err(review.forbidden(text))
 }
 
-fn check_request(review: &Review<'_>, node: &str) -> Result<(), Status> {
+fn check_request(review: &Review<'_>, node: &str) -> Result<(), Refusal> {
     let signer = review.object["spec"]["signerName"].as_str().unwrap_or_default();
     if review.operation != Operation::Create || !NODE_SIGNERS.contains(&signer) {
         return Ok(());

@@ -4,13 +4,14 @@
 use super::{Operation, Review};
 use crate::{
     authorize::{self, Attributes, Decision, OnResource},
+    refusal::Refusal,
     served::Served,
 };
-use api::{go, object, status::Status};
+use api::{go, object};
 use serde_json::Value;
 use std::collections::HashSet;
 
-pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     let owners = |object: &Value| object::owner_references(object).cloned().collect::<Vec<_>>();
     let old = review.old.map(owners).unwrap_or_default();
     let is_exempt = review.operation == Operation::Delete || review.is_on_sub("", "pods", "status");
@@ -44,7 +45,7 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-async fn check_deletable(review: &Review<'_>) -> Result<(), Status> {
+async fn check_deletable(review: &Review<'_>) -> Result<(), Refusal> {
     let target = &review.call.target;
     let delete = OnResource {
         verb: "delete",
@@ -63,7 +64,7 @@ async fn check_deletable(review: &Review<'_>) -> Result<(), Status> {
     Err(review.forbidden(format!("cannot set an ownerRef on a resource you can't delete: {why}, <nil>")))
 }
 
-async fn check_blockable(review: &Review<'_>, owner: &Value) -> Result<(), Status> {
+async fn check_blockable(review: &Review<'_>, owner: &Value) -> Result<(), Refusal> {
     let text = |field: &str| owner[field].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let inner = &review.call.inner;
@@ -97,7 +98,7 @@ async fn check_blockable(review: &Review<'_>, owner: &Value) -> Result<(), Statu
     )))
 }
 
-async fn allows(review: &Review<'_>, wanted: OnResource<'_>) -> Result<Decision, Status> {
-    let caller = review.call.permit.caller();
+async fn allows(review: &Review<'_>, wanted: OnResource<'_>) -> Result<Decision, Refusal> {
+    let caller = review.call.caller();
     authorize::allows(&review.call.inner, caller, &Attributes::Resource(wanted)).await
 }

@@ -1,15 +1,11 @@
 //! PodResizeValidator: a pod does not outgrow its node.
 
 use super::{Operation, Review, pod_resources};
-use crate::lookup;
-use api::{
-    go, object,
-    quantity::Quantity,
-    status::{Cause, Status},
-};
+use crate::{lookup, refusal::Refusal};
+use api::{go, object, quantity::Quantity, status::Cause};
 use serde_json::Value;
 
-pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     let name = review.object["spec"]["nodeName"].as_str().unwrap_or_default();
     let is_resize = review.operation == Operation::Update && review.is_on_sub("", "pods", "resize");
     let is_changed =
@@ -53,8 +49,6 @@ fn lacking(pod: &Value, node: &Value) -> Vec<String> {
     lacking
 }
 
-fn refusal(review: &Review<'_>, text: String, reason: &'static str) -> Status {
-    let mut status = review.forbidden(text);
-    status.details.get_or_insert_default().causes.push(Cause::new(reason, ""));
-    status
+fn refusal(review: &Review<'_>, text: String, reason: &'static str) -> Refusal {
+    review.forbidden(text).with_cause(Cause::new(reason, ""))
 }

@@ -4,8 +4,8 @@ mod checks;
 mod policy;
 
 use super::{Operation, Review};
-use crate::lookup;
-use api::{object, status::Status};
+use crate::{lookup, refusal::Refusal};
+use api::object;
 use checks::{Pod, Violation};
 use policy::{Level, Policy, Standard};
 use serde_json::Value;
@@ -34,7 +34,7 @@ const HARMLESS: [&str; 8] =
 const ENFORCED: &str = "pod-security.kubernetes.io/enforce-policy";
 const VIOLATIONS: &str = "pod-security.kubernetes.io/audit-violations";
 
-pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     let (served, subresource) = (&review.call.served, review.call.target.subresource.as_str());
     if review.operation == Operation::Delete {
         return Ok(());
@@ -63,15 +63,15 @@ fn pod(object: &Value) -> Pod<'_> {
     Pod { metadata: &object["metadata"], spec: &object["spec"] }
 }
 
-async fn policy(review: &Review<'_>) -> Result<Policy, Status> {
+async fn policy(review: &Review<'_>) -> Result<Policy, Refusal> {
     let name = review.namespace();
     let namespace = lookup::object(&review.call.inner, ("", "v1", "namespaces"), "", name).await?;
     let quoted = api::go::quote(name);
-    let missing = || Status::internal_error(format!("failed to lookup namespace {quoted}"));
+    let missing = || Refusal::internal_error(format!("failed to lookup namespace {quoted}"));
     Ok(Policy::of(&namespace.ok_or_else(missing)?).0)
 }
 
-async fn check_pod(review: &Review<'_>) -> Result<(), Status> {
+async fn check_pod(review: &Review<'_>) -> Result<(), Refusal> {
     let policy = policy(review).await?;
     review.call.trail.note(ENFORCED, || policy.enforce.to_string());
     if policy.is_privileged() {
@@ -88,7 +88,7 @@ async fn check_pod(review: &Review<'_>) -> Result<(), Status> {
 }
 
 /// Pods are refused when they come; who writes what makes them hears of it now.
-async fn warn_of(review: &Review<'_>, template: &Value) -> Result<(), Status> {
+async fn warn_of(review: &Review<'_>, template: &Value) -> Result<(), Refusal> {
     let policy = policy(review).await?;
     if template.is_object() {
         note_violations(review, policy.audit, pod(template));
@@ -134,10 +134,10 @@ fn is_significant(pod: &Value, old: &Value) -> bool {
     !(same_places && same_guests)
 }
 
-async fn check_namespace(review: &Review<'_>) -> Result<(), Status> {
+async fn check_namespace(review: &Review<'_>) -> Result<(), Refusal> {
     let (new, errors) = Policy::of(&review.object);
     let before = review.old.map(Policy::of);
-    let invalid = |errors| Status::invalid(&review.call.served.group_kind(), review.name(), &errors);
+    let invalid = |errors| Refusal::invalid(&review.call.served.group_kind(), review.name(), &errors);
     if let Err(errors) = errors.into_result() {
         let known = before.as_ref().map(|(_, errors)| errors.to_string());
         if known != Some(errors.to_string()) {
@@ -153,7 +153,7 @@ async fn check_namespace(review: &Review<'_>) -> Result<(), Status> {
 }
 
 /// Tells which pods of a namespace would not be let in any more.
-async fn warn_of_pods(review: &Review<'_>, standard: Standard) -> Result<(), Status> {
+async fn warn_of_pods(review: &Review<'_>, standard: Standard) -> Result<(), Refusal> {
     let name = review.name();
     let pods = lookup::objects(&review.call.inner, ("", "v1", "pods"), name).await?;
     let total = pods.len();

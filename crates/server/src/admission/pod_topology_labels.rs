@@ -1,12 +1,12 @@
 //! PodTopologyLabels: a pod that gets a node learns in which zone and region that is.
 
 use super::{Operation, Review};
-use crate::lookup;
-use api::{object, status::Status};
+use crate::{lookup, refusal::Refusal};
+use api::object;
 
 const LABELS: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 
-pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
+pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
     if review.operation != Operation::Create {
         return Ok(());
     }

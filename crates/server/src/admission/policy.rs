@@ -20,8 +20,7 @@ pub(super) use mutating::mutate;
 pub(super) use validating::validate;
 
 use super::{NOT_READY, evaluation::Activation, facts::Facts};
-use crate::{live::Live, served::Served, verbs::store_failed};
-use api::status::Status;
+use crate::{live::Live, refusal::Refusal, served::Served};
 use configured::{Binding, Policy};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -39,7 +38,7 @@ struct Material {
 }
 
 impl Material {
-    async fn gather(facts: &Facts<'_>, face: &Arc<Served>, object: &Value) -> Result<Material, Status> {
+    async fn gather(facts: &Facts<'_>, face: &Arc<Served>, object: &Value) -> Result<Material, Refusal> {
         Ok(Material {
             object: facts.shown(face, object).await?,
             old: facts.shown(face, facts.old.unwrap_or(&Value::Null)).await?,
@@ -82,7 +81,7 @@ const NAMESPACE_METADATA: [&str; 12] = [
     "finalizers",
 ];
 
-async fn namespace(facts: &Facts<'_>, object: &Value) -> Result<Value, Status> {
+async fn namespace(facts: &Facts<'_>, object: &Value) -> Result<Value, Refusal> {
     // Kubernetes: a namespace lies in itself, but not here.
     if facts.is_namespace() {
         return Ok(Value::Null);
@@ -98,11 +97,11 @@ async fn candidates(
     facts: &Facts<'_>,
     policies: &Live<Policies>,
     object: &Value,
-) -> Result<Vec<Bound>, Status> {
+) -> Result<Vec<Bound>, Refusal> {
     if facts.is_exempt() {
         return Ok(Vec::new());
     }
     let store = &*facts.call.inner.store;
     let found = policies.look(store, |policies| policies.candidates(facts.resource())).await;
-    found.map_err(|error| store_failed(&error))?.ok_or_else(|| facts.forbidden(object, NOT_READY))
+    found?.ok_or_else(|| facts.forbidden(object, NOT_READY))
 }

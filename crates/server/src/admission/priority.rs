@@ -1,8 +1,8 @@
 //! Priority: the class of a pod says how important it is, and there is one default class at most.
 
 use super::{Operation, Review};
-use crate::lookup;
-use api::{object, status::Status};
+use crate::{lookup, refusal::Refusal};
+use api::object;
 use serde_json::{Value, json};
 
 const CLASSES: (&str, &str, &str) = ("scheduling.k8s.io", "v1", "priorityclasses");
@@ -10,7 +10,7 @@ const CLASSES: (&str, &str, &str) = ("scheduling.k8s.io", "v1", "priorityclasses
 /// Classes that the cluster itself needs.
 const SYSTEM: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
-pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
+pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
     if !review.is_on("", "pods") {
         return Ok(());
     }
@@ -29,7 +29,7 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
     }
 }
 
-async fn establish(review: &mut Review<'_>) -> Result<(), Status> {
+async fn establish(review: &mut Review<'_>) -> Result<(), Refusal> {
     let inner = &review.call.inner;
     let class = match review.object["spec"]["priorityClassName"].as_str() {
         None | Some("") => match default(review).await? {
@@ -68,7 +68,7 @@ async fn establish(review: &mut Review<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     let is_default = review.object["globalDefault"] == true;
     let is_deleted = review.operation == Operation::Delete && review.is_on(CLASSES.0, CLASSES.2);
     if is_deleted && SYSTEM.contains(&review.name()) {
@@ -89,7 +89,7 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
 }
 
 /// The default class; should there be several, the least important one.
-async fn default(review: &Review<'_>) -> Result<Option<Value>, Status> {
+async fn default(review: &Review<'_>) -> Result<Option<Value>, Refusal> {
     let classes = lookup::objects(&review.call.inner, CLASSES, "").await?;
     let defaults = classes.into_iter().filter(|class| class["globalDefault"] == true);
     Ok(defaults.min_by_key(|class| class["value"].as_i64()))

@@ -12,13 +12,14 @@ mod usage;
 use super::pod_resources::{self, Amounts};
 use crate::{
     Inner,
+    call::Call,
     live::{Fold, Live},
+    refusal::Refusal,
     request::Verb,
     served::Served,
     stored::{Stored, at_rest},
-    verbs::{Call, store_failed},
 };
-use api::{object, status::Status};
+use api::object;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
@@ -116,7 +117,7 @@ impl Charge {
 }
 
 /// Waits for the right to write.
-pub(crate) async fn turn(call: &Call) -> Result<Turn<'_>, Status> {
+pub(crate) async fn turn(call: &Call) -> Result<Turn<'_>, Refusal> {
     let (inner, namespace) = (&*call.inner, call.target.namespace.as_str());
     let is_counted = !UNCOUNTED.iter().any(|(group, resource)| call.served.is(group, resource));
     if namespace.is_empty() || !is_counted {
@@ -136,17 +137,17 @@ pub(crate) fn concerns(call: &Call, _: Verb) -> bool {
 }
 
 /// Writes into the status of a quota what is used of it.
-pub(crate) async fn after(call: &Call) -> Result<(), Status> {
+pub(crate) async fn after(call: &Call) -> Result<(), Refusal> {
     settle(&call.inner, &call.served, &call.target.namespace, call.name()).await
 }
 
-async fn has_quotas(inner: &Inner, namespace: &str) -> Result<bool, Status> {
+async fn has_quotas(inner: &Inner, namespace: &str) -> Result<bool, Refusal> {
     let Some(served) = quotas(inner) else { return Ok(false) };
     let prefix = served.prefix(namespace);
     let found = inner.quotas.known.look(&*inner.store, |known| {
         known.0.range(prefix.clone()..).next().is_some_and(|key| key.starts_with(&prefix))
     });
-    found.await.map_err(|error| store_failed(&error))
+    found.await.map_err(Refusal::from)
 }
 
 fn place<'a>(inner: &'a Inner, namespace: &str) -> &'a RwLock<()> {
@@ -160,11 +161,11 @@ fn quotas(inner: &Inner) -> Option<&Arc<Served>> {
     inner.registry.find(group, version, resource)
 }
 
-async fn settle(inner: &Inner, served: &Served, namespace: &str, name: &str) -> Result<(), Status> {
+async fn settle(inner: &Inner, served: &Served, namespace: &str, name: &str) -> Result<(), Refusal> {
     let _place = place(inner, namespace).write().await;
     for _ in 0..ATTEMPTS {
         let read = inner.store.get(served.key(namespace, name).into(), None).await;
-        let Some(entry) = read.map_err(|error| store_failed(&error))?.entry else { return Ok(()) };
+        let Some(entry) = read?.entry else { return Ok(()) };
         let quota = Stored::new(entry.value.clone(), entry.revision).value()?;
         let hard = pod_resources::amounts(&quota["spec"], "hard");
         if hard.is_empty() || known_usage(&quota, &hard).is_some() {
@@ -174,7 +175,7 @@ async fn settle(inner: &Inner, served: &Served, namespace: &str, name: &str) -> 
         let json = at_rest(served, &mut with_usage(quota, &used));
         match inner.store.commit(Batch::new().replace(entry.key, json, entry.revision)).await {
             Err(store::Error::Conflict(_)) => {}
-            Err(error) => return Err(store_failed(&error)),
+            Err(error) => return Err(error.into()),
             Ok(_) => return Ok(()),
         }
     }
@@ -195,7 +196,7 @@ fn with_usage(mut quota: Value, used: &Amounts) -> Value {
 }
 
 /// Counts what there is of all that a quota limits.
-async fn count(inner: &Inner, namespace: &str, quota: &Value, hard: &Amounts) -> Result<Amounts, Status> {
+async fn count(inner: &Inner, namespace: &str, quota: &Value, hard: &Amounts) -> Result<Amounts, Refusal> {
     let mut used: Amounts = hard.keys().map(|name| (name.clone(), Default::default())).collect();
     let now = inner.world.wall();
     let sorts: BTreeSet<_> = hard.keys().filter_map(|name| CountedResource::behind(name)).collect();
@@ -206,7 +207,7 @@ async fn count(inner: &Inner, namespace: &str, quota: &Value, hard: &Amounts) ->
             continue;
         };
         let page = inner.store.range(Range::prefix(served.prefix(namespace))).await;
-        for entry in page.map_err(|error| store_failed(&error))?.entries {
+        for entry in page?.entries {
             let object = Stored::new(entry.value, entry.revision).value()?;
             if scope::covers(quota, sort, &object) {
                 let usage = sort.usage(&object, now);
@@ -225,7 +226,7 @@ impl Turn<'_> {
     }
 
     /// What a write does to the quotas of its namespace; a refusal where one of them has not enough left.
-    pub(crate) async fn charge(&self, old: Option<&Value>, new: Option<&Value>) -> Result<Charge, Status> {
+    pub(crate) async fn charge(&self, old: Option<&Value>, new: Option<&Value>) -> Result<Charge, Refusal> {
         let mut charge = Charge::default();
         if !self.is_limited() {
             return Ok(charge);
@@ -266,7 +267,7 @@ impl Turn<'_> {
     }
 
     /// The quotas that the write is the business of.
-    async fn ledgers(&self, old: Option<&Value>, new: Option<&Value>) -> Result<Vec<Ledger>, Status> {
+    async fn ledgers(&self, old: Option<&Value>, new: Option<&Value>) -> Result<Vec<Ledger>, Refusal> {
         let (call, sort) = (self.call, self.sort());
         let (inner, namespace) = (&*call.inner, call.target.namespace.as_str());
         let Some(served) = quotas(inner) else { return Ok(Vec::new()) };
@@ -274,7 +275,7 @@ impl Turn<'_> {
         let own = new.or(old).map(|object| call.key(object::name(object)));
         let now = inner.world.wall();
         let mut ledgers = Vec::new();
-        for entry in page.map_err(|error| store_failed(&error))?.entries {
+        for entry in page?.entries {
             let quota = Stored::new(entry.value.clone(), entry.revision).value()?;
             let hard = pod_resources::amounts(&quota["spec"], "hard");
             let is_limited = hard.keys().any(|name| CountedResource::behind(name) == Some(sort));
@@ -298,7 +299,7 @@ impl Turn<'_> {
     }
 
     /// Kubernetes: who limits processors or memory wants every container to say how much.
-    fn check_said(&self, ledgers: &[Ledger], new: &Value) -> Result<(), Status> {
+    fn check_said(&self, ledgers: &[Ledger], new: &Value) -> Result<(), Refusal> {
         let covering = ledgers.iter().filter(|ledger| ledger.after.is_some() && self.sort().is("pods"));
         for ledger in covering {
             if let Some(open) = usage::left_open(new, ledger.hard.keys().map(String::as_str)) {
@@ -310,7 +311,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    async fn check_room(&self, ledger: &mut Ledger, new: &Value) -> Result<(), Status> {
+    async fn check_room(&self, ledger: &mut Ledger, new: &Value) -> Result<(), Refusal> {
         if !ledger.exceeded().is_empty() && !ledger.is_counted {
             let namespace = self.call.target.namespace.as_str();
             ledger.used = count(&self.call.inner, namespace, &ledger.quota, &ledger.hard).await?;
@@ -336,8 +337,8 @@ impl Turn<'_> {
         ))
     }
 
-    fn forbidden(&self, new: &Value, cause: String) -> Status {
-        Status::forbidden(&self.call.resource(), object::name(new), cause)
+    fn forbidden(&self, new: &Value, cause: String) -> Refusal {
+        Refusal::forbidden(&self.call.resource(), object::name(new), cause)
     }
 }
 

@@ -1,11 +1,10 @@
 //! RuntimeClass: what a pod's runtime costs on top, and where it can run, comes from its class.
 
 use super::{Operation, Review};
-use crate::lookup;
-use api::status::Status;
+use crate::{lookup, refusal::Refusal};
 use serde_json::Value;
 
-pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
+pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
     let Some(class) = class_of(review).await? else { return Ok(()) };
     if let Some(overhead) = class["overhead"].get("podFixed") {
         let said = &review.object["spec"]["overhead"];
@@ -33,7 +32,7 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     if review.operation != Operation::Create || !review.is_on("", "pods") {
         return Ok(());
     }
@@ -47,12 +46,12 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
     }
 }
 
-fn mismatch(review: &Review<'_>) -> Status {
+fn mismatch(review: &Review<'_>) -> Refusal {
     review.forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
 }
 
 /// The class that a new pod names.
-async fn class_of(review: &Review<'_>) -> Result<Option<Value>, Status> {
+async fn class_of(review: &Review<'_>) -> Result<Option<Value>, Refusal> {
     let name = review.object["spec"]["runtimeClassName"].as_str();
     let Some(name) = name.filter(|_| review.operation == Operation::Create && review.is_on("", "pods"))
     else {

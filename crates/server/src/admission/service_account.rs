@@ -1,8 +1,8 @@
 //! ServiceAccount: every pod runs as an account of its namespace, and finds a token of it where programs look.
 
 use super::{Operation, Review};
-use crate::lookup;
-use api::{go, name::NameRule, object, status::Status};
+use crate::{lookup, refusal::Refusal};
+use api::{go, name::NameRule, object};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const TOKEN_SECONDS: u32 = 3607;
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
 
-pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
+pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
     let is_off = !review.call.inner.admits_service_accounts;
     if is_off || review.operation != Operation::Create || !review.is_on("", "pods") {
         return Ok(());
@@ -40,7 +40,7 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-pub(super) async fn check(review: &Review<'_>) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     let is_debugging = review.is_on_sub("", "pods", "ephemeralcontainers");
     match review.operation {
         _ if !review.call.inner.admits_service_accounts => return Ok(()),
@@ -73,7 +73,7 @@ fn is_mirror(pod: &Value) -> bool {
 }
 
 /// A pod that a node runs on its own has nobody's rights.
-fn check_mirror(review: &Review<'_>) -> Result<(), Status> {
+fn check_mirror(review: &Review<'_>) -> Result<(), Refusal> {
     let spec = &review.object["spec"];
     if !text(&spec["serviceAccountName"]).is_empty() {
         return Err(review.forbidden("a mirror pod may not reference service accounts"));
@@ -93,21 +93,14 @@ fn check_mirror(review: &Review<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-async fn account(review: &Review<'_>) -> Result<Value, Status> {
+async fn account(review: &Review<'_>) -> Result<Value, Refusal> {
     let (namespace, name) = (review.namespace(), text(&review.object["spec"]["serviceAccountName"]));
     let problems = NameRule::PathSegment.problems(name);
     if !problems.is_empty() {
         let problem = format!("invalid resource name {}: [{}]", go::quote(name), problems.join(" "));
-        let refusal = format!("error looking up service account {namespace}/{name}: {problem}");
-        let mut status = review.forbidden(refusal);
-        // Kubernetes: the Status of a pod without metadata.name names it "Unknown".
-        if object::name(&review.object).is_empty() {
-            status.message = status.message.replacen("pods is forbidden", "pods \"Unknown\" is forbidden", 1);
-            if let Some(details) = &mut status.details {
-                details.name = "Unknown".into();
-            }
-        }
-        return Err(status);
+        return Err(
+            review.forbidden(format!("error looking up service account {namespace}/{name}: {problem}"))
+        );
     }
     let found = lookup::object(&review.call.inner, ("", "v1", "serviceaccounts"), namespace, name).await?;
     found.ok_or_else(|| {

@@ -11,8 +11,7 @@ use super::{
     facts::Facts,
     reinvocation::Reinvocation,
 };
-use crate::{audit::Trail, live::Live, served::Served, verbs::store_failed};
-use api::status::Status;
+use crate::{audit::Trail, live::Live, refusal::Refusal, served::Served};
 use configured::Webhook;
 use exchange::{Failure, Reply};
 use schema::{
@@ -90,7 +89,7 @@ impl WebhookAudit<'_> {
 }
 
 /// Asks the mutating webhooks, and makes of the object what they want.
-pub(super) async fn mutate(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Result<(), Status> {
+pub(super) async fn mutate(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Result<(), Refusal> {
     let facts = Facts::of(review);
     let hooks = candidates(&facts, &facts.call.inner.admission.mutating_webhooks, &review.object).await?;
     if hooks.is_empty() {
@@ -105,7 +104,7 @@ async fn ask_in_turn(
     hooks: Vec<Arc<Webhook>>,
     review: &mut Review<'_>,
     rounds: &mut Reinvocation,
-) -> Result<(), Status> {
+) -> Result<(), Refusal> {
     let is_second = rounds.is_second;
     rounds.webhooks.begin(is_second, &review.object);
     for hook in hooks {
@@ -119,7 +118,7 @@ async fn ask_in_turn(
         audit.mutated(before != review.object);
         match outcome {
             Ok(()) => {}
-            Err(Failure::Refused(status)) => return Err(status),
+            Err(Failure::Refused(refusal)) => return Err(refusal),
             Err(Failure::Call(problem)) if hook.fails_open => {
                 ignore(&hook, &problem);
                 audit.failed_open(MUTATION);
@@ -139,7 +138,7 @@ async fn ask_in_turn(
 }
 
 /// Asks the validating webhooks. Of several refusals the first one counts.
-pub(super) async fn validate(review: &Review<'_>) -> Result<(), Status> {
+pub(super) async fn validate(review: &Review<'_>) -> Result<(), Refusal> {
     let facts = Facts::of(review);
     let hooks = candidates(&facts, &facts.call.inner.admission.validating_webhooks, &review.object).await?;
     if hooks.is_empty() {
@@ -148,7 +147,11 @@ pub(super) async fn validate(review: &Review<'_>) -> Result<(), Status> {
     Box::pin(ask_at_once(&facts, hooks, review)).await
 }
 
-async fn ask_at_once(facts: &Facts<'_>, hooks: Vec<Arc<Webhook>>, review: &Review<'_>) -> Result<(), Status> {
+async fn ask_at_once(
+    facts: &Facts<'_>,
+    hooks: Vec<Arc<Webhook>>,
+    review: &Review<'_>,
+) -> Result<(), Refusal> {
     let mut asked = Vec::new();
     for hook in hooks {
         if let Some(face) = is_asked(&hook, facts, &review.object).await? {
@@ -158,7 +161,7 @@ async fn ask_at_once(facts: &Facts<'_>, hooks: Vec<Arc<Webhook>>, review: &Revie
     let calls = asked.iter().map(|(hook, face)| async {
         match exchange::ask(hook, facts, face, &review.object, exchange::WebhookKind::Validating).await {
             Ok(_) => Ok(()),
-            Err(Failure::Refused(status)) => Err(status),
+            Err(Failure::Refused(refusal)) => Err(refusal),
             Err(Failure::Call(problem)) if hook.fails_open => {
                 ignore(hook, &problem);
                 WebhookAudit { trail: &facts.call.trail, hook, round: 0 }.failed_open(VALIDATION);
@@ -174,17 +177,17 @@ async fn candidates(
     facts: &Facts<'_>,
     configured: &Live<Configurations>,
     object: &Value,
-) -> Result<Vec<Arc<Webhook>>, Status> {
+) -> Result<Vec<Arc<Webhook>>, Refusal> {
     if facts.is_exempt() {
         return Ok(Vec::new());
     }
     let store = &*facts.call.inner.store;
     let found = configured.look(store, |configured| configured.candidates(facts.resource())).await;
-    found.map_err(|error| store_failed(&error))?.ok_or_else(|| facts.forbidden(object, NOT_READY))
+    found?.ok_or_else(|| facts.forbidden(object, NOT_READY))
 }
 
 /// The version in which a webhook is asked, if it is.
-async fn is_asked(hook: &Webhook, facts: &Facts<'_>, object: &Value) -> Result<Option<Arc<Served>>, Status> {
+async fn is_asked(hook: &Webhook, facts: &Facts<'_>, object: &Value) -> Result<Option<Arc<Served>>, Refusal> {
     let Some(face) = hook.criteria.matches(facts, object).await? else { return Ok(None) };
     let conditions = hook.conditions();
     if conditions.is_empty() {
@@ -233,12 +236,13 @@ async fn apply(
     }
     if shown.is_null() {
         let name = api::go::quote(&hook.name);
-        return Err(Failure::Refused(Status::internal_error(format!(
+        return Err(Failure::Refused(Refusal::internal_error(format!(
             "admission webhook {name} attempted to modify the object, which is not supported for this operation"
         ))));
     }
     audit.patched(&patch);
-    let patched = operations.apply(shown).map_err(|error| Failure::Refused(Status::internal_error(error)))?;
+    let patched =
+        operations.apply(shown).map_err(|error| Failure::Refused(Refusal::internal_error(error)))?;
     *object = facts.adopted(face, &patched, object).await.map_err(Failure::Refused)?;
     Ok(())
 }
@@ -247,6 +251,6 @@ fn ignore(hook: &Webhook, problem: &str) {
     tracing::warn!(webhook = hook.name, problem, "a webhook failed, and the write goes on");
 }
 
-fn failed(hook: &Webhook, problem: &str) -> Status {
-    Status::internal_error(format!("failed calling webhook {}: {problem}", api::go::quote(&hook.name)))
+fn failed(hook: &Webhook, problem: &str) -> Refusal {
+    Refusal::internal_error(format!("failed calling webhook {}: {problem}", api::go::quote(&hook.name)))
 }

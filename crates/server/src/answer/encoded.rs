@@ -12,14 +12,14 @@ use super::{
     yaml::{to_yaml, yaml_item},
 };
 use crate::{
+    call::Call,
     convert,
     input::Encoding,
     negotiate::{Form, Shape},
+    refusal::Refusal,
     served::{Kind, Served},
     stored::Stored,
-    verbs::Call,
 };
-use api::status::Status;
 use bytes::Bytes;
 use schema::{
     encode, proto,
@@ -65,14 +65,14 @@ enum Item {
 
 impl Encoded {
     /// Encodes each item once, so that an object that cannot be read fails the list before its first byte is sent.
-    pub(super) fn new(form: ItemForm, objects: Vec<Stored>) -> Result<Encoded, Status> {
+    pub(super) fn new(form: ItemForm, objects: Vec<Stored>) -> Result<Encoded, Refusal> {
         let mut size = 0;
         let encode = |stored: Stored| {
             let bytes = form.encode(&stored)?;
             size += bytes.len() as u64;
             Ok(if size > KEPT { Item::Later(stored) } else { Item::Kept(bytes.into()) })
         };
-        let items = objects.into_iter().map(encode).collect::<Result<_, Status>>()?;
+        let items = objects.into_iter().map(encode).collect::<Result<_, Refusal>>()?;
         Ok(Encoded { form, items, size })
     }
 }
@@ -96,7 +96,7 @@ impl Items for Encoded {
 }
 
 impl ItemForm {
-    fn encode(&self, stored: &Stored) -> Result<Vec<u8>, Status> {
+    fn encode(&self, stored: &Stored) -> Result<Vec<u8>, Refusal> {
         let value = convert::in_version_at_once(&self.served, stored.value()?);
         Ok(match self.form.shape {
             Shape::AsIs => self.encode_object(value),

@@ -10,15 +10,15 @@ use super::{
     table, with_body,
 };
 use crate::{
+    call::Call,
     convert,
     input::Encoding,
     long_work,
     negotiate::{Form, Shape},
+    refusal::Refusal,
     served::Served,
     stored::Stored,
-    verbs::Call,
 };
-use api::status::Status;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub(crate) async fn list(
     call: &Call,
     meta: &ListMeta,
     objects: Vec<Stored>,
-) -> Result<Response<Body>, Status> {
+) -> Result<Response<Body>, Refusal> {
     let served = &call.served;
     check_table_options(call)?;
     if matches!(call.form.shape, Shape::Metadata(_)) {

@@ -2,8 +2,8 @@
 
 use super::{ListMeta, list_meta_value};
 use crate::{
+    call::Call,
     served::{Kind, Served},
-    verbs::Call,
 };
 use api::{object, time::Time};
 use kinds::resources::Resource;

@@ -139,7 +139,7 @@ async fn check_bound(store: &dyn Store, claims: &Claims, now: i64) -> Result<(),
 pub(super) async fn read(store: &dyn Store, key: String) -> Result<Option<Value>, BadToken> {
     let read = store.get(key.into(), None).await.map_err(|error| BadToken::Invalidated(error.to_string()))?;
     let object = read.entry.map(|entry| Stored::new(entry.value, entry.revision).value()).transpose();
-    object.map_err(|status| BadToken::Invalidated(status.message))
+    object.map_err(|refusal| BadToken::Invalidated(refusal.to_string()))
 }
 
 fn is_long_gone(object: &Value, now: i64) -> bool {

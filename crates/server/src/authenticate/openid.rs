@@ -4,8 +4,8 @@ use super::Accounts;
 use crate::{
     answer::{self, Body},
     negotiate::check_produced,
+    refusal::Refusal,
 };
-use api::status::Status;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 
@@ -17,7 +17,7 @@ pub(crate) fn documents(
     path: &[&str],
     host: &str,
     headers: &HeaderMap,
-) -> Result<Option<Response<Body>>, Status> {
+) -> Result<Option<Response<Body>>, Refusal> {
     let (content_type, document) = match path {
         [".well-known", "openid-configuration"] => {
             let (issuer, algorithm) = (json!(accounts.issuer), accounts.key.algorithm());

@@ -1,19 +1,19 @@
 //! Nobody grants what they do not have: the check before a role or a binding is written.
 
 use super::{Attributes, OnResource, allows, coverage, grants::RoleRef, is_master, rule, rule::Rule};
-use crate::verbs::{Call, store_failed};
-use api::{go, object, status::Status};
+use crate::{call::Call, refusal::Refusal};
+use api::{go, object};
 use serde::Deserialize;
 use serde_json::Value;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Refuses a role that holds more than its writer does, and a binding to such a role. Other objects pass.
-pub(crate) async fn check(call: &Call, draft: &Value, current: Option<&Value>) -> Result<(), Status> {
+pub(crate) async fn check(call: &Call, draft: &Value, current: Option<&Value>) -> Result<(), Refusal> {
     let resource = call.target.resource.as_str();
     let is_role = matches!(resource, "roles" | "clusterroles");
     let is_binding = matches!(resource, "rolebindings" | "clusterrolebindings");
-    if call.target.group != GROUP || !(is_role || is_binding) || is_master(call.permit.caller()) {
+    if call.target.group != GROUP || !(is_role || is_binding) || is_master(call.caller()) {
         return Ok(());
     }
     if current.is_some_and(|current| is_same_to_readers(draft, current)) {
@@ -38,7 +38,7 @@ fn is_same_to_readers(draft: &Value, current: &Value) -> bool {
     stripped(draft) == stripped(current)
 }
 
-async fn check_role(call: &Call, draft: &Value, current: Option<&Value>) -> Result<(), Status> {
+async fn check_role(call: &Call, draft: &Value, current: Option<&Value>) -> Result<(), Refusal> {
     let target = &call.target;
     let escalate = OnResource {
         verb: "escalate",
@@ -57,7 +57,7 @@ async fn check_role(call: &Call, draft: &Value, current: Option<&Value>) -> Resu
     if gathers(draft) || current.is_some_and(gathers) {
         let why = "must have cluster-admin privileges to use the aggregationRule";
         let confirmed = confirm(call, name, &Rule::everything()).await;
-        confirmed.map_err(|_| Status::forbidden(&call.resource(), name, why))?;
+        confirmed.map_err(|_| Refusal::forbidden(&call.resource(), name, why))?;
     }
     Ok(())
 }
@@ -66,7 +66,7 @@ fn gathers(role: &Value) -> bool {
     role["aggregationRule"]["clusterRoleSelectors"].as_array().is_some_and(|them| !them.is_empty())
 }
 
-async fn check_binding(call: &Call, draft: &Value) -> Result<(), Status> {
+async fn check_binding(call: &Call, draft: &Value) -> Result<(), Refusal> {
     // What cannot be read is refused by validation.
     let Ok(role) = RoleRef::deserialize(&draft["roleRef"]) else { return Ok(()) };
     let namespace = call.target.namespace.as_str();
@@ -78,22 +78,22 @@ async fn check_binding(call: &Call, draft: &Value) -> Result<(), Status> {
         return Ok(());
     }
     let rules = call.inner.authorizer.rbac.rules_of(call.inner.store.as_ref(), &role, namespace).await;
-    let rules = rules.map_err(|error| store_failed(&error))?;
+    let rules = rules?;
     // Kubernetes: it is the binding that it says is not there.
-    let rules = rules.ok_or_else(|| Status::not_found(&call.resource(), &role.name))?;
+    let rules = rules.ok_or_else(|| Refusal::not_found(&call.resource(), &role.name))?;
     confirm(call, object::name(draft), &rules).await
 }
 
-async fn may(call: &Call, wanted: OnResource<'_>) -> Result<bool, Status> {
-    let decision = allows(&call.inner, call.permit.caller(), &Attributes::Resource(wanted)).await?;
+async fn may(call: &Call, wanted: OnResource<'_>) -> Result<bool, Refusal> {
+    let decision = allows(&call.inner, call.caller(), &Attributes::Resource(wanted)).await?;
     Ok(decision.is_allowed)
 }
 
 /// Whether the caller has all that `rules` give.
-async fn confirm(call: &Call, name: &str, rules: &[Rule]) -> Result<(), Status> {
-    let (caller, inner) = (call.permit.caller(), &call.inner);
+async fn confirm(call: &Call, name: &str, rules: &[Rule]) -> Result<(), Refusal> {
+    let (caller, inner) = (call.caller(), &call.inner);
     let held = inner.authorizer.rbac.rules_for(inner.store.as_ref(), caller, &call.target.namespace).await;
-    let (held, lost) = held.map_err(|error| store_failed(&error))?;
+    let (held, lost) = held?;
     let missing = coverage::missing(&held, rules);
     if missing.is_empty() {
         return Ok(());
@@ -107,5 +107,5 @@ async fn confirm(call: &Call, name: &str, rules: &[Rule]) -> Result<(), Status> 
     if !lost.is_empty() {
         text.push_str(&format!("; resolution errors: [{}]", RoleRef::in_one(&lost, RoleRef::not_found)));
     }
-    Err(Status::forbidden(&call.resource(), name, text))
+    Err(Refusal::forbidden(&call.resource(), name, text))
 }

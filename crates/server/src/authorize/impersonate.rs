@@ -8,8 +8,9 @@ use super::{Attributes, MASTERS, OnResource, demand, node};
 use crate::{
     Inner,
     authenticate::{Caller, NODE_NAME},
+    refusal::Refusal,
 };
-use api::{field::Path, go, name, name::Format, status::Status};
+use api::{field::Path, go, name, name::Format};
 use http::HeaderMap;
 use std::{
     collections::BTreeMap,
@@ -123,8 +124,8 @@ pub(super) async fn impersonate(
     caller: &Caller,
     wanted: &Caller,
     attributes: &Attributes<'_>,
-) -> Result<Acting, Status> {
-    let mut refusal = None;
+) -> Result<Acting, Refusal> {
+    let mut first_refusal = None;
     let habits = &inner.authorizer.impersonations;
     let usual = habits.of(&caller.name);
     let others = MODES.into_iter().filter(|mode| Some(*mode) != usual);
@@ -135,14 +136,14 @@ pub(super) async fn impersonate(
                 let constraint = if mode == Mode::Legacy { String::new() } else { mode.verb() };
                 return Ok(Acting { caller: acting, constraint });
             }
-            Err(status) => drop(refusal.get_or_insert(status)),
+            Err(refusal) => drop(first_refusal.get_or_insert(refusal)),
         }
     }
-    Err(refusal.unwrap_or_else(|| Status::internal_error("all impersonation modes failed")))
+    Err(first_refusal.unwrap_or_else(|| Refusal::internal_error("all impersonation modes failed")))
 }
 
 /// Whom the headers name, if anybody.
-pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<Caller>, Status> {
+pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<Caller>, Refusal> {
     if !headers.keys().any(|name| name.as_str().starts_with(PREFIX)) {
         return Ok(None);
     }
@@ -151,13 +152,13 @@ pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<Caller>, Status> {
             headers.get_all(name).iter().map(|value| str::from_utf8(value.as_bytes()).map(str::to_owned));
         values
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|_| Status::bad_request(format!("the header {name} is no text")))
+            .map_err(|_| Refusal::bad_request(format!("the header {name} is no text")))
     };
     let one = |name: &str| match &texts(name)?[..] {
         [] => Ok(String::new()),
         [only] => Ok(only.clone()),
         // One reader would take the first, another the last.
-        _ => Err(Status::bad_request(format!("the header {name} is given more than once"))),
+        _ => Err(Refusal::bad_request(format!("the header {name} is given more than once"))),
     };
     let mut wanted = Caller { name: one(USER)?, uid: one(UID)?, groups: texts(GROUP)?, ..Caller::default() };
     let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -170,7 +171,7 @@ pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<Caller>, Status> {
     match wanted.name.is_empty() {
         false => Ok(Some(wanted)),
         true if wanted == Caller::default() => Ok(None),
-        true => Err(Status::bad_request(format!(
+        true => Err(Refusal::bad_request(format!(
             "requested {} without impersonating a user name",
             in_go(&wanted)
         ))),
@@ -213,7 +214,7 @@ async fn try_mode(
     caller: &Caller,
     wanted: &Caller,
     attributes: &Attributes<'_>,
-) -> Result<Caller, Status> {
+) -> Result<Caller, Refusal> {
     let caller = &seen_by(mode, caller);
     if mode != Mode::Legacy {
         let verb = |verb: &str| format!("impersonate-on:{}:{verb}", mode.name());
@@ -263,17 +264,17 @@ impl Ask<'_> {
         OnResource { verb: &self.verb, group, resource, name, ..OnResource::default() }
     }
 
-    async fn one(&self, group: &str, resource: &str, subresource: &str, name: &str) -> Result<(), Status> {
+    async fn one(&self, group: &str, resource: &str, subresource: &str, name: &str) -> Result<(), Refusal> {
         let wanted = OnResource { subresource, ..self.about(group, resource, name) };
         demand(self.inner, self.caller, &Attributes::Resource(wanted)).await
     }
 
-    fn refuse(&self, wanted: OnResource<'_>, why: &str) -> Status {
+    fn refuse(&self, wanted: OnResource<'_>, why: &str) -> Refusal {
         Attributes::Resource(wanted).denied(self.caller, why)
     }
 
     /// Answers the groups that such a user has.
-    async fn user(&self, wanted: &Caller) -> Result<Vec<String>, Status> {
+    async fn user(&self, wanted: &Caller) -> Result<Vec<String>, Refusal> {
         let mut groups = wanted.groups.clone();
         let mut about = self.about(self.mode.group(), "users", &wanted.name);
         if let (Some(node), true) = (node_of(&wanted.name), self.mode != Mode::Legacy) {
@@ -293,7 +294,7 @@ impl Ask<'_> {
         Ok(groups)
     }
 
-    async fn groups(&self, groups: &[String]) -> Result<(), Status> {
+    async fn groups(&self, groups: &[String]) -> Result<(), Refusal> {
         let group = self.mode.group();
         if self.mode != Mode::Legacy {
             if groups.iter().any(String::is_empty) {
@@ -314,7 +315,7 @@ impl Ask<'_> {
         Ok(())
     }
 
-    async fn extra(&self, extra: &BTreeMap<String, Vec<String>>) -> Result<(), Status> {
+    async fn extra(&self, extra: &BTreeMap<String, Vec<String>>) -> Result<(), Refusal> {
         if self.mode != Mode::Legacy && !extra.is_empty() {
             if let Err(why) = check_extra(extra) {
                 return Err(self.refuse(self.about(AUTHENTICATION, "userextras", ""), &why));

@@ -1,7 +1,10 @@
 //! How long a request may take: what it says itself, within what the server allows.
 
-use crate::request::{Options, Place, Target, Verb};
-use api::{go, status::Status};
+use crate::{
+    refusal::Refusal,
+    request::{Options, Place, Target, Verb},
+};
+use api::go;
 use http::Method;
 use std::time::Duration;
 use world::{Moment, World};
@@ -22,7 +25,7 @@ pub(crate) enum Deadline {
 
 impl Deadline {
     /// By what is asked for, and what the query says.
-    pub(crate) fn new(method: &Method, place: &Place, options: &Options) -> Result<Deadline, Status> {
+    pub(crate) fn new(method: &Method, place: &Place, options: &Options) -> Result<Deadline, Refusal> {
         if let Place::Resource(target) = place
             && (is_connection(target) || target.verb(method, options.watch) == Some(Verb::Watch))
         {
@@ -31,7 +34,7 @@ impl Deadline {
         let asked = match options.rest.get("timeout").map(String::as_str) {
             None | Some("") => None,
             Some(text) => Some(parse(text).map_err(|problem| {
-                Status::bad_request(format!("invalid timeout specified in the request URL - {problem}"))
+                Refusal::bad_request(format!("invalid timeout specified in the request URL - {problem}"))
             })?),
         };
         let asked = asked.flatten().filter(|asked| !asked.is_zero() && *asked < REQUEST);
@@ -43,8 +46,8 @@ impl Deadline {
         self,
         world: &World,
         begun: Moment,
-        work: impl Future<Output = Result<T, Status>>,
-    ) -> Result<T, Status> {
+        work: impl Future<Output = Result<T, Refusal>>,
+    ) -> Result<T, Refusal> {
         let Deadline::After(limit) = self else { return work.await };
         let left = limit.saturating_sub(world.now().since(begun));
         world.timeout(left, work).await.unwrap_or_else(|_| Err(too_slow()))
@@ -69,8 +72,8 @@ pub(super) fn is_connection(target: &Target) -> bool {
 }
 
 /// The answer to a request that was not done in time.
-fn too_slow() -> Status {
-    Status::timeout("request did not complete within the allotted timeout", 0)
+fn too_slow() -> Refusal {
+    Refusal::timeout("request did not complete within the allotted timeout", 0)
 }
 
 /// A duration as Go reads it; `None` for one below zero.
@@ -149,7 +152,7 @@ mod tests {
             let expected = expected
                 .map(|millis| Deadline::After(Duration::from_millis(millis)))
                 .map_err(|text| format!("invalid timeout specified in the request URL - {text}"));
-            assert_eq!(found.map_err(|status| status.message), expected, "{query}");
+            assert_eq!(found.map_err(|refusal| refusal.to_string()), expected, "{query}");
         }
         for (path, query) in [
             ("/api/v1/pods", "watch=1&timeout=never"),
@@ -159,7 +162,7 @@ mod tests {
         ] {
             let options = Options::parse(query);
             let found = Deadline::new(&Method::GET, &parse_path(path), &options);
-            assert_eq!(found, Ok(Deadline::Never), "{path}");
+            assert_eq!(found.ok(), Some(Deadline::Never), "{path}");
         }
     }
 

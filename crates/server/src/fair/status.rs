@@ -2,13 +2,15 @@
 
 use super::settings::Level;
 use crate::{
-    Inner, lookup,
+    Inner,
+    call::Call,
+    lookup,
+    refusal::Refusal,
     request::Verb,
     stored::Stored,
-    verbs::{self, Call, store_failed},
     write::{self, ByServer, Record},
 };
-use api::{go, object, status::Status};
+use api::{go, object};
 use schema::managed_fields;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
@@ -32,20 +34,20 @@ pub(crate) fn concerns(call: &Call, _: Verb) -> bool {
 }
 
 /// Looks at all flow schemas, since one of them or a priority level was written.
-pub(crate) async fn after(call: &Call) -> Result<(), Status> {
+pub(crate) async fn after(call: &Call) -> Result<(), Refusal> {
     super::upkeep::soon(&call.inner);
     settle_all(&call.inner).await
 }
 
 /// Brings the status of all flow schemas to what it should be.
-pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
+pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Refusal> {
     let Some(served) = inner.registry.find(GROUP, "v1", SCHEMAS) else { return Ok(()) };
     for _ in 0..ATTEMPTS {
         let levels = lookup::objects(inner, (GROUP, "v1", LEVELS), "").await?;
         let levels: BTreeSet<String> = levels.into_iter().filter_map(sound_name).collect();
         let page = inner.store.range(Range::prefix(served.prefix(""))).await;
         let mut batches = vec![Batch::new()];
-        for entry in page.map_err(|error| store_failed(&error))?.entries {
+        for entry in page?.entries {
             let stored = Stored::new(entry.value, entry.revision);
             let call = status_call(inner, &stored.text_at(&["metadata", "name"]));
             let Some(call) = call else { continue };
@@ -61,16 +63,16 @@ pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
             return Ok(());
         }
     }
-    Err(Status::internal_error("flow schemas change faster than their status can be written"))
+    Err(Refusal::internal_error("flow schemas change faster than their status can be written"))
 }
 
 /// `false` where somebody else was faster.
-async fn commit(inner: &Inner, batches: Vec<Batch>) -> Result<bool, Status> {
+async fn commit(inner: &Inner, batches: Vec<Batch>) -> Result<bool, Refusal> {
     for batch in batches.into_iter().filter(|batch| !batch.writes().is_empty()) {
         match inner.store.commit(batch).await {
             Ok(_) => {}
             Err(store::Error::Conflict(_)) => return Ok(false),
-            Err(error) => return Err(store_failed(&error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(true)
@@ -82,7 +84,7 @@ fn sound_name(level: Value) -> Option<String> {
 }
 
 /// A schema with its condition set; `None` where it says so already.
-async fn settled(call: &Call, stored: &Stored, levels: &BTreeSet<String>) -> Result<Option<Value>, Status> {
+async fn settled(call: &Call, stored: &Stored, levels: &BTreeSet<String>) -> Result<Option<Value>, Refusal> {
     let schema = &stored.value()?;
     let level = schema["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
     let about = format!(
@@ -111,7 +113,7 @@ async fn settled(call: &Call, stored: &Stored, levels: &BTreeSet<String>) -> Res
     let merged = write::with_target(call, |target| {
         managed_fields::apply(target, Some(schema), &config, &manager, true, &text)
     });
-    let draft = verbs::applied(merged.await?)?;
+    let draft = merged.await??.into_value();
     let next = write::prepare_next(call, (stored, schema), draft, Record::AlreadyDone).await?;
     Ok(next.map(write::Checked::into_object))
 }

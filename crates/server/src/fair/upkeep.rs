@@ -6,11 +6,14 @@
 use super::settings::{CATCH_ALL, EXEMPT};
 use crate::{
     Inner, bootstrap,
+    call::Call,
+    convert,
+    refusal::Refusal,
     stored::Stored,
-    verbs::{self, Call, store_failed},
+    verbs,
     write::{self, ByServer, Record},
 };
-use api::{object, status::Status};
+use api::object;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -50,19 +53,19 @@ pub(super) fn soon(inner: &Arc<Inner>) {
         world.sleep(PERIOD).await;
         let Some(inner) = waiting.upgrade() else { return };
         inner.fair.upkeep.store(false, Release);
-        if let Err(status) = ensure(&inner).await {
-            tracing::warn!(problem = status.message, "schemas and levels are not as they should be");
+        if let Err(refusal) = ensure(&inner).await {
+            tracing::warn!(problem = %refusal, "schemas and levels are not as they should be");
         }
     });
     task.detach();
 }
 
 /// Brings all of them to what they should be.
-pub(crate) async fn ensure(inner: &Arc<Inner>) -> Result<(), Status> {
+pub(crate) async fn ensure(inner: &Arc<Inner>) -> Result<(), Refusal> {
     for resource in KINDS {
         let Some(served) = inner.registry.find(GROUP, "v1", resource) else { continue };
         let page = inner.store.range(Range::prefix(served.prefix(""))).await;
-        let entries = page.map_err(|error| store_failed(&error))?.entries.into_iter();
+        let entries = page?.entries.into_iter();
         let objects = entries.map(|entry| Stored::new(entry.value, entry.revision));
         let mut found: BTreeMap<String, Stored> =
             objects.map(|it| (it.text_at(&["metadata", "name"]).into_owned(), it)).collect();
@@ -76,7 +79,7 @@ pub(crate) async fn ensure(inner: &Arc<Inner>) -> Result<(), Status> {
                     let Some(call) = call(inner, resource, &name) else { continue };
                     served.default(&mut wanted);
                     served.normalize(&mut wanted);
-                    let current = verbs::create::in_version(&call, &stored).await?;
+                    let current = convert::in_request_version(&call, &stored).await?;
                     carry_out(&call, repair(&current, Some(&wanted)), &current, &stored).await?;
                 }
             }
@@ -134,17 +137,17 @@ fn wanted_spec(current: &Value, wanted: &Value) -> Value {
     spec
 }
 
-async fn make(inner: &Inner, path: &str, json: &str) -> Result<(), Status> {
+async fn make(inner: &Inner, path: &str, json: &str) -> Result<(), Refusal> {
     let Some((key, object)) = bootstrap::make(inner, path, json) else { return Ok(()) };
     match inner.store.commit(Batch::new().create(key, object)).await {
         // Somebody else was faster.
         Ok(_) | Err(store::Error::Conflict(_)) => Ok(()),
-        Err(error) => Err(store_failed(&error)),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Somebody who writes the same object at the same time is heard first; it is looked at again then.
-async fn carry_out(call: &Call, repair: Repair, current: &Value, stored: &Stored) -> Result<(), Status> {
+async fn carry_out(call: &Call, repair: Repair, current: &Value, stored: &Stored) -> Result<(), Refusal> {
     match repair {
         Repair::None => Ok(()),
         Repair::Remove => verbs::delete::by_server(call).await,

@@ -8,13 +8,17 @@ mod outline;
 
 use crate::{
     Inner,
+    call::Call,
+    convert::in_request_version,
+    lookup,
+    refusal::Refusal,
     request::{Target, Verb},
     served::Served,
     stored::Stored,
-    verbs::{Call, create::in_version, delete, read},
+    verbs::delete,
     write::{self, ByServer, KUBE_APISERVER, Outcome},
 };
-use api::{object, status::Status, time::Time};
+use api::{object, time::Time};
 use kinds::definition::{accept, condition};
 use outline::Outline;
 use schema::scan;
@@ -48,7 +52,7 @@ enum Cause {
 }
 
 /// Brings all definitions to where they should be.
-pub(super) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Status> {
+pub(super) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Refusal> {
     for name in inner.registry.unsettled(&*inner.store).await? {
         settle(inner, &name, Cause::Other).await?;
     }
@@ -60,7 +64,7 @@ pub(super) fn concerns(call: &Call, _: Verb) -> bool {
 }
 
 /// Settles a definition that was written, or one whose last object may be gone.
-pub(super) async fn after(call: &Call) -> Result<(), Status> {
+pub(super) async fn after(call: &Call) -> Result<(), Refusal> {
     let settled = match call.served.custom() {
         None => settle_with_neighbours(&call.inner, call.name()).await,
         Some(custom) => finish_removal(&call.inner, &call.served, &custom.definition.name).await,
@@ -86,8 +90,8 @@ fn retry_later(inner: &Arc<Inner>) {
             inner.registry.is_retrying.store(false, Release);
             match settle_all(&inner).await {
                 Ok(()) => return,
-                Err(status) => {
-                    tracing::warn!(problem = status.message, "definitions still wait");
+                Err(refusal) => {
+                    tracing::warn!(problem = %refusal, "definitions still wait");
                     if inner.registry.is_retrying.swap(true, AcqRel) {
                         return;
                     }
@@ -100,7 +104,7 @@ fn retry_later(inner: &Arc<Inner>) {
 }
 
 /// An object of a definition that is going may have been the last one.
-async fn finish_removal(inner: &Arc<Inner>, served: &Served, definition: &str) -> Result<(), Status> {
+async fn finish_removal(inner: &Arc<Inner>, served: &Served, definition: &str) -> Result<(), Refusal> {
     let resource = &served.resource;
     let now =
         inner.registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await?;
@@ -110,7 +114,7 @@ async fn finish_removal(inner: &Arc<Inner>, served: &Served, definition: &str) -
 }
 
 /// Names that one definition lets go of may be what another waits for.
-async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), Status> {
+async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), Refusal> {
     if name.is_empty() {
         return settle_all(inner).await;
     }
@@ -122,11 +126,11 @@ async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), St
     Ok(())
 }
 
-async fn settle(inner: &Arc<Inner>, name: &str, cause: Cause) -> Result<(), Status> {
+async fn settle(inner: &Arc<Inner>, name: &str, cause: Cause) -> Result<(), Refusal> {
     for _ in 0..ATTEMPTS {
         let Some(known) = inner.registry.to_settle(&*inner.store, name).await? else { return Ok(()) };
         let Some(mut call) = status_write(name).call(inner) else { return Ok(()) };
-        let Some(stored) = read::look_up(&call, name).await? else { return Ok(()) };
+        let Some(stored) = lookup::of_call(&call, name).await? else { return Ok(()) };
         if cause == Cause::ItsWrite {
             call.time = last_written(&stored);
         }
@@ -138,7 +142,7 @@ async fn settle(inner: &Arc<Inner>, name: &str, cause: Cause) -> Result<(), Stat
             return Ok(());
         }
     }
-    Err(Status::modified(&api::kind::GroupResource::new(GROUP, RESOURCE), name))
+    Err(Refusal::modified(&api::kind::GroupResource::new(GROUP, RESOURCE), name))
 }
 
 /// The time of the latest write, as its owners are recorded.
@@ -154,7 +158,7 @@ async fn settle_outline(
     call: &Call,
     outline: &Outline,
     stored: &Stored,
-) -> Result<bool, Status> {
+) -> Result<bool, Refusal> {
     let live = &outline.definition;
     let mut draft = live.clone();
     draft["status"] = accepted(inner, call, live).await?;
@@ -164,12 +168,12 @@ async fn settle_outline(
     match inner.store.commit(Batch::new().replace(key, json, stored.revision)).await {
         Ok(_) => Ok(true),
         Err(store::Error::Conflict(_)) => Ok(false),
-        Err(error) => Err(crate::verbs::store_failed(&error)),
+        Err(error) => Err(error.into()),
     }
 }
 
-async fn settle_whole(inner: &Arc<Inner>, call: &Call, stored: &Stored) -> Result<bool, Status> {
-    let live = in_version(call, stored).await?;
+async fn settle_whole(inner: &Arc<Inner>, call: &Call, stored: &Stored) -> Result<bool, Refusal> {
+    let live = in_request_version(call, stored).await?;
     let mut draft = live.clone();
     let is_going = object::is_deleting(&live) && object::finalizers(&live).any(|held| held == CLEANUP);
     if is_going {
@@ -181,7 +185,7 @@ async fn settle_whole(inner: &Arc<Inner>, call: &Call, stored: &Stored) -> Resul
 }
 
 /// The status that a definition should have.
-async fn accepted(inner: &Arc<Inner>, call: &Call, definition: &Value) -> Result<Value, Status> {
+async fn accepted(inner: &Arc<Inner>, call: &Call, definition: &Value) -> Result<Value, Refusal> {
     let group = definition["spec"]["group"].as_str().unwrap_or_default();
     let now = write::now(call);
     inner.registry.names_in_use(&*inner.store, group, |in_use| accept(definition, in_use, now)).await
@@ -193,7 +197,7 @@ async fn remove_objects(
     call: &Call,
     definition: &Value,
     draft: &mut Value,
-) -> Result<(), Status> {
+) -> Result<(), Refusal> {
     let now = write::now(call);
     let mut status = definition["status"].clone();
     let is_established = condition::is_true(&status, condition::ESTABLISHED);
@@ -216,14 +220,12 @@ async fn remove_objects(
 }
 
 /// Deletes all objects of a resource; answers how many stay for a while.
-async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Result<usize, Status> {
+async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Result<usize, Refusal> {
     let range = || Range::prefix(served.prefix(""));
-    let page = inner.store.range(range()).await.map_err(|error| crate::verbs::store_failed(&error))?;
+    let page = inner.store.range(range()).await.map_err(Refusal::from)?;
     for entry in page.entries {
         let object = Stored::new(entry.value, entry.revision).value()?;
-        let mut one = call.again();
-        one.served = Arc::clone(served);
-        one.target = Target {
+        let target = Target {
             group: served.resource.group.to_string(),
             version: served.resource.version.to_string(),
             resource: served.resource.name.to_string(),
@@ -231,14 +233,16 @@ async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Re
             name: object::name(&object).to_owned(),
             ..Target::default()
         };
+        let mut one = Call::by_server(inner, served, target, call.options.clone());
+        one.time = call.time;
         delete::by_server(&one).await?;
     }
-    let left = inner.store.count(range()).await.map_err(|error| crate::verbs::store_failed(&error))?;
+    let left = inner.store.count(range()).await.map_err(Refusal::from)?;
     Ok(usize::try_from(left).unwrap_or(usize::MAX))
 }
 
 /// Writes the status; `false` where somebody else was faster.
-async fn put(call: &Call, live: &Value, draft: Value, stored: &Stored) -> Result<bool, Status> {
+async fn put(call: &Call, live: &Value, draft: Value, stored: &Stored) -> Result<bool, Refusal> {
     let Some(checked) = write::next_status(call, live, draft).await? else { return Ok(true) };
     let outcome = write::replace_or_release(call, checked, stored).await?;
     Ok(matches!(outcome, Outcome::Done(_)))

@@ -2,12 +2,15 @@
 //! trust. `kube-system` also has what the real server says of itself there.
 
 use crate::{
-    Inner, lookup,
+    Inner,
+    call::Call,
+    lookup,
+    refusal::Refusal,
     request::Verb,
-    verbs::{Call, create},
+    verbs::create,
     write::{ByServer, KUBE_APISERVER},
 };
-use api::{object, status::Status, time::Time};
+use api::{object, time::Time};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -21,7 +24,7 @@ const AUTHENTICATION: &str = "extension-apiserver-authentication";
 const BY_CONTROLLERS: &str = "kube-controller-manager";
 
 /// Creates what is missing in any namespace.
-pub(super) async fn ensure_all_default_objects(inner: &Arc<Inner>) -> Result<(), Status> {
+pub(super) async fn ensure_all_default_objects(inner: &Arc<Inner>) -> Result<(), Refusal> {
     for namespace in lookup::objects(inner, ("", "v1", "namespaces"), "").await? {
         if !object::is_deleting(&namespace) {
             ensure_default_objects(inner, object::name(&namespace)).await?;
@@ -44,7 +47,7 @@ pub(super) fn concerns(call: &Call, verb: Verb) -> bool {
 }
 
 /// Creates the default objects that are missing.
-pub(super) async fn after(call: &Call) -> Result<(), Status> {
+pub(super) async fn after(call: &Call) -> Result<(), Refusal> {
     let namespace = match call.served.is("", "namespaces") {
         true => call.name(),
         false => &call.target.namespace,
@@ -52,7 +55,7 @@ pub(super) async fn after(call: &Call) -> Result<(), Status> {
     ensure_default_objects(&call.inner, namespace).await
 }
 
-async fn ensure_default_objects(inner: &Arc<Inner>, namespace: &str) -> Result<(), Status> {
+async fn ensure_default_objects(inner: &Arc<Inner>, namespace: &str) -> Result<(), Refusal> {
     for (resource, manager, object) in wanted(inner, namespace) {
         make(inner, namespace, resource, manager, &object).await?;
     }
@@ -99,7 +102,7 @@ async fn make(
     resource: &str,
     manager: &str,
     object: &Value,
-) -> Result<(), Status> {
+) -> Result<(), Refusal> {
     let name = object::name(object);
     if lookup::object(inner, ("", "v1", resource), namespace, name).await?.is_some() {
         return Ok(());
@@ -108,8 +111,8 @@ async fn make(
     let write = ByServer { resource, namespace, field_manager: manager, ..ByServer::default() };
     let Some(call) = write.call(inner) else { return Ok(()) };
     match create::create(&call, object.to_string().into()).await {
-        // Somebody else was faster, or the namespace is gone again.
-        Err(status) if !matches!(status.code, 403 | 404 | 409) => Err(status),
-        _ => Ok(()),
+        // Another writer was faster, or the namespace is being deleted again.
+        Ok(_) | Err(Refusal::Conflict(_) | Refusal::NotFound(_) | Refusal::Forbidden(_)) => Ok(()),
+        Err(refusal) => Err(refusal),
     }
 }

@@ -1,11 +1,10 @@
 //! Patch bytes in, a function from one state of an object to the next out.
 
 use super::Undecodable;
-use crate::verbs::bare;
+use crate::refusal::Refusal;
 use api::{
     field::{Error, ErrorList, Path},
     kind::GroupKind,
-    status::Status,
 };
 use schema::{
     decode::{self, Decoded, FieldValidation},
@@ -26,7 +25,7 @@ pub(crate) struct Patch {
     patch_type: PatchType,
     /// What it says and what is doubtful about it. Kubernetes: nobody hears of a bad patch before the object that
     /// it is for was found.
-    read: Result<Decoded, Status>,
+    read: Result<Decoded, Refusal>,
     validation: FieldValidation,
 }
 
@@ -57,25 +56,25 @@ pub(crate) const CUSTOM_PATCH_TYPES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", APPLY];
 
 impl Patch {
-    pub(crate) fn read(media_type: &str, body: &[u8], validation: FieldValidation) -> Result<Patch, Status> {
+    pub(crate) fn read(media_type: &str, body: &[u8], validation: FieldValidation) -> Result<Patch, Refusal> {
         let patch_type = match media_type {
             "application/json-patch+json" => PatchType::Json,
             "application/merge-patch+json" => PatchType::Merge,
             STRATEGIC => PatchType::Strategic,
-            APPLY => return Err(Status::unsupported_media_type(&PATCH_TYPES[1..])),
-            _ => return Err(bare(415, "415: Unsupported Media Type")),
+            APPLY => return Err(Refusal::unsupported_media_type(&PATCH_TYPES[1..])),
+            _ => return Err(Refusal::by_router(415, "415: Unsupported Media Type")),
         };
         Ok(Patch { patch_type, read: patch_type.read(body, validation), validation })
     }
 
     /// What the patch makes of an object.
-    pub(crate) fn apply<D>(&self, patched: &Patched<'_, D>) -> Result<Decoded, Status>
+    pub(crate) fn apply<D>(&self, patched: &Patched<'_, D>) -> Result<Decoded, Refusal>
     where
         D: Fn(&[u8], FieldValidation) -> Result<Decoded, Undecodable>,
     {
         let patch = self.read.as_ref().map_err(Clone::clone)?;
         let document = decode::decode_json(patched.json, FieldValidation::Ignore);
-        let document = document.map_err(Status::internal_error)?.value;
+        let document = document.map_err(Refusal::internal_error)?.value;
         let result = match (self.patch_type, patched.of) {
             (PatchType::Json, _) => {
                 let lenient = self.validation == FieldValidation::Ignore;
@@ -141,13 +140,13 @@ impl Patch {
 
 impl PatchType {
     /// Reads the patch itself, and notes what a careful reader has to say of it.
-    fn read(self, body: &[u8], validation: FieldValidation) -> Result<Decoded, Status> {
+    fn read(self, body: &[u8], validation: FieldValidation) -> Result<Decoded, Refusal> {
         let careful = validation != FieldValidation::Ignore;
         let level = if careful { FieldValidation::Warn } else { FieldValidation::Ignore };
         let decoding = |problem: &dyn std::fmt::Display| match (self, careful) {
-            (PatchType::Strategic, _) | (PatchType::Json, false) => Status::bad_request(problem.to_string()),
-            (PatchType::Merge, false) => Status::bad_request("Invalid JSON Patch"),
-            _ => Status::bad_request(format!("error decoding patch: {problem}")),
+            (PatchType::Strategic, _) | (PatchType::Json, false) => Refusal::bad_request(problem.to_string()),
+            (PatchType::Merge, false) => Refusal::bad_request("Invalid JSON Patch"),
+            _ => Refusal::bad_request(format!("error decoding patch: {problem}")),
         };
         match self {
             PatchType::Json => {
@@ -168,21 +167,23 @@ impl PatchType {
     }
 }
 
-fn refuse(error: &PatchError) -> Status {
+fn refuse(error: &PatchError) -> Refusal {
     match error {
-        PatchError::Malformed(text) => Status::bad_request(text.clone()),
+        PatchError::Malformed(text) => Refusal::bad_request(text.clone()),
         // Kubernetes: the text stays with the server.
-        PatchError::Unfit(_) => bare(422, "the server rejected our request due to an error in our request"),
-        PatchError::TooManyOperations { .. } => Status::request_entity_too_large(error.to_string()),
-        PatchError::Unexpected(text) => Status::unclassified(text.clone()),
+        PatchError::Unfit(_) => {
+            Refusal::by_router(422, "the server rejected our request due to an error in our request")
+        }
+        PatchError::TooManyOperations { .. } => Refusal::request_entity_too_large(error.to_string()),
+        PatchError::Unexpected(text) => Refusal::unclassified(text.clone()),
     }
 }
 
 /// What a patch has made is no object of the kind any more.
-fn unreadable(shown: &str, problem: &str) -> Status {
+fn unreadable(shown: &str, problem: &str) -> Refusal {
     let mut errors = ErrorList::new();
     errors.push(Error::invalid(&Path::new("patch"), shown, problem));
-    Status::invalid(&GroupKind::new("", ""), "", &errors)
+    Refusal::invalid(&GroupKind::new("", ""), "", &errors)
 }
 
 fn has_no_version(object: &Value) -> bool {
@@ -281,8 +282,10 @@ mod tests {
                     .map_err(|error| Undecodable::new(&error, Some(("ConfigMap", "v1")), "ConfigMap", json))
             },
         };
-        let patch = Patch::read(patch_type, body.as_bytes(), validation).map_err(|status| status.message)?;
-        patch.apply(&patched).map_err(|status| format!("{} {}", status.code, status.message))
+        let patch =
+            Patch::read(patch_type, body.as_bytes(), validation).map_err(|refusal| refusal.to_string())?;
+        let applied = patch.apply(&patched).map_err(Refusal::into_status);
+        applied.map_err(|status| format!("{} {}", status.code, status.message))
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A query string in, the options of a request out.
 
-use api::{field_selector, go, label_selector, status::Status};
+use crate::refusal::Refusal;
+use api::{field_selector, go, label_selector};
 use schema::decode::FieldValidation;
 use std::{collections::BTreeMap, time::Duration};
 
@@ -122,8 +123,8 @@ impl Options {
     }
 
     /// Refuses a query that names no selection.
-    pub(crate) fn check_selection(&self) -> Result<(), Status> {
-        self.bad_selection.as_ref().map_or(Ok(()), |problem| Err(Status::bad_request(problem.clone())))
+    pub(crate) fn check_selection(&self) -> Result<(), Refusal> {
+        self.bad_selection.as_ref().map_or(Ok(()), |problem| Err(Refusal::bad_request(problem.clone())))
     }
 }
 

@@ -1,28 +1,26 @@
 //! Server-side apply: what a client wants to own in, the object with it merged in out.
 
-use super::Call;
 use crate::{
     answer::{self, Body},
+    call::Call,
+    refusal::Refusal,
     served::StoredAs,
     stored::Stored,
     write::{self, Change, Changed, Checked, Next, Record, Right, scale},
 };
-use api::{
-    object,
-    status::{Cause, Status},
-};
+use api::object;
 use http::{Response, StatusCode};
 use kinds::resources::Resource;
 use schema::{
     decode::FieldValidation,
     depth::{MAX_OWNED_DEPTH, depth},
-    managed_fields::{self, Applied, ApplyError},
+    managed_fields::{self, Applied},
     patch,
     yaml::{self, FromYaml},
 };
 use serde_json::Value;
 
-pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Status> {
+pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Refusal> {
     // Kubernetes: an apply to a subresource of a missing object gets 404, even if its body cannot be parsed.
     let config = read(body);
     if call.target.subresource == "scale" {
@@ -47,9 +45,9 @@ struct Config {
 
 impl Config {
     /// Kubernetes: nobody hears of them before all is merged.
-    fn tell_duplicates(&self, call: &Call) -> Result<(), Status> {
+    fn tell_duplicates(&self, call: &Call) -> Result<(), Refusal> {
         match (&self.duplicates, call.options.validation) {
-            (Some(told), FieldValidation::Strict) => Err(Status::bad_request(format!(
+            (Some(told), FieldValidation::Strict) => Err(Refusal::bad_request(format!(
                 "error strict decoding YAML: error converting YAML to JSON: {told}"
             ))),
             (Some(told), FieldValidation::Warn) => {
@@ -62,8 +60,8 @@ impl Config {
 }
 
 /// Whether it fits the type, merging it tells.
-fn read(body: &[u8]) -> Result<Config, Status> {
-    let bad = |problem: String| Status::bad_request(format!("error decoding YAML: {problem}"));
+fn read(body: &[u8]) -> Result<Config, Refusal> {
+    let bad = |problem: String| Refusal::bad_request(format!("error decoding YAML: {problem}"));
     let FromYaml { json, duplicates } =
         yaml::to_json(body).map_err(|error| bad(format!("error converting YAML to JSON: {error}")))?;
     let value = schema::decode::decode_json(&json, FieldValidation::Ignore);
@@ -81,26 +79,26 @@ fn read(body: &[u8]) -> Result<Config, Status> {
 }
 
 struct Apply {
-    config: Result<Config, Status>,
+    config: Result<Config, Refusal>,
 }
 
 impl Apply {
-    fn config(&self) -> Result<&Config, Status> {
+    fn config(&self) -> Result<&Config, Refusal> {
         self.config.as_ref().map_err(Clone::clone)
     }
 }
 
 impl Change for Apply {
-    async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Status> {
+    async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Refusal> {
         let mut draft = merge(call, Some(&live), self.config()?).await?;
         write::check_target(call, &mut draft)?;
         drop_malformed_metadata(call, &mut draft)?;
-        super::update::check_version(call, &live, &draft, super::update::Absent::AsStrategySays)?;
+        write::check_version(call, &live, &draft, write::Absent::AsStrategySays)?;
         let next = write::prepare_next(call, (stored, &live), draft, Record::AlreadyDone).await?;
         Ok(next.map_or(Next::Keep, Next::Write))
     }
 
-    async fn absent(&mut self, call: &Call) -> Result<Option<Checked>, Status> {
+    async fn absent(&mut self, call: &Call) -> Result<Option<Checked>, Refusal> {
         let name = &call.target.name;
         if !call.target.subresource.is_empty() {
             return Err(call.not_found(name));
@@ -111,17 +109,17 @@ impl Change for Apply {
             let cause = format!(
                 "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             );
-            return Err(Status::conflict(&call.resource(), name, cause));
+            return Err(Refusal::conflict(&call.resource(), name, cause));
         }
         write::check_target(call, &mut draft)?;
         drop_malformed_metadata(call, &mut draft)?;
-        super::update::seen_version(&draft)?;
+        write::seen_version(&draft)?;
         let draft = write::admit_new(call, draft, Record::AlreadyDone).await?;
         write::prepare_new(call, draft, Right::ToBeAskedFor).await.map(Some)
     }
 }
 
-async fn merge(call: &Call, live: Option<&Value>, config: &Config) -> Result<Value, Status> {
+async fn merge(call: &Call, live: Option<&Value>, config: &Config) -> Result<Value, Refusal> {
     let (manager, now) = (call.manager(), write::now(call).to_string());
     let merged = write::with_target(call, |target| {
         managed_fields::apply(
@@ -133,10 +131,10 @@ async fn merge(call: &Call, live: Option<&Value>, config: &Config) -> Result<Val
             &now,
         )
     });
-    let merged = merged.await?;
+    let merged = merged.await??;
     // Kubernetes: what changes nothing is the object as it was read, with no default that it lacks.
-    let is_changed = matches!(merged, Ok(Applied::Changed(_)));
-    let mut merged = decode(call, applied(merged)?, &config.value)?;
+    let is_changed = matches!(merged, Applied::Changed(_));
+    let mut merged = decode(call, merged.into_value(), &config.value)?;
     if is_changed {
         call.served.default(&mut merged);
     }
@@ -144,25 +142,8 @@ async fn merge(call: &Call, live: Option<&Value>, config: &Config) -> Result<Val
     Ok(merged)
 }
 
-/// What came of merging, in words for callers.
-pub(crate) fn applied(merged: Result<Applied, ApplyError>) -> Result<Value, Status> {
-    match merged {
-        Ok(Applied::Changed(value) | Applied::Unchanged(value)) => Ok(value),
-        Err(ApplyError::BadRequest(text)) => Err(Status::bad_request(text)),
-        Err(ApplyError::Failed(text)) => Err(Status::unclassified(text)),
-        Err(ApplyError::Conflicts(conflicts)) => {
-            let causes = conflicts.iter().map(|conflict| Cause {
-                reason: "FieldManagerConflict".into(),
-                message: conflict.message(),
-                field: conflict.path.to_string(),
-            });
-            Err(Status::apply_conflict(conflicts.to_string(), causes.collect()))
-        }
-    }
-}
-
 /// What was merged, as an object of its type.
-fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Status> {
+fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Refusal> {
     // Kubernetes: a custom object is not read anew. What lost all of its members but not its owner is null now, which
     // only some schemas allow.
     if call.served.custom().is_some() {
@@ -171,14 +152,14 @@ fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Statu
     let (types, of) = (call.served.types(), call.served.of());
     let converted = patch::strategic::convert(types, of, &mut merged);
     converted.map_err(|problem| unconverted(call, config, &problem))?;
-    let json = serde_json::to_vec(&merged).map_err(Status::internal_error)?;
+    let json = serde_json::to_vec(&merged).map_err(Refusal::internal_error)?;
     let decoded = schema::decode::decode(types, of, &json, FieldValidation::Ignore);
     Ok(decoded.map_err(|error| unconverted(call, config, &error.to_string()))?.value)
 }
 
 /// Takes timestamps that cannot be parsed out of the metadata of a custom object.
 // Kubernetes: where the object is converted to the storage version, that fails instead.
-fn drop_malformed_metadata(call: &Call, draft: &mut Value) -> Result<(), Status> {
+fn drop_malformed_metadata(call: &Call, draft: &mut Value) -> Result<(), Refusal> {
     if call.served.custom().is_none() {
         return Ok(());
     }
@@ -188,18 +169,18 @@ fn drop_malformed_metadata(call: &Call, draft: &mut Value) -> Result<(), Status>
         // The server sets the time of creation.
         object::set_creation_timestamp(&mut converted, None);
         let readable = schema::structural::check_metadata(&converted);
-        readable.map_err(|error| Status::unclassified(error.to_string()))?;
+        readable.map_err(|error| Refusal::unclassified(error.to_string()))?;
     }
     schema::structural::drop_malformed_metadata(draft);
     Ok(())
 }
 
 /// Kubernetes: what fits the schema but not the Go type is found late, and nobody is thought to be at fault.
-fn unconverted(call: &Call, config: &Value, problem: &str) -> Status {
+fn unconverted(call: &Call, config: &Value, problem: &str) -> Refusal {
     let (namespace, name) = (object::namespace(config), object::name(config));
     let Resource { group, version, kind, .. } = &call.served.resource;
     let kind = format!("{group}/{version}, Kind={kind}");
-    Status::unclassified(format!(
+    Refusal::unclassified(format!(
         "failed to convert new object ({namespace}/{name}; {kind}) to proper version: unable to convert unstructured \
          object to {kind}: {problem}"
     ))

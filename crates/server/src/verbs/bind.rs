@@ -1,48 +1,49 @@
 //! `pods/binding`, and the older `bindings`: names the node of a pod that has none.
 
-use super::{Call, update::check_conditions};
 use crate::{
     admission,
     answer::{self, Body},
+    call::Call,
     input::{self, Wanted},
+    refusal::Refusal,
     stored::Stored,
     write::{self, Change, Next},
 };
 use api::{
     field::{Error, ErrorList, Path},
     object,
-    status::Status,
 };
 use bytes::Bytes;
 use http::Response;
 use schema::decode::Decoded;
 use serde_json::{Value, json};
+use write::check_conditions;
 
 /// `bindings`: the pod is the one that the binding is called after.
-pub(super) async fn bind_by_name(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+pub(super) async fn bind_by_name(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
     let binding = read(call, &body)?.value;
     let name = object::name(&binding);
     if name.is_empty() {
-        return Err(Status::bad_request("Name parameter required."));
+        return Err(Refusal::bad_request("Name parameter required."));
     }
-    let pods = call.inner.registry.find("", "v1", "pods").ok_or_else(super::not_served)?;
-    let mut pod = call.again();
+    let pods = call.inner.registry.find("", "v1", "pods").ok_or_else(Refusal::not_served)?;
+    let mut pod = call.clone();
     pod.served = std::sync::Arc::clone(pods);
     pod.target.name = name.to_owned();
     bind(&pod, body).await
 }
 
-fn read(call: &Call, body: &[u8]) -> Result<Decoded, Status> {
+fn read(call: &Call, body: &[u8]) -> Result<Decoded, Refusal> {
     let types = call.types();
-    let (of, _) = types.kind("", "v1", "Binding").ok_or_else(super::not_served)?;
+    let (of, _) = types.kind("", "v1", "Binding").ok_or_else(Refusal::not_served)?;
     let wanted = Wanted { types, of, group: "", version: "v1", kind: "Binding" };
     let encoding = input::encoding(input::media_type(&call.headers))?;
     Ok(wanted.decode(body, encoding, call.options.validation)?)
 }
 
-fn check(call: &Call, binding: &Value) -> Result<(), Status> {
+fn check(call: &Call, binding: &Value) -> Result<(), Refusal> {
     if object::name(binding) != call.target.name {
-        return Err(Status::bad_request("name in URL does not match name in Binding object"));
+        return Err(Refusal::bad_request("name in URL does not match name in Binding object"));
     }
     let mut errors = ErrorList::new();
     let path = Path::new("target");
@@ -54,19 +55,17 @@ fn check(call: &Call, binding: &Value) -> Result<(), Status> {
         errors.push(Error::required(&path.child("name"), ""));
     }
     // Kubernetes: the list of errors is the whole answer, of no class.
-    errors.into_result().map_err(|errors| Status::unclassified(errors.to_string()))
+    errors.into_result().map_err(|errors| Refusal::unclassified(errors.to_string()))
 }
 
 /// `pods/binding`.
-pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+pub(super) async fn bind(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
     let decoded = read(call, &body)?;
     decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
     let binding = decoded.value;
     let binding = admission::subresource(call, binding, |binding| check(call, binding)).await?;
     write::change(call, &mut Bind { binding }).await?.stored(call)?;
-    let mut status = Status::success();
-    status.code = 201;
-    Ok(answer::status(&status, call.form))
+    Ok(answer::done(call))
 }
 
 struct Bind {
@@ -74,11 +73,12 @@ struct Bind {
 }
 
 impl Change for Bind {
-    async fn next(&mut self, call: &Call, _: &Stored, mut pod: Value) -> Result<Next, Status> {
+    async fn next(&mut self, call: &Call, _: &Stored, mut pod: Value) -> Result<Next, Refusal> {
         let (binding, name) = (&self.binding, call.target.name.as_str());
         check_conditions(call, &pod, binding)?;
-        let conflict =
-            |cause: String| Status::conflict(&api::kind::GroupResource::new("", "pods/binding"), name, cause);
+        let conflict = |cause: String| {
+            Refusal::conflict(&api::kind::GroupResource::new("", "pods/binding"), name, cause)
+        };
         if object::is_deleting(&pod) {
             return Err(conflict(format!("pod {name} is being deleted, cannot be assigned to a host")));
         }

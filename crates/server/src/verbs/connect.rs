@@ -1,41 +1,30 @@
 //! `log`, `exec`, `attach`, `portforward` and `proxy`: as far as a server gets that no node answers.
 
-use super::Call;
 use crate::{
     answer::{self, Body},
+    call::Call,
     lookup,
-    request::Target,
-    served::Served,
+    refusal::Refusal,
 };
 use api::{
     field::{Error, ErrorList, Path},
     go,
     kind::GroupKind,
-    status::Status,
 };
 use http::{Response, StatusCode};
 use serde_json::Value;
 
 const NODES: (&str, &str, &str) = ("", "v1", "nodes");
 
-/// Whether a request is for whoever runs the object, not for the object.
-pub(crate) fn is_meant(served: &Served, target: &Target) -> bool {
-    matches!(
-        (&*served.resource.group, &*served.resource.name, target.subresource.as_str()),
-        ("", "pods", "log" | "exec" | "attach" | "portforward" | "proxy")
-            | ("", "services" | "nodes", "proxy")
-    )
-}
-
-pub(crate) async fn connect(call: &Call) -> Result<Response<Body>, Status> {
-    let (_, object) = super::create::current(call).await?;
+pub(crate) async fn connect(call: &Call) -> Result<Response<Body>, Refusal> {
+    let (_, object) = lookup::current(call).await?;
     match (&*call.served.resource.name, call.target.subresource.as_str()) {
         ("services", _) => {
             let name = go::quote(&call.target.name);
-            Err(Status::service_unavailable(format!("no endpoints available for service {name}")))
+            Err(Refusal::service_unavailable(format!("no endpoints available for service {name}")))
         }
         ("nodes", _) => Err(unreachable_node(&object)),
-        (_, "proxy") => Err(Status::bad_request("address not allowed")),
+        (_, "proxy") => Err(Refusal::bad_request("address not allowed")),
         (_, "log") => log(call, &object).await,
         (_, "portforward") => Err(host(call, &object).await?),
         _ => {
@@ -45,7 +34,7 @@ pub(crate) async fn connect(call: &Call) -> Result<Response<Body>, Status> {
     }
 }
 
-async fn log(call: &Call, pod: &Value) -> Result<Response<Body>, Status> {
+async fn log(call: &Call, pod: &Value) -> Result<Response<Body>, Refusal> {
     check_log_options(call)?;
     check_container(call, pod)?;
     if node_of(pod).is_empty() {
@@ -55,7 +44,7 @@ async fn log(call: &Call, pod: &Value) -> Result<Response<Body>, Status> {
     Err(host(call, pod).await?)
 }
 
-fn check_log_options(call: &Call) -> Result<(), Status> {
+fn check_log_options(call: &Call) -> Result<(), Refusal> {
     let mut errors = ErrorList::new();
     for (name, least, problem) in [
         ("tailLines", 0, "must be greater than or equal to 0"),
@@ -63,14 +52,14 @@ fn check_log_options(call: &Call) -> Result<(), Status> {
         ("sinceSeconds", 1, "must be greater than 0"),
     ] {
         if let Some(text) = call.options.rest.get(name) {
-            let said = go::parse_int(text).map_err(Status::bad_request)?;
+            let said = go::parse_int(text).map_err(Refusal::bad_request)?;
             if said < least {
                 errors.push(Error::invalid(&Path::new(name), said, problem));
             }
         }
     }
     let kind = GroupKind::new("", "PodLogOptions");
-    errors.into_result().map_err(|errors| Status::invalid(&kind, &call.target.name, &errors))
+    errors.into_result().map_err(|errors| Refusal::invalid(&kind, &call.target.name, &errors))
 }
 
 fn node_of(pod: &Value) -> &str {
@@ -78,7 +67,7 @@ fn node_of(pod: &Value) -> &str {
 }
 
 /// A pod of several containers must be told which is meant.
-fn check_container(call: &Call, pod: &Value) -> Result<(), Status> {
+fn check_container(call: &Call, pod: &Value) -> Result<(), Refusal> {
     let names = |list: &str| -> Vec<&str> {
         let containers = pod["spec"][list].as_array().into_iter().flatten();
         containers.filter_map(|container| container["name"].as_str()).collect()
@@ -95,33 +84,33 @@ fn check_container(call: &Call, pod: &Value) -> Result<(), Status> {
         if !first.is_empty() {
             problem.push_str(&format!(" or one of the init containers: [{}]", first.join(" ")));
         }
-        return Err(Status::bad_request(problem));
+        return Err(Refusal::bad_request(problem));
     }
     let all = [own, first, names("ephemeralContainers")].concat();
     match all.contains(&asked) {
         true => Ok(()),
-        false => Err(Status::bad_request(format!("container {asked} is not valid for pod {name}"))),
+        false => Err(Refusal::bad_request(format!("container {asked} is not valid for pod {name}"))),
     }
 }
 
 /// Why the node of a pod cannot be asked.
-async fn host(call: &Call, pod: &Value) -> Result<Status, Status> {
+async fn host(call: &Call, pod: &Value) -> Result<Refusal, Refusal> {
     let node = node_of(pod);
     if node.is_empty() {
         let problem = format!("pod {} does not have a host assigned", call.target.name);
-        return Ok(Status::bad_request(problem));
+        return Ok(Refusal::bad_request(problem));
     }
     Ok(match lookup::object(&call.inner, NODES, "", node).await? {
         // Kubernetes: it says that it is a pod that is missing.
-        None => Status::not_found(&call.resource(), node),
+        None => Refusal::not_found(&call.resource(), node),
         Some(node) => unreachable_node(&node),
     })
 }
 
-fn unreachable_node(node: &Value) -> Status {
+fn unreachable_node(node: &Value) -> Refusal {
     let addresses = node["status"]["addresses"].as_array().cloned().unwrap_or_default();
     if addresses.is_empty() {
-        return Status::unclassified("no preferred addresses found; known addresses: []");
+        return Refusal::unclassified("no preferred addresses found; known addresses: []");
     }
-    Status::unclassified("error dialing backend: no node answers here")
+    Refusal::unclassified("error dialing backend: no node answers here")
 }

@@ -1,12 +1,13 @@
 //! A create, top to bottom.
 
-use super::{Call, read};
 use crate::{
     answer::{self, Body},
-    convert, input,
+    call::Call,
+    input, lookup,
+    refusal::Refusal,
     write::{self, Outcome, Record, Right},
 };
-use api::{go, kind::GroupResource, object, status::Status};
+use api::{go, kind::GroupResource, object};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;
@@ -15,13 +16,13 @@ use serde_json::Value;
 // Kubernetes: as often as the real server does.
 const NAME_ATTEMPTS: usize = 8;
 
-pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
     match call.target.subresource.as_str() {
         "" => {}
         "binding" => return Box::pin(super::bind::bind(call, body)).await,
         "eviction" => return Box::pin(super::evict::evict(call, body)).await,
         "token" => return Box::pin(super::token::request(call, body)).await,
-        other => return Err(Status::method_not_supported(&call.resource(), other)),
+        other => return Err(Refusal::method_not_supported(&call.resource(), other)),
     }
     if call.served.is("", "bindings") {
         return Box::pin(super::bind::bind_by_name(call, body)).await;
@@ -39,7 +40,7 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, S
 }
 
 /// Makes an object of what a client sent.
-pub(super) async fn make(call: &Call, draft: Value, right: Right) -> Result<Response<Body>, Status> {
+pub(super) async fn make(call: &Call, draft: Value, right: Right) -> Result<Response<Body>, Refusal> {
     // Kubernetes: it is the storage that minds, after all others, and a dry run does not get there.
     let version = go::parse_uint(object::resource_version(&draft));
     let is_versioned = !call.options.is_dry_run() && version.is_ok_and(|version| version > 0);
@@ -55,7 +56,7 @@ pub(super) async fn make(call: &Call, draft: Value, right: Right) -> Result<Resp
         let (name, prefix) = (object::name(&named).to_owned(), object::generate_name(&named).to_owned());
         let checked = write::prepare_new(call, named, right).await?;
         if is_versioned {
-            return Err(Status::unclassified("resourceVersion should not be set on objects to be created"));
+            return Err(Refusal::unclassified("resourceVersion should not be set on objects to be created"));
         }
         match write::create(call, checked).await? {
             Outcome::Done(stored) => return answer::object(call, StatusCode::CREATED, &stored).await,
@@ -66,32 +67,18 @@ pub(super) async fn make(call: &Call, draft: Value, right: Right) -> Result<Resp
 }
 
 /// Why a name is taken: perhaps only for as long as its holder is going.
-async fn taken(call: &Call, name: &str, prefix: &str) -> Status {
-    let mut status = match prefix {
-        "" => Status::already_exists(&call.resource(), name),
+async fn taken(call: &Call, name: &str, prefix: &str) -> Refusal {
+    let refusal = match prefix {
+        "" => Refusal::already_exists(&call.resource(), name),
         // Kubernetes: beside a prefix, a name that was given is taken for one that was generated.
         _ => {
             let resource = GroupResource { group: call.served.kept_kind().group, ..call.resource() };
-            Status::generate_name_conflict(&resource, name, 1)
+            Refusal::generate_name_conflict(&resource, name, 1)
         }
     };
-    let holder = read::find(call, name).await;
-    if holder.is_ok_and(|holder| holder.is_deleting()) {
-        status.message.insert_str(0, "object is being deleted: ");
+    let holder = lookup::of_call(call, name).await;
+    match holder.is_ok_and(|holder| holder.is_some_and(|holder| holder.is_deleting())) {
+        true => refusal.with_prefix("object is being deleted: "),
+        false => refusal,
     }
-    status
-}
-
-/// The latest state of the object that the URL names, in the version of the request.
-pub(super) async fn current(call: &Call) -> Result<(crate::stored::Stored, Value), Status> {
-    let stored = read::find(call, &call.target.name).await?;
-    let value = in_version(call, &stored).await?;
-    Ok((stored, value))
-}
-
-/// An object at rest in the version of the request, in the form in which states are compared.
-pub(crate) async fn in_version(call: &Call, stored: &crate::stored::Stored) -> Result<Value, Status> {
-    let mut value = convert::one_in_version(&call.inner, &call.served, stored.value()?).await?;
-    call.served.normalize(&mut value);
-    Ok(value)
 }

@@ -4,16 +4,18 @@ mod options;
 
 pub(super) use options::DeleteOptions;
 
-use super::{Call, read};
+use super::read;
 use crate::{
     admission,
     answer::{self, Body},
+    call::Call,
     follow::CLEANUP,
+    refusal::Refusal,
     selection::Selection,
     stored::Stored,
     write::{self, Change, Changed, Checked, Next},
 };
-use api::{object, status::Status, time::Time};
+use api::{object, time::Time};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use kinds::{
@@ -28,16 +30,15 @@ use world::Timestamp;
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
-    let mut call = call.again();
+pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let mut call = call.clone();
     let options = DeleteOptions::read(&mut call, &body)?;
     warn_of_orphans(&call, &options);
     Ok(match delete_one(&call, &options, Asked::ToDelete).await? {
         Deleted::Absent => return Err(call.not_found(&call.target.name)),
         Deleted::Gone(stored) if !call.served.strategy().return_deleted_object => {
             let object = stored.value()?;
-            let status = Status::deleted(&call.resource(), object::name(&object), object::uid(&object));
-            answer::status(&status, call.form)
+            answer::deleted(&call, &object)
         }
         Deleted::Gone(stored) | Deleted::Marked(stored) => {
             answer::object(&call, StatusCode::OK, &stored).await?
@@ -56,7 +57,7 @@ fn warn_of_orphans(call: &Call, options: &DeleteOptions) {
 }
 
 /// A delete that the server makes by itself, of an object that may be gone already.
-pub(crate) async fn by_server(call: &Call) -> Result<(), Status> {
+pub(crate) async fn by_server(call: &Call) -> Result<(), Refusal> {
     delete_one(call, &DeleteOptions::default(), Asked::ToDelete).await.map(drop)
 }
 
@@ -81,7 +82,7 @@ pub(super) async fn delete_one(
     call: &Call,
     options: &DeleteOptions,
     asked: Asked,
-) -> Result<Deleted, Status> {
+) -> Result<Deleted, Refusal> {
     match write::change(call, &mut Delete { options, asked }).await? {
         Changed::Removed(stored) => Ok(Deleted::Gone(stored)),
         Changed::Absent => Ok(Deleted::Absent),
@@ -95,7 +96,7 @@ struct Delete<'a> {
 }
 
 impl Change for Delete<'_> {
-    async fn next(&mut self, call: &Call, _: &Stored, live: Value) -> Result<Next, Status> {
+    async fn next(&mut self, call: &Call, _: &Stored, live: Value) -> Result<Next, Refusal> {
         check_preconditions(call, self.options, &live)?;
         if self.asked == Asked::ToDelete {
             admission::delete(call, &live).await?;
@@ -120,12 +121,12 @@ impl Change for Delete<'_> {
         })
     }
 
-    async fn absent(&mut self, _: &Call) -> Result<Option<Checked>, Status> {
+    async fn absent(&mut self, _: &Call) -> Result<Option<Checked>, Refusal> {
         Ok(None)
     }
 }
 
-pub(super) fn check_preconditions(call: &Call, options: &DeleteOptions, live: &Value) -> Result<(), Status> {
+pub(super) fn check_preconditions(call: &Call, options: &DeleteOptions, live: &Value) -> Result<(), Refusal> {
     let (kind, name) = (call.served.kept_kind(), call.target.name.as_str());
     let found = object::resource_version(live);
     let other_uid = options.uid.as_deref().filter(|wanted| *wanted != object::uid(live));
@@ -139,11 +140,11 @@ pub(super) fn check_preconditions(call: &Call, options: &DeleteOptions, live: &V
         };
         let cause =
             format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}");
-        return Err(Status::conflict(&call.resource(), name, cause));
+        return Err(Refusal::conflict(&call.resource(), name, cause));
     }
     match (other_uid, other_version) {
-        (Some(wanted), _) => Err(Status::uid_mismatch(&kind, name, wanted, object::uid(live))),
-        (None, Some(wanted)) => Err(Status::resource_version_mismatch(&kind, name, wanted, found)),
+        (Some(wanted), _) => Err(Refusal::uid_mismatch(&kind, name, wanted, object::uid(live))),
+        (None, Some(wanted)) => Err(Refusal::resource_version_mismatch(&kind, name, wanted, found)),
         (None, None) => Ok(()),
     }
 }
@@ -220,8 +221,8 @@ fn bump_generation(live: &Value, marked: &mut Value) {
     }
 }
 
-pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
-    let mut call = call.again();
+pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let mut call = call.clone();
     read::check_options(&call)?;
     let selection = Selection::new(&call)?;
     let options = DeleteOptions::read(&mut call, &body)?;
@@ -229,9 +230,7 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
     let (meta, objects) = read::collect(&call, &selection).await?;
     for stored in &objects {
         let object = stored.value()?;
-        let mut one = call.again();
-        one.target.name = object::name(&object).to_owned();
-        one.target.namespace = object::namespace(&object).to_owned();
+        let one = call.for_object(&object);
         // One that is gone by now was deleted as well.
         delete_one(&one, &options, Asked::ToDelete).await?;
     }

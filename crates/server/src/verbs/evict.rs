@@ -1,24 +1,17 @@
 //! `pods/eviction`: a delete that disruption budgets have a say in.
 
-use super::{
-    Call,
-    create::current,
-    delete::{Asked, DeleteOptions, Deleted, delete_one},
-};
+use super::delete::{Asked, DeleteOptions, Deleted, delete_one};
 use crate::{
     admission,
     answer::{self, Body},
+    call::Call,
     input::{self, Wanted},
     lookup,
+    refusal::Refusal,
     stored::Stored,
     write::{self, ByServer, Change, Changed, Checked, KUBE_APISERVER, Next},
 };
-use api::{
-    kind::GroupResource,
-    label_selector::LabelSelector,
-    object,
-    status::{Cause, Status},
-};
+use api::{kind::GroupResource, label_selector::LabelSelector, object, status::Cause};
 use bytes::Bytes;
 use http::Response;
 use kinds::definition::condition::{self, Condition};
@@ -30,9 +23,9 @@ const BUDGETS: (&str, &str, &str) = ("policy", "v1", "poddisruptionbudgets");
 const MAX_DISRUPTED: usize = 2000;
 const REFUSAL: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
-pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
     let types = call.types();
-    let (of, _) = types.kind("policy", "v1", "Eviction").ok_or_else(super::not_served)?;
+    let (of, _) = types.kind("policy", "v1", "Eviction").ok_or_else(Refusal::not_served)?;
     // Kubernetes: the older version says the same, and is still taken.
     let is_old = schema::decode::type_meta(&body).is_ok_and(|given| given.api_version == "policy/v1beta1");
     let version = if is_old { "v1beta1" } else { "v1" };
@@ -43,16 +36,15 @@ pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, St
     let eviction = decoded.value;
     let named = |eviction: &Value| match object::name(eviction) == call.target.name {
         true => Ok(()),
-        false => Err(Status::bad_request("name in URL does not match name in Eviction object")),
+        false => Err(Refusal::bad_request("name in URL does not match name in Eviction object")),
     };
     let eviction = admission::subresource(call, eviction, named).await?;
     let mut options = DeleteOptions::of(&eviction["deleteOptions"]);
-    let mut plain = call.again();
-    plain.target.subresource = String::new();
+    let mut plain = call.for_parent();
     if options.is_dry_run() {
         plain.options.dry_run = vec!["All".to_owned()];
     }
-    let (_, pod) = current(&plain).await?;
+    let (_, pod) = lookup::current(&plain).await?;
     if !is_beyond_budgets(&pod) {
         ask_budget(&plain, &pod).await?;
     }
@@ -60,9 +52,7 @@ pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, St
     if let Deleted::Absent = delete_one(&plain, &options, Asked::ToEvict).await? {
         return Err(plain.not_found(&plain.target.name));
     }
-    let mut status = Status::success();
-    status.code = 201;
-    Ok(answer::status(&status, call.form))
+    Ok(answer::done(call))
 }
 
 /// Whether a pod runs no more, or not yet: nothing is disrupted then.
@@ -72,7 +62,7 @@ fn is_beyond_budgets(pod: &Value) -> bool {
 }
 
 /// Says in the pod why it goes.
-async fn condemn(call: &Call, options: &mut DeleteOptions) -> Result<(), Status> {
+async fn condemn(call: &Call, options: &mut DeleteOptions) -> Result<(), Refusal> {
     let changed = write::change(call, &mut Condemn { options }).await?;
     if let Changed::Written(stored) = &changed
         && options.resource_version.is_some()
@@ -88,7 +78,7 @@ struct Condemn<'a> {
 }
 
 impl Change for Condemn<'_> {
-    async fn next(&mut self, call: &Call, _: &Stored, mut pod: Value) -> Result<Next, Status> {
+    async fn next(&mut self, call: &Call, _: &Stored, mut pod: Value) -> Result<Next, Refusal> {
         super::delete::check_preconditions(call, self.options, &pod)?;
         if call.options.is_dry_run() {
             return Ok(Next::Keep);
@@ -112,14 +102,14 @@ impl Change for Condemn<'_> {
 }
 
 /// Takes one disruption from the budget of a pod, if it has one.
-async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Status> {
+async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Refusal> {
     let mut budgets = lookup::objects(&call.inner, BUDGETS, &call.target.namespace).await?;
     budgets.retain(|budget| covers(budget, pod));
     let budget = match budgets.as_slice() {
         [] => return Ok(()),
         [budget] => budget,
         _ => {
-            return Err(Status::unclassified(
+            return Err(Refusal::unclassified(
                 "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
             ));
         }
@@ -144,7 +134,7 @@ async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Status> {
         Changed::Lost => {
             let name = object::name(budget);
             let problem = format!("couldn't update PodDisruptionBudget {name:?} due to conflicts");
-            Err(Status::timeout(&problem, 10))
+            Err(Refusal::timeout(&problem, 10))
         }
         _ => Ok(()),
     }
@@ -156,7 +146,7 @@ struct Disruption<'a> {
 }
 
 impl Change for Disruption<'_> {
-    async fn next(&mut self, call: &Call, _: &Stored, before: Value) -> Result<Next, Status> {
+    async fn next(&mut self, call: &Call, _: &Stored, before: Value) -> Result<Next, Refusal> {
         check(&before)?;
         if call.options.is_dry_run() {
             return Ok(Next::Keep);
@@ -178,7 +168,7 @@ impl Change for Disruption<'_> {
         Ok(next.map_or(Next::Keep, Next::Write))
     }
 
-    async fn absent(&mut self, _: &Call) -> Result<Option<Checked>, Status> {
+    async fn absent(&mut self, _: &Call) -> Result<Option<Checked>, Refusal> {
         Ok(None)
     }
 }
@@ -199,15 +189,11 @@ fn condition_of<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
 }
 
 /// Whether the budget has a disruption left.
-fn check(budget: &Value) -> Result<(), Status> {
+fn check(budget: &Value) -> Result<(), Refusal> {
     let name = object::name(budget);
     let count = |name: &str| count(budget, name);
     let refuse = |seconds: u32, message: String| {
-        let mut status = Status::too_many_requests(REFUSAL, seconds);
-        if let Some(details) = status.details.as_mut() {
-            details.causes.push(Cause { reason: "DisruptionBudget".into(), message, field: String::new() });
-        }
-        Err(status)
+        Err(Refusal::too_many_requests(REFUSAL, seconds).with_cause(Cause::new("DisruptionBudget", message)))
     };
     let resource = GroupResource::new("policy", "poddisruptionbudget");
     if count("observedGeneration") < object::generation(budget) {
@@ -216,11 +202,11 @@ fn check(budget: &Value) -> Result<(), Status> {
     let (allowed, healthy, desired) =
         (count("disruptionsAllowed"), count("currentHealthy"), count("desiredHealthy"));
     if allowed < 0 {
-        return Err(Status::forbidden(&resource, name, "pdb disruptions allowed is negative"));
+        return Err(Refusal::forbidden(&resource, name, "pdb disruptions allowed is negative"));
     }
     if budget["status"]["disruptedPods"].as_object().is_some_and(|pods| pods.len() > MAX_DISRUPTED) {
         let problem = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
-        return Err(Status::forbidden(&resource, name, problem));
+        return Err(Refusal::forbidden(&resource, name, problem));
     }
     if allowed > 0 {
         return Ok(());

@@ -1,8 +1,10 @@
 //! Get and list: bytes at rest in, bytes out.
 
-use super::{Call, bad_options, store_failed};
 use crate::{
     answer::{self, Body, ListMeta},
+    call::Call,
+    lookup,
+    refusal::{self, Refusal},
     request::{Match, flag},
     selection::Selection,
     stored::Stored,
@@ -11,7 +13,6 @@ use api::{
     field::{Error, ErrorList, Path},
     go,
     name::Format,
-    status::Status,
 };
 use continue_token::Continue;
 use http::{Response, StatusCode};
@@ -22,15 +23,15 @@ mod continue_token;
 /// Objects looked at under one read of the store while a selector leaves out some.
 const CHUNK: usize = 500;
 
-pub(crate) async fn get(call: &Call) -> Result<Response<Body>, Status> {
+pub(crate) async fn get(call: &Call) -> Result<Response<Body>, Refusal> {
     if call.options.rest.get("export").is_some_and(|export| flag(export)) {
         let problem = "the export parameter, deprecated since v1.14, is no longer supported";
-        return Err(Status::bad_request(problem));
+        return Err(Refusal::bad_request(problem));
     }
     if let Some(future) = not_yet(call).await? {
         return Err(future);
     }
-    let stored = find(call, &call.target.name).await?;
+    let stored = lookup::find(call, &call.target.name).await?;
     if call.target.subresource == "scale" {
         let scale = crate::write::scale::of(call, &stored).await?;
         return answer::scale(call, &scale);
@@ -38,30 +39,19 @@ pub(crate) async fn get(call: &Call) -> Result<Response<Body>, Status> {
     answer::object(call, StatusCode::OK, &stored).await
 }
 
-/// The latest state of an object; not found where there is none.
-pub(crate) async fn find(call: &Call, name: &str) -> Result<Stored, Status> {
-    look_up(call, name).await?.ok_or_else(|| call.not_found(name))
-}
-
-/// The latest state of an object, if there is one.
-pub(crate) async fn look_up(call: &Call, name: &str) -> Result<Option<Stored>, Status> {
-    let read = call.inner.store.get(call.key(name), None).await.map_err(|error| store_failed(&error))?;
-    Ok(read.entry.map(|entry| Stored::new(entry.value, entry.revision)))
-}
-
 /// Refuses a resourceVersion that has not happened yet.
-async fn not_yet(call: &Call) -> Result<Option<Status>, Status> {
+async fn not_yet(call: &Call) -> Result<Option<Refusal>, Refusal> {
     let Some(asked) =
         revision(&call.options.resource_version).map_err(|problem| match call.target.name.as_str() {
-            "" => Status::bad_request(format!("invalid resource version: {problem}")),
+            "" => Refusal::bad_request(format!("invalid resource version: {problem}")),
             // Kubernetes: a get passes on what the storage says.
-            _ => Status::unclassified(problem),
+            _ => Refusal::unclassified(problem),
         })?
     else {
         return Ok(None);
     };
-    let current = call.inner.store.revision().await.map_err(|error| store_failed(&error))?;
-    Ok((asked > current).then(|| Status::too_large_resource_version(asked.0, current.0, 1)))
+    let current = call.inner.store.revision().await?;
+    Ok((asked > current).then(|| Refusal::too_large_resource_version(asked.0, current.0, 1)))
 }
 
 /// A resourceVersion as a revision; none where any will do.
@@ -76,7 +66,7 @@ pub(super) fn revision(text: &str) -> Result<Option<Revision>, String> {
     }
 }
 
-pub(crate) async fn list(call: &Call) -> Result<Response<Body>, Status> {
+pub(crate) async fn list(call: &Call) -> Result<Response<Body>, Refusal> {
     check_options(call)?;
     let selection = Selection::new(call)?;
     let (meta, objects) = collect(call, &selection).await?;
@@ -84,7 +74,7 @@ pub(crate) async fn list(call: &Call) -> Result<Response<Body>, Status> {
 }
 
 /// Options that do not go together.
-pub(crate) fn check_options(call: &Call) -> Result<(), Status> {
+pub(crate) fn check_options(call: &Call) -> Result<(), Refusal> {
     let options = &call.options;
     options.check_selection()?;
     let mut errors = ErrorList::new();
@@ -118,11 +108,11 @@ pub(crate) fn check_options(call: &Call) -> Result<(), Status> {
             "sendInitialEvents is forbidden for list",
         ));
     }
-    bad_options("ListOptions", errors)
+    refusal::check_options("ListOptions", errors)
 }
 
 /// Reads what a list asks for.
-pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListMeta, Vec<Stored>), Status> {
+pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListMeta, Vec<Stored>), Refusal> {
     let options = &call.options;
     let prefix = call.served.prefix(&call.target.namespace);
     let mut range = Range::prefix(prefix.clone());
@@ -138,7 +128,7 @@ pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListM
         if let Some(future) = not_yet(call).await? {
             return Err(future);
         }
-        let asked = revision(&options.resource_version).map_err(Status::bad_request)?;
+        let asked = revision(&options.resource_version).map_err(Refusal::bad_request)?;
         // Kubernetes: with a limit, a version that is named is the exact one unless said otherwise.
         let exact = options.version_match == Some(Match::Exact)
             || (options.version_match.is_none() && limit > 0 && asked.is_some());
@@ -146,7 +136,7 @@ pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListM
     } else {
         let from = Continue::parse(&options.continue_token)?;
         if !options.resource_version.is_empty() && options.resource_version != "0" {
-            return Err(Status::bad_request(
+            return Err(Refusal::bad_request(
                 "specifying resource version is not allowed when using continue",
             ));
         }
@@ -159,7 +149,7 @@ pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListM
     loop {
         let page_size = if limit == 0 { 0 } else { (limit - objects.len()).max(CHUNK.min(limit)) };
         let page = call.inner.store.range(range.clone().limit(page_size)).await;
-        let page = page.map_err(|error| expired(&error, token.as_ref()))?;
+        let page = page.map_err(|error| expired(error, token.as_ref()))?;
         range.at = Some(page.revision);
         let mut last = None;
         for entry in page.entries {
@@ -179,7 +169,7 @@ pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListM
             return Ok((meta, objects));
         }
         if objects.len() == limit {
-            let rest = call.inner.store.count(range.clone()).await.map_err(|error| store_failed(&error))?;
+            let rest = call.inner.store.count(range.clone()).await?;
             if rest == 0 {
                 return Ok((meta, objects));
             }
@@ -204,13 +194,13 @@ fn single<'s>(call: &Call, selection: &'s Selection) -> Option<&'s str> {
 }
 
 /// A list at a revision that is gone: the caller may go on from the same place, at the latest one.
-fn expired(error: &store::Error, token: Option<&Continue>) -> Status {
+fn expired(error: store::Error, token: Option<&Continue>) -> Refusal {
     match (error, token) {
         // A token of the future may be from before a backup was restored: the list begins anew, too.
         (store::Error::Compacted { .. } | store::Error::Future { .. }, Some(token)) => {
-            Status::continue_expired(token.at_latest())
+            Refusal::continue_expired(token.at_latest())
         }
-        (store::Error::Compacted { .. }, None) => Status::list_expired(),
-        _ => store_failed(error),
+        (store::Error::Compacted { .. }, None) => Refusal::list_expired(),
+        (error, _) => error.into(),
     }
 }

@@ -4,22 +4,24 @@ mod access;
 mod identity;
 mod rules;
 
-use super::Call;
 use crate::{
     admission,
     answer::{self, Body},
-    input, write,
+    call::Call,
+    input,
+    refusal::Refusal,
+    write,
 };
-use api::{kind::GroupKind, object, status::Status};
+use api::{kind::GroupKind, object};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use schema::managed_fields;
 use serde_json::Value;
 
-pub(crate) async fn review(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+pub(crate) async fn review(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
     let kind = &*call.served.resource.kind;
     if !is_review(&call.served.resource.group) {
-        return Err(Status::method_not_supported(&call.resource(), "create"));
+        return Err(Refusal::method_not_supported(&call.resource(), "create"));
     }
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let decoded = input::object(&call.served, &body, encoding, call.options.validation)?;
@@ -52,7 +54,7 @@ fn wipe(review: &mut Value) {
     }
 }
 
-async fn with_owner(call: &Call, review: Value) -> Result<Value, Status> {
+async fn with_owner(call: &Call, review: Value) -> Result<Value, Refusal> {
     let (manager, now) = (call.manager(), write::now(call).to_string());
     let owned = write::with_target(call, |target| {
         let mut review = review.clone();
@@ -63,7 +65,7 @@ async fn with_owner(call: &Call, review: Value) -> Result<Value, Status> {
 }
 
 /// Kubernetes: the refusal does not say the kind.
-fn refuse_invalid(call: &Call, review: &Value) -> Result<(), Status> {
+fn refuse_invalid(call: &Call, review: &Value) -> Result<(), Refusal> {
     let kind = GroupKind::new(&*call.served.resource.group, "");
-    call.served.check_new(review).into_result().map_err(|errors| Status::invalid(&kind, "", &errors))
+    call.served.check_new(review).into_result().map_err(|errors| Refusal::invalid(&kind, "", &errors))
 }

@@ -1,11 +1,12 @@
 //! `serviceaccounts/token`: a token for a service account, bound to what it shall live and die with.
 
-use super::{Call, store_failed};
 use crate::{
     admission,
     answer::{self, Body},
     authenticate::jwt::{self, Bound, Claims, Kubernetes},
+    call::Call,
     input::{self, Wanted},
+    refusal::Refusal,
     stored::Stored,
     write,
 };
@@ -13,7 +14,6 @@ use api::{
     field::{Error, Path},
     kind::{GroupKind, GroupResource},
     object,
-    status::Status,
     time::Time,
 };
 use bytes::Bytes;
@@ -31,9 +31,9 @@ const ASKED_FOR_PODS_SECONDS: i64 = 60 * 60 + 7;
 /// Such tokens live so long, and are only warned about after what was asked for.
 const EXTENDED_SECONDS: i64 = 365 * 24 * 60 * 60;
 
-pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, Status> {
+pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
     let types = call.types();
-    let (of, _) = types.kind(GROUP, VERSION, KIND).ok_or_else(super::not_served)?;
+    let (of, _) = types.kind(GROUP, VERSION, KIND).ok_or_else(Refusal::not_served)?;
     let wanted = Wanted { types, of, group: GROUP, version: VERSION, kind: KIND };
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let decoded = wanted.decode(&body, encoding, call.options.validation)?;
@@ -48,17 +48,17 @@ pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, 
     let account = account.ok_or_else(|| call.not_found(&call.target.name))?;
     fill(call, &account, &mut asked)?;
     let errors = kinds::validate::create(GROUP, VERSION, KIND, &asked);
-    errors.into_result().map_err(|errors| Status::invalid(&GroupKind::new(GROUP, KIND), "", &errors))?;
+    errors.into_result().map_err(|errors| Refusal::invalid(&GroupKind::new(GROUP, KIND), "", &errors))?;
     let bound = bind(call, &asked).await?;
     issue(call, &account, bound, &mut asked)?;
     answer::unstored(call, StatusCode::CREATED, (GROUP, VERSION, KIND), &asked)
 }
 
 /// What the body says of the account must be what the URL says.
-fn check_names(call: &Call, asked: &mut Value) -> Result<(), Status> {
+fn check_names(call: &Call, asked: &mut Value) -> Result<(), Refusal> {
     let (namespace, said) = (call.target.namespace.as_str(), object::namespace(asked));
     if !said.is_empty() && said != namespace {
-        return Err(Status::bad_request(
+        return Err(Refusal::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
@@ -68,7 +68,7 @@ fn check_names(call: &Call, asked: &mut Value) -> Result<(), Status> {
         let path = Path::new("metadata");
         let error =
             Error::invalid(&path.child("name"), said, "must match the service account name if specified");
-        return Err(Status::invalid(&GroupKind::new(GROUP, KIND), name, &error.into()));
+        return Err(Refusal::invalid(&GroupKind::new(GROUP, KIND), name, &error.into()));
     }
     Ok(())
 }
@@ -88,11 +88,11 @@ fn record_owner(call: &Call, of: schema::types::TypeId, asked: &mut Value) {
 }
 
 /// Says what the request left open.
-fn fill(call: &Call, account: &Value, asked: &mut Value) -> Result<(), Status> {
+fn fill(call: &Call, account: &Value, asked: &mut Value) -> Result<(), Refusal> {
     let name = call.target.name.as_str();
     let (said, found) = (object::uid(asked).to_owned(), object::uid(account));
     if !said.is_empty() && said != found {
-        return Err(Status::conflict(
+        return Err(Refusal::conflict(
             &GroupResource::new(GROUP, KIND),
             name,
             format!(
@@ -117,7 +117,7 @@ struct Bonds {
     secret: Option<Bound>,
 }
 
-async fn bind(call: &Call, asked: &Value) -> Result<Bonds, Status> {
+async fn bind(call: &Call, asked: &Value) -> Result<Bonds, Refusal> {
     let reference = &asked["spec"]["boundObjectRef"];
     if reference.is_null() {
         return Ok(Bonds::default());
@@ -132,11 +132,11 @@ async fn bind(call: &Call, asked: &Value) -> Result<Bonds, Status> {
         ("", "Node") => ("nodes", "minions".to_owned()),
         _ => {
             let kind = format!("{group}/{version}, Kind={kind}");
-            return Err(Status::bad_request(format!("cannot bind token to object of type {kind}")));
+            return Err(Refusal::bad_request(format!("cannot bind token to object of type {kind}")));
         }
     };
     let found = find(call, format!("/registry/{prefix}/{name}").into()).await?;
-    let found = found.ok_or_else(|| Status::not_found(&GroupResource::new("", resource), name))?;
+    let found = found.ok_or_else(|| Refusal::not_found(&GroupResource::new("", resource), name))?;
     let bound = Some(Bound { name: name.to_owned(), uid: object::uid(&found).to_owned() });
     let bonds = match kind {
         "Pod" => Bonds { pod: bound, node: node_of(call, &found).await?, secret: None },
@@ -149,17 +149,17 @@ async fn bind(call: &Call, asked: &Value) -> Result<Bonds, Status> {
             "the UID in the bound object reference ({said}) does not match the UID in record. The object might have \
              been deleted and then recreated"
         );
-        return Err(Status::conflict(&GroupResource::new("", kind), name, why));
+        return Err(Refusal::conflict(&GroupResource::new("", kind), name, why));
     }
     Ok(bonds)
 }
 
 /// The node of a pod that runs as this account.
-async fn node_of(call: &Call, pod: &Value) -> Result<Option<Bound>, Status> {
+async fn node_of(call: &Call, pod: &Value) -> Result<Option<Bound>, Refusal> {
     let account = call.target.name.as_str();
     if pod["spec"]["serviceAccountName"] != account {
         let account = api::go::quote(account);
-        return Err(Status::bad_request(format!(
+        return Err(Refusal::bad_request(format!(
             "cannot bind token for serviceaccount {account} to pod running with different serviceaccount name."
         )));
     }
@@ -171,7 +171,7 @@ async fn node_of(call: &Call, pod: &Value) -> Result<Option<Bound>, Status> {
     Ok(Some(Bound { name: name.to_owned(), uid }))
 }
 
-fn issue(call: &Call, account: &Value, bonds: Bonds, asked: &mut Value) -> Result<(), Status> {
+fn issue(call: &Call, account: &Value, bonds: Bonds, asked: &mut Value) -> Result<(), Refusal> {
     let accounts = &call.inner.authenticator.accounts;
     let now = call.inner.world.wall().as_second();
     let seconds = asked["spec"]["expirationSeconds"].as_i64().unwrap_or_default();
@@ -199,13 +199,13 @@ fn issue(call: &Call, account: &Value, bonds: Bonds, asked: &mut Value) -> Resul
         },
     };
     let token = jwt::sign(&accounts.key, &claims);
-    let token = token.ok_or_else(|| Status::internal_error("failed to generate token"))?;
+    let token = token.ok_or_else(|| Refusal::internal_error("failed to generate token"))?;
     let expiry = Timestamp::from_second(now.saturating_add(seconds)).unwrap_or(Timestamp::MAX);
     asked["status"] = json!({"token": token, "expirationTimestamp": Time::from(expiry).to_string()});
     Ok(())
 }
 
-async fn find(call: &Call, key: Bytes) -> Result<Option<Value>, Status> {
-    let read = call.inner.store.get(key, None).await.map_err(|error| store_failed(&error))?;
+async fn find(call: &Call, key: Bytes) -> Result<Option<Value>, Refusal> {
+    let read = call.inner.store.get(key, None).await?;
     read.entry.map(|entry| Stored::new(entry.value, entry.revision).value()).transpose()
 }

@@ -1,19 +1,18 @@
 //! Watch: every change of what is selected, from a revision on, until time is up.
 
-use super::{Call, bad_options, read, store_failed};
+use super::read;
 use crate::{
     MIN_WATCH_TIMEOUT,
     answer::{self, Body},
+    call::Call,
     input::Encoding,
     negotiate::{Form, STREAM_MEDIA_TYPES, Shape},
+    refusal::{self, Refusal},
     request::Match,
     selection::Selection,
     stored::Stored,
 };
-use api::{
-    field::{Error, ErrorList, Path},
-    status::Status,
-};
+use api::field::{Error, ErrorList, Path};
 use bytes::{Bytes, BytesMut};
 use futures::{FutureExt, Stream, StreamExt, future::Either, stream};
 use http::{HeaderValue, Response, StatusCode, header};
@@ -28,10 +27,10 @@ use world::Moment;
 /// Kubernetes: bookmarks come about once a minute.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
+pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Refusal> {
     check_options(call)?;
     let selection = Selection::new(call)?;
-    let asked = read::revision(&call.options.resource_version).map_err(Status::unclassified)?;
+    let asked = read::revision(&call.options.resource_version).map_err(Refusal::unclassified)?;
     check_form(call)?;
     let prefix = call.served.prefix(&call.target.namespace);
     let initial_events = wanted_initial_events(call);
@@ -46,7 +45,7 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
                 }
                 since = Some(meta.revision);
             }
-            Err(status) => return Ok(failed(call, pending, status)),
+            Err(refusal) => return Ok(failed(call, pending, refusal)),
         }
     }
     let feed = match call.inner.store.feed(prefix.clone().into(), since).await {
@@ -57,9 +56,9 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
     let feed = match feed {
         Ok(feed) => feed,
         Err(store::Error::Compacted { asked, floor }) => {
-            return Ok(failed(call, pending, Status::too_old_resource_version(asked.0, floor.0)));
+            return Ok(failed(call, pending, Refusal::too_old_resource_version(asked.0, floor.0)));
         }
-        Err(error) => return Err(store_failed(&error)),
+        Err(error) => return Err(error.into()),
     };
     let world = call.inner.world.clone();
     let timeout = call.options.timeout.unwrap_or_else(|| world.jitter(MIN_WATCH_TIMEOUT, 1.0));
@@ -80,8 +79,8 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Status> {
 }
 
 /// Kubernetes: the watch is answered, and its first event says why there are no others.
-fn failed(call: &Call, mut pending: VecDeque<WatchEvent>, status: Status) -> Response<Body> {
-    pending.push_back(WatchEvent::Error(status));
+fn failed(call: &Call, mut pending: VecDeque<WatchEvent>, refusal: Refusal) -> Response<Body> {
+    pending.push_back(WatchEvent::Error(refusal));
     response(call.form, write_all(call, stream::iter(pending)))
 }
 
@@ -95,15 +94,15 @@ fn wanted_initial_events(call: &Call) -> Option<bool> {
 }
 
 /// Whether the form that is asked for can hold events.
-fn check_form(call: &Call) -> Result<(), Status> {
+fn check_form(call: &Call) -> Result<(), Refusal> {
     answer::check_table_options(call)?;
     match call.form.encoding {
-        Encoding::Yaml => Err(Status::not_acceptable(&STREAM_MEDIA_TYPES)),
+        Encoding::Yaml => Err(Refusal::not_acceptable(&STREAM_MEDIA_TYPES)),
         Encoding::Json | Encoding::Protobuf => Ok(()),
     }
 }
 
-fn check_options(call: &Call) -> Result<(), Status> {
+fn check_options(call: &Call) -> Result<(), Refusal> {
     let options = &call.options;
     // Kubernetes: the old paths know the options of a list.
     if !options.watch {
@@ -129,12 +128,12 @@ fn check_options(call: &Call) -> Result<(), Status> {
         let problem = "resourceVersionMatch is forbidden when continue is provided";
         errors.push(Error::forbidden(&match_path, problem));
     }
-    bad_options("ListOptions", errors)
+    refusal::check_options("ListOptions", errors)
 }
 
 /// The same request without the version that the watch starts from.
 fn clone_for_list(call: &Call) -> Call {
-    let mut list = call.again();
+    let mut list = call.clone();
     list.options.limit = 0;
     list.options.continue_token = String::new();
     list.options.version_match = None;
@@ -145,7 +144,7 @@ fn clone_for_list(call: &Call) -> Call {
 enum WatchEvent {
     Object(&'static str, Stored),
     Bookmark { revision: Revision, ends_initial: bool },
-    Error(Status),
+    Error(Refusal),
 }
 
 /// A watch under way.
@@ -202,11 +201,11 @@ impl Follow {
             Ok(Event::Commit(commit)) => {
                 let event =
                     commit.changes.iter().filter_map(|change| self.tell(commit.revision, change).transpose());
-                match event.collect::<Result<Vec<_>, Status>>() {
+                match event.collect::<Result<Vec<_>, Refusal>>() {
                     Ok(event) => self.pending.extend(event),
-                    Err(status) => {
+                    Err(refusal) => {
                         self.over = true;
-                        self.pending.push_back(WatchEvent::Error(status));
+                        self.pending.push_back(WatchEvent::Error(refusal));
                     }
                 }
             }
@@ -216,17 +215,18 @@ impl Follow {
             }
             Err(store::Error::Compacted { asked, floor }) => {
                 self.over = true;
-                self.pending.push_back(WatchEvent::Error(Status::too_old_resource_version(asked.0, floor.0)));
+                self.pending
+                    .push_back(WatchEvent::Error(Refusal::too_old_resource_version(asked.0, floor.0)));
             }
             Err(_) => self.over = true,
         }
     }
 
     /// What a change means to somebody who sees only what is selected.
-    fn tell(&self, revision: Revision, change: &Change) -> Result<Option<WatchEvent>, Status> {
+    fn tell(&self, revision: Revision, change: &Change) -> Result<Option<WatchEvent>, Refusal> {
         let before = change.previous.as_ref().map(|previous| Stored::new(previous.value.clone(), revision));
         let after = change.value.as_ref().map(|value| Stored::new(value.clone(), revision));
-        let selected = |object: Option<Stored>| -> Result<Option<Stored>, Status> {
+        let selected = |object: Option<Stored>| -> Result<Option<Stored>, Refusal> {
             let Some(object) = object else { return Ok(None) };
             Ok(self.selection.matches(&object)?.then_some(object))
         };
@@ -253,7 +253,7 @@ fn write_all<S: Stream<Item = WatchEvent> + Send + 'static>(
     events: S,
 ) -> impl Stream<Item = Result<Frame<Bytes>, std::convert::Infallible>> + Send + use<S> {
     let events = Box::pin(events);
-    let start = (call.again(), events, true);
+    let start = (call.clone(), events, true);
     stream::unfold(start, |(call, mut events, is_first)| async move {
         let event = events.next().await?;
         let bytes = write(&call, event, is_first).await;
@@ -265,12 +265,12 @@ async fn write(call: &Call, event: WatchEvent, with_columns: bool) -> Bytes {
     let (kind, object) = match event {
         WatchEvent::Object(kind, stored) => match answer::object_bytes(call, &stored, with_columns).await {
             Ok(object) => (kind, object),
-            Err(status) => ("ERROR", failure(call, &status)),
+            Err(refusal) => ("ERROR", failure(call, refusal)),
         },
         WatchEvent::Bookmark { revision, ends_initial } => {
             ("BOOKMARK", bookmark(call, revision, ends_initial, with_columns))
         }
-        WatchEvent::Error(status) => ("ERROR", failure(call, &status)),
+        WatchEvent::Error(refusal) => ("ERROR", failure(call, refusal)),
     };
     match call.form.encoding {
         Encoding::Protobuf => proto::watch_frame(kind, &object).into(),
@@ -284,10 +284,8 @@ async fn write(call: &Call, event: WatchEvent, with_columns: bool) -> Bytes {
     }
 }
 
-fn failure(call: &Call, status: &Status) -> Bytes {
-    let form = Form { shape: Shape::AsIs, ..call.form };
-    let value = serde_json::to_value(status).unwrap_or_default();
-    answer::document_bytes(form, "", "v1", "Status", &value)
+fn failure(call: &Call, refusal: Refusal) -> Bytes {
+    answer::refusal_bytes(refusal, Form { shape: Shape::AsIs, ..call.form })
 }
 
 /// An object that says nothing but how far the watch is.

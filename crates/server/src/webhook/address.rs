@@ -75,7 +75,7 @@ fn name_of_service(namespace: &str, name: &str) -> String {
 async fn endpoint(inner: &Inner, namespace: &str, name: &str, port: u16) -> Result<String, String> {
     let service = lookup::object(inner, ("", "v1", "services"), namespace, name)
         .await
-        .map_err(|status| status.message)?;
+        .map_err(|refusal| refusal.to_string())?;
     let service = service.ok_or_else(|| format!("service {name:?} not found"))?;
     if service["spec"]["type"] == "ExternalName" {
         let host = service["spec"]["externalName"].as_str().unwrap_or_default();
@@ -104,7 +104,7 @@ async fn endpoint(inner: &Inner, namespace: &str, name: &str, port: u16) -> Resu
 
 async fn slices(inner: &Inner, namespace: &str, service: &str) -> Result<Vec<Value>, String> {
     let slices = lookup::objects(inner, ("discovery.k8s.io", "v1", "endpointslices"), namespace).await;
-    let slices = slices.map_err(|status| status.message)?.into_iter();
+    let slices = slices.map_err(|refusal| refusal.to_string())?.into_iter();
     Ok(slices.filter(|it| it["metadata"]["labels"]["kubernetes.io/service-name"] == service).collect())
 }
 

@@ -1,8 +1,8 @@
 //! Objects of a custom resource in, the same in another version out, as the definition's webhook sees it.
 
 use super::Hook;
-use crate::{Inner, served::join};
-use api::{object, status::Status};
+use crate::{Inner, refusal::Refusal, served::join};
+use api::object;
 use kinds::definition::{ConversionWebhook, Definition};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) async fn convert(
     webhook: &ConversionWebhook,
     mut objects: Vec<Value>,
     to: &str,
-) -> Result<Vec<Value>, Status> {
+) -> Result<Vec<Value>, Refusal> {
     let wanted = join(&definition.group, to);
     let others: Vec<usize> =
         (0..objects.len()).filter(|at| object::api_version(&objects[*at]) != wanted).collect();
@@ -28,10 +28,10 @@ pub(crate) async fn convert(
     let whose = format!("{group}/{version}, Kind={}", definition.names.kind);
     let sent: Vec<Value> = others.iter().map(|at| objects[*at].clone()).collect();
     let failed =
-        |problem: String| Status::unclassified(format!("conversion webhook for {whose} failed: {problem}"));
+        |problem: String| Refusal::unclassified(format!("conversion webhook for {whose} failed: {problem}"));
     let converted = review(inner, webhook, &sent, &wanted).await.map_err(failed)?;
     if converted.len() != sent.len() {
-        return Err(Status::unclassified(format!(
+        return Err(Refusal::unclassified(format!(
             "conversion webhook for {whose} returned {} objects, expected {}",
             converted.len(),
             sent.len()
@@ -39,7 +39,7 @@ pub(crate) async fn convert(
     }
     for (index, (at, made)) in others.into_iter().zip(converted).enumerate() {
         objects[at] = check(&objects[at], made, &wanted).map_err(|problem| {
-            Status::unclassified(format!(
+            Refusal::unclassified(format!(
                 "conversion webhook for {whose} returned invalid converted object at index {index}: {problem}"
             ))
         })?;

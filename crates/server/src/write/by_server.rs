@@ -5,11 +5,11 @@ use super::{
     owners::{self, Previous},
 };
 use crate::{
-    Inner, authorize,
+    Inner,
+    call::Call,
+    refusal::Refusal,
     request::{Options, Target},
-    verbs::Call,
 };
-use api::status::Status;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl ByServer<'_> {
             old_watch: false,
         };
         let options = Options { field_manager: self.field_manager.to_owned(), ..Options::default() };
-        Some(Call::by_server(inner, authorize::itself(), served, target, options))
+        Some(Call::by_server(inner, served, target, options))
     }
 }
 
@@ -53,7 +53,7 @@ pub(crate) async fn next_status(
     call: &Call,
     current: &Value,
     mut draft: Value,
-) -> Result<Option<Checked>, Status> {
+) -> Result<Option<Checked>, Refusal> {
     owners::record(call, Previous::Object(current), &mut draft).await?;
     owners::keep_times(current, &mut draft, |draft| draft == current);
     Ok((draft != *current).then(|| Checked::by_server(draft)))

@@ -1,11 +1,7 @@
 //! The one loop in which an object is read, changed and stored; again when another writer was faster.
 
 use super::{Checked, Outcome, create, remove, replace, replace_or_release};
-use crate::{
-    stored::Stored,
-    verbs::{Call, create::in_version, read},
-};
-use api::status::Status;
+use crate::{call::Call, convert::in_request_version, lookup, refusal::Refusal, stored::Stored};
 use serde_json::Value;
 
 /// How often an object is read again because another writer was faster.
@@ -40,7 +36,7 @@ pub(crate) enum Changed {
 
 impl Changed {
     /// The object, where there is one; a conflict where others were faster.
-    pub(crate) fn stored(self, call: &Call) -> Result<Stored, Status> {
+    pub(crate) fn stored(self, call: &Call) -> Result<Stored, Refusal> {
         let name = &call.target.name;
         match self {
             Changed::Kept(stored)
@@ -48,7 +44,7 @@ impl Changed {
             | Changed::Written(stored)
             | Changed::Removed(stored) => Ok(stored),
             Changed::Absent => Err(call.not_found(name)),
-            Changed::Lost => Err(Status::modified(&call.resource(), name)),
+            Changed::Lost => Err(Refusal::modified(&call.resource(), name)),
         }
     }
 }
@@ -61,10 +57,10 @@ pub(crate) trait Change: Send {
         call: &Call,
         stored: &Stored,
         live: Value,
-    ) -> impl Future<Output = Result<Next, Status>> + Send;
+    ) -> impl Future<Output = Result<Next, Refusal>> + Send;
 
     /// The object to create where there is none.
-    fn absent(&mut self, call: &Call) -> impl Future<Output = Result<Option<Checked>, Status>> + Send {
+    fn absent(&mut self, call: &Call) -> impl Future<Output = Result<Option<Checked>, Refusal>> + Send {
         let missing = call.not_found(&call.target.name);
         async { Err(missing) }
     }
@@ -76,16 +72,16 @@ pub(crate) trait Change: Send {
 }
 
 /// Changes the object that the call names.
-pub(crate) async fn change(call: &Call, change: &mut impl Change) -> Result<Changed, Status> {
+pub(crate) async fn change(call: &Call, change: &mut impl Change) -> Result<Changed, Refusal> {
     for _ in 0..ATTEMPTS {
-        let Some(stored) = read::look_up(call, &call.target.name).await? else {
+        let Some(stored) = lookup::of_call(call, &call.target.name).await? else {
             let Some(checked) = change.absent(call).await? else { return Ok(Changed::Absent) };
             match create(call, checked).await? {
                 Outcome::Done(stored) => return Ok(Changed::Created(stored)),
                 Outcome::Lost => continue,
             }
         };
-        let live = in_version(call, &stored).await?;
+        let live = in_request_version(call, &stored).await?;
         let next = change.next(call, &stored, live).await?;
         if let Some(changed) = carry_out(call, next, stored).await? {
             return Ok(changed);
@@ -98,7 +94,7 @@ pub(crate) async fn change(call: &Call, change: &mut impl Change) -> Result<Chan
 }
 
 /// `None` where another writer was faster.
-async fn carry_out(call: &Call, next: Next, stored: Stored) -> Result<Option<Changed>, Status> {
+async fn carry_out(call: &Call, next: Next, stored: Stored) -> Result<Option<Changed>, Refusal> {
     let outcome = match next {
         Next::Keep => return Ok(Some(Changed::Kept(stored))),
         Next::Write(checked) => replace_or_release(call, checked, &stored).await?,
@@ -115,7 +111,7 @@ async fn remove_marked(
     call: &Call,
     marked: Option<Checked>,
     stored: Stored,
-) -> Result<Option<Changed>, Status> {
+) -> Result<Option<Changed>, Refusal> {
     let last = match marked {
         None => stored,
         Some(marked) => match replace(call, marked, &stored).await? {

@@ -6,11 +6,12 @@ use super::{
 };
 use crate::{
     admission::resource_quota,
+    call::Call,
     convert,
+    refusal::Refusal,
     stored::{Stored, at_rest},
-    verbs::{Call, store_failed},
 };
-use api::{kind::GroupResource, object, status::Status};
+use api::{kind::GroupResource, object};
 use bytes::Bytes;
 use schema::depth::{MAX_DEPTH, depth};
 use serde_json::Value;
@@ -30,13 +31,13 @@ pub(crate) enum Outcome {
 }
 
 /// Stores a new object. A dry run ends before that.
-pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Status> {
+pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Refusal> {
     let name = object::name(checked.object()).to_owned();
     let key = call.key(&name);
     let outcome = put(call, checked, None, |batch, json| batch.create(key.clone(), json)).await?;
     if call.options.is_dry_run() {
         // After quotas had their say, as in the commit that there is not.
-        let read = call.inner.store.get(key, None).await.map_err(|error| store_failed(&error))?;
+        let read = call.inner.store.get(key, None).await?;
         if read.entry.is_some() {
             return Ok(Outcome::Lost);
         }
@@ -48,7 +49,7 @@ pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Sta
 }
 
 /// Replaces an object that is still as it was read.
-pub(crate) async fn replace(call: &Call, checked: Checked, current: &Stored) -> Result<Outcome, Status> {
+pub(crate) async fn replace(call: &Call, checked: Checked, current: &Stored) -> Result<Outcome, Refusal> {
     let key = call.key(object::name(checked.object()));
     let revision = current.revision;
     put(call, checked, Some(current), |batch, json| batch.replace(key.clone(), json, revision)).await
@@ -61,7 +62,7 @@ pub(crate) async fn replace_or_release(
     call: &Call,
     checked: Checked,
     current: &Stored,
-) -> Result<Outcome, Status> {
+) -> Result<Outcome, Refusal> {
     if !super::is_released(call, checked.object()) {
         return replace(call, checked, current).await;
     }
@@ -89,7 +90,7 @@ pub(crate) async fn replace_or_release(
 }
 
 /// Removes an object that is still as it was read.
-pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<Outcome, Status> {
+pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<Outcome, Refusal> {
     if call.options.is_dry_run() {
         return Ok(Outcome::Done(current.clone()));
     }
@@ -107,7 +108,7 @@ pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<
             Ok(revision) => return Ok(Outcome::Done(Stored::new(current.json.clone(), revision))),
             Err(store::Error::Conflict(conflict)) if charge.is_about(&conflict.key) => {}
             Err(store::Error::Conflict(_)) => return Ok(Outcome::Lost),
-            Err(error) => return Err(store_failed(&error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(Outcome::Lost)
@@ -118,7 +119,7 @@ async fn put(
     checked: Checked,
     current: Option<&Stored>,
     write: impl Fn(Batch, Bytes) -> Batch,
-) -> Result<Outcome, Status> {
+) -> Result<Outcome, Refusal> {
     let mut object = checked.into_object();
     let wish = service_allocation::concern(call).then(|| object.clone());
     let old = current.filter(|_| wish.is_some()).map(Stored::value).transpose()?;
@@ -156,14 +157,14 @@ async fn put(
                     return Err(service_allocation::taken(call, &object, &key));
                 }
             }
-            Err(error) => return Err(store_failed(&error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Err(match wish.is_some() {
-        true => {
-            Status::internal_error("failed to allocate a service address or port: the range is (almost) full")
-        }
-        false => Status::modified(&GroupResource::new("", "resourcequotas"), object::name(&object)),
+        true => Refusal::internal_error(
+            "failed to allocate a service address or port: the range is (almost) full",
+        ),
+        false => Refusal::modified(&GroupResource::new("", "resourcequotas"), object::name(&object)),
     })
 }
 
@@ -175,7 +176,7 @@ fn claim(batch: Batch, service: &Value, old: Option<&Value>) -> Batch {
 }
 
 /// An object as it is kept. What is not kept may be taken out of it.
-pub(crate) async fn encode(call: &Call, object: &mut Value) -> Result<Bytes, Status> {
+pub(crate) async fn encode(call: &Call, object: &mut Value) -> Result<Bytes, Refusal> {
     if call.served.is_kept_in_its_version() {
         check_depth(object)?;
         return Ok(at_rest(&call.served, object));
@@ -188,10 +189,10 @@ pub(crate) async fn encode(call: &Call, object: &mut Value) -> Result<Bytes, Sta
 
 /// The last gate before the store: what patches, defaults, webhooks, policies or conversions have made of an object may
 /// nest deeper than any body that is read, and nobody could read it back.
-fn check_depth(object: &Value) -> Result<(), Status> {
+fn check_depth(object: &Value) -> Result<(), Refusal> {
     match depth(object) > MAX_DEPTH {
         true => {
-            Err(Status::bad_request(format!("exceeded max depth: objects nest at most {MAX_DEPTH} levels")))
+            Err(Refusal::bad_request(format!("exceeded max depth: objects nest at most {MAX_DEPTH} levels")))
         }
         false => Ok(()),
     }

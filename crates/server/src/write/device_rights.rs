@@ -3,13 +3,11 @@
 use crate::{
     authenticate::NODE_NAME,
     authorize::{self, Attributes, OnResource},
+    call::Call,
     input, lookup,
-    verbs::Call,
+    refusal::Refusal,
 };
-use api::{
-    field::{Error, ErrorList, Path},
-    status::Status,
-};
+use api::field::{Error, ErrorList, Path};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +17,7 @@ const ADMIN_LABEL: &str = "resource.kubernetes.io/admin-access";
 
 /// What is wrong with a new claim or template: its namespace must allow administrative access. The spec never changes
 /// afterwards.
-pub(super) async fn new_object(call: &Call, draft: &Value) -> Result<ErrorList, Status> {
+pub(super) async fn new_object(call: &Call, draft: &Value) -> Result<ErrorList, Refusal> {
     let requests = if call.served.is(GROUP, "resourceclaims") {
         "/spec/devices/requests"
     } else if call.served.is(GROUP, "resourceclaimtemplates") {
@@ -35,7 +33,7 @@ pub(super) async fn new_object(call: &Call, draft: &Value) -> Result<ErrorList, 
 
 /// What is wrong with a change of a claim's status: allocations are the scheduler's, the status of devices is that of
 /// their drivers.
-pub(super) async fn next_object(call: &Call, draft: &Value, current: &Value) -> Result<ErrorList, Status> {
+pub(super) async fn next_object(call: &Call, draft: &Value, current: &Value) -> Result<ErrorList, Refusal> {
     if !call.served.is(GROUP, "resourceclaims") || call.target.subresource != "status" {
         return Ok(ErrorList::new());
     }
@@ -66,7 +64,7 @@ fn items<'v>(object: &'v Value, pointer: &str) -> &'v [Value] {
 }
 
 /// The namespace must be labelled for it.
-async fn admin_access(call: &Call, path: &str) -> Result<ErrorList, Status> {
+async fn admin_access(call: &Call, path: &str) -> Result<ErrorList, Refusal> {
     let namespace = lookup::object(&call.inner, NAMESPACES, "", &call.target.namespace).await?;
     let mut errors = ErrorList::new();
     if namespace.is_none_or(|namespace| namespace["metadata"]["labels"][ADMIN_LABEL] != "true") {
@@ -78,7 +76,7 @@ async fn admin_access(call: &Call, path: &str) -> Result<ErrorList, Status> {
     Ok(errors)
 }
 
-async fn binding(call: &Call, errors: &mut ErrorList) -> Result<(), Status> {
+async fn binding(call: &Call, errors: &mut ErrorList) -> Result<(), Refusal> {
     let verb = verb(call);
     // In every namespace, and whatever the name.
     let wanted = OnResource {
@@ -104,7 +102,7 @@ async fn device_status(
     status: &Value,
     driver: &str,
     errors: &mut ErrorList,
-) -> Result<(), Status> {
+) -> Result<(), Refusal> {
     let mut verbs = vec![format!("arbitrary-node:{}", verb(call))];
     if is_on_node(call, allocated_node(&status["allocation"])) {
         verbs.insert(0, format!("associated-node:{}", verb(call)));
@@ -134,10 +132,10 @@ async fn device_status(
 }
 
 /// Why the caller may not do something, if they may not.
-async fn refusal(call: &Call, wanted: OnResource<'_>) -> Result<Option<String>, Status> {
-    let (caller, wanted) = (call.permit.caller(), Attributes::Resource(wanted));
+async fn refusal(call: &Call, wanted: OnResource<'_>) -> Result<Option<String>, Refusal> {
+    let (caller, wanted) = (call.caller(), Attributes::Resource(wanted));
     let decision = authorize::allows(&call.inner, caller, &wanted).await?;
-    Ok((!decision.is_allowed).then(|| wanted.denied(caller, &decision.reason).message))
+    Ok((!decision.is_allowed).then(|| wanted.denied(caller, &decision.reason).to_string()))
 }
 
 fn verb(call: &Call) -> &'static str {
@@ -166,7 +164,7 @@ fn allocated_node(allocation: &Value) -> Option<&str> {
 
 /// Whether the caller is a service account of a pod on that node.
 fn is_on_node(call: &Call, node: Option<&str>) -> bool {
-    let caller = call.permit.caller();
+    let caller = call.caller();
     let is_account = caller.name.starts_with("system:serviceaccount:");
     let names = caller.extra.get(NODE_NAME).map(Vec::as_slice).unwrap_or_default();
     is_account && matches!((names, node), ([name], Some(node)) if name == node && !name.is_empty())

@@ -1,11 +1,10 @@
 //! The metadata that the server fills in, and what it holds a client's to.
 
-use crate::{input, verbs::Call};
+use crate::{call::Call, input, refusal::Refusal};
 use api::{
     field::{Error, ErrorList, Path},
     kind::GroupKind,
     object,
-    status::Status,
 };
 use serde_json::Value;
 use std::collections::HashSet;
@@ -22,14 +21,14 @@ pub(super) enum Stage {
 }
 
 /// What a client sent must be about what the URL names.
-pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status> {
+pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Refusal> {
     let namespace = call.target.namespace.as_str();
     let said = object::namespace(draft);
     if call.served.is_namespaced() {
         if said.is_empty() {
             object::set_namespace(draft, namespace);
         } else if said != namespace {
-            return Err(Status::bad_request(
+            return Err(Refusal::bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request",
             ));
         }
@@ -42,12 +41,12 @@ pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status>
     }
     let said = object::name(draft);
     if said.is_empty() {
-        return Err(Status::bad_request(format!(
+        return Err(Refusal::bad_request(format!(
             "the name of the object ({name} based on URL) was undeterminable: name must be provided"
         )));
     }
     if said != name {
-        return Err(Status::bad_request(format!(
+        return Err(Refusal::bad_request(format!(
             "the name of the object ({said}) does not match the name on the URL ({name})"
         )));
     }
@@ -55,13 +54,13 @@ pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Status>
 }
 
 /// An object must be of the kind of its resource. What is read by a type cannot be of another.
-pub(super) fn check_kind(call: &Call, draft: &Value) -> Result<(), Status> {
+pub(super) fn check_kind(call: &Call, draft: &Value) -> Result<(), Refusal> {
     if call.served.custom().is_none() {
         return Ok(());
     }
     let (kind, version) = (&*call.served.resource.kind, call.served.api_version());
     if object::api_version(draft).is_empty() {
-        return Err(Status::internal_error(
+        return Err(Refusal::internal_error(
             "Object 'apiVersion' is missing in 'object has no apiVersion field'",
         ));
     }
@@ -76,7 +75,7 @@ pub(super) fn check_kind(call: &Call, draft: &Value) -> Result<(), Status> {
     // Kubernetes: it is told what it says it is.
     let (group, _) = object::api_version(draft).split_once('/').unwrap_or_default();
     let told = GroupKind::new(group, object::kind(draft));
-    errors.into_result().map_err(|errors| Status::invalid(&told, object::name(draft), &errors))
+    errors.into_result().map_err(|errors| Refusal::invalid(&told, object::name(draft), &errors))
 }
 
 /// Whether an object asks for a generated name.

@@ -1,7 +1,7 @@
 //! Who owns which field after a write.
 
-use crate::{convert, served::Kind, verbs::Call};
-use api::{object, status::Status};
+use crate::{call::Call, convert, refusal::Refusal, served::Kind};
+use api::object;
 pub(super) use schema::managed_fields::keep_times;
 use schema::{
     managed_fields::{self, Target, Unconvertible},
@@ -20,7 +20,7 @@ pub(crate) enum Previous<'a> {
 }
 
 /// Sets the managedFields of `draft`.
-pub(super) async fn record(call: &Call, previous: Previous<'_>, draft: &mut Value) -> Result<(), Status> {
+pub(super) async fn record(call: &Call, previous: Previous<'_>, draft: &mut Value) -> Result<(), Refusal> {
     let (manager, now) = (call.manager(), super::now(call).to_string());
     let act = |target: &Target<'_>, draft: &mut Value| match previous {
         Previous::Nothing => managed_fields::create(target, draft, &manager, &now),
@@ -45,7 +45,7 @@ pub(super) async fn record(call: &Call, previous: Previous<'_>, draft: &mut Valu
 ///
 /// `act` is pure and may ask for objects in other versions, which can take a webhook: what it asked for in vain is
 /// made ready, and it is asked again.
-pub(crate) async fn with_target<T>(call: &Call, act: impl Fn(&Target<'_>) -> T) -> Result<T, Status> {
+pub(crate) async fn with_target<T>(call: &Call, act: impl Fn(&Target<'_>) -> T) -> Result<T, Refusal> {
     let mut ready: Vec<Conversion> = Vec::new();
     loop {
         match attempt(call, &act, &ready) {
@@ -127,7 +127,7 @@ fn in_version<'a>(
     }
 }
 
-async fn prepare(call: &Call, from: Value, to: String) -> Result<Conversion, Status> {
+async fn prepare(call: &Call, from: Value, to: String) -> Result<Conversion, Refusal> {
     let Some(custom) = call.served.custom() else { return Ok(Conversion { made: from.clone(), from, to }) };
     let mut object = from.clone();
     if object::api_version(&object).is_empty() {

@@ -5,18 +5,20 @@ mod view;
 use super::{Next, Record, check_target, now, prepare_next};
 use crate::{
     answer::{self, Body},
+    call::Call,
+    convert::in_request_version,
     input::{
         Encoding, Wanted,
         patch::{Patch, Patched},
     },
+    refusal::Refusal,
     served::Served,
     stored::Stored,
-    verbs::{Call, applied, create::in_version, not_served, update::check_uid},
+    write::check_uid,
 };
 use api::{
     kind::{GroupKind, GroupResource},
     object,
-    status::Status,
 };
 use http::Response;
 use schema::{
@@ -47,12 +49,12 @@ pub(crate) fn wanted() -> Wanted<'static> {
 }
 
 /// The scale of an object at rest.
-pub(crate) async fn of(call: &Call, stored: &Stored) -> Result<Value, Status> {
-    let object = in_version(call, stored).await?;
-    let places = Places::of(&call.served).ok_or_else(not_served)?;
+pub(crate) async fn of(call: &Call, stored: &Stored) -> Result<Value, Refusal> {
+    let object = in_request_version(call, stored).await?;
+    let places = Places::of(&call.served).ok_or_else(Refusal::not_served)?;
     if places.replicas(&object).is_none() && call.served.custom().is_some() {
         let path = api::go::quote(&dotted(&places));
-        return Err(Status::internal_error(format!("the spec replicas field {path} does not exist")));
+        return Err(Refusal::internal_error(format!("the spec replicas field {path} does not exist")));
     }
     Ok(places.scale(&object))
 }
@@ -71,7 +73,7 @@ pub(crate) fn rescaled(served: &Served, object: &Value, scale: &Value) -> Option
 }
 
 /// Writes the number of replicas that the change makes of the current scale.
-pub(crate) async fn update(call: &Call, change: Change<'_>) -> Result<Response<Body>, Status> {
+pub(crate) async fn update(call: &Call, change: Change<'_>) -> Result<Response<Body>, Refusal> {
     let mut scaling = Scaling { change, is_unconditional: true };
     let stored = super::change(call, &mut scaling).await?.stored(call)?;
     answer(call, &stored).await
@@ -83,7 +85,7 @@ struct Scaling<'a> {
 }
 
 impl super::Change for Scaling<'_> {
-    async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Status> {
+    async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Refusal> {
         let (mut draft, seen_version, warnings) = next(call, &live, &self.change)?;
         self.is_unconditional = seen_version.is_empty() || !matches!(self.change, Change::Replace(_));
         call.served.default(&mut draft);
@@ -98,9 +100,9 @@ impl super::Change for Scaling<'_> {
 }
 
 /// The next state of the object, the version that the client has seen, and what it should hear.
-fn next(call: &Call, live: &Value, change: &Change<'_>) -> Result<(Value, String, Vec<String>), Status> {
+fn next(call: &Call, live: &Value, change: &Change<'_>) -> Result<(Value, String, Vec<String>), Refusal> {
     let name = call.target.name.as_str();
-    let places = Places::of(&call.served).ok_or_else(not_served)?;
+    let places = Places::of(&call.served).ok_or_else(Refusal::not_served)?;
     let wanted = wanted();
     let version = call.served.api_version();
     let replicas = [(version.as_str(), Some(Path::of_fields(places.replicas_path())))];
@@ -120,7 +122,7 @@ fn next(call: &Call, live: &Value, change: &Change<'_>) -> Result<(Value, String
     check(call, live, &places, &after)?;
     let asked = object::resource_version(&after).to_owned();
     if !asked.is_empty() && asked != object::resource_version(live) {
-        return Err(Status::modified(&call.resource(), name));
+        return Err(Refusal::modified(&call.resource(), name));
     }
     let scalers = Owners::decode(after["metadata"].get("managedFields")).unwrap_or_default();
     let mut draft = live.clone();
@@ -130,7 +132,7 @@ fn next(call: &Call, live: &Value, change: &Change<'_>) -> Result<(Value, String
 }
 
 /// The scale after the change, with its owners.
-fn changed(call: &Call, before: &Value, change: &Change<'_>) -> Result<Decoded, Status> {
+fn changed(call: &Call, before: &Value, change: &Change<'_>) -> Result<Decoded, Refusal> {
     let wanted = wanted();
     let target = Target {
         types: wanted.types,
@@ -151,7 +153,7 @@ fn changed(call: &Call, before: &Value, change: &Change<'_>) -> Result<Decoded, 
         Change::Apply(config) => {
             let force = call.options.force.unwrap_or(false);
             let merged =
-                applied(managed_fields::apply(&target, Some(before), config, &manager, force, &now))?;
+                managed_fields::apply(&target, Some(before), config, &manager, force, &now)?.into_value();
             decode(&encode::encode_any(&merged), FieldValidation::Ignore)?
         }
     };
@@ -163,11 +165,11 @@ fn changed(call: &Call, before: &Value, change: &Change<'_>) -> Result<Decoded, 
     Ok(after)
 }
 
-fn check(call: &Call, live: &Value, places: &Places, scale: &Value) -> Result<(), Status> {
+fn check(call: &Call, live: &Value, places: &Places, scale: &Value) -> Result<(), Refusal> {
     let name = call.target.name.as_str();
     if scale["spec"]["replicas"].as_i64() == Some(NOT_SAID) {
         let path = api::go::quote(&dotted(places));
-        return Err(Status::bad_request(format!("the spec replicas field {path} cannot be empty")));
+        return Err(Refusal::bad_request(format!("the spec replicas field {path} cannot be empty")));
     }
     let errors = match call.served.custom() {
         // Kubernetes: what is wrong with it shows in the object.
@@ -175,14 +177,14 @@ fn check(call: &Call, live: &Value, places: &Places, scale: &Value) -> Result<()
         None => kinds::validate::create("autoscaling", "v1", "Scale", scale),
     };
     let kind = GroupKind::new("autoscaling", "Scale");
-    errors.into_result().map_err(|errors| Status::invalid(&kind, name, &errors))?;
+    errors.into_result().map_err(|errors| Refusal::invalid(&kind, name, &errors))?;
     let (wanted, found) = (object::uid(scale), object::uid(live));
     if !wanted.is_empty() && wanted != found {
         let resource = &call.served.resource;
         let resource = GroupResource::new(&*resource.group, &*format!("{}/scale", resource.name));
         let cause =
             format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
-        return Err(Status::conflict(&resource, name, cause));
+        return Err(Refusal::conflict(&resource, name, cause));
     }
     Ok(())
 }
@@ -200,7 +202,7 @@ fn set_owners(object: &mut Value, owners: &Owners) {
     }
 }
 
-async fn answer(call: &Call, stored: &Stored) -> Result<Response<Body>, Status> {
+async fn answer(call: &Call, stored: &Stored) -> Result<Response<Body>, Refusal> {
     let scale = of(call, stored).await?;
     answer::scale(call, &scale)
 }

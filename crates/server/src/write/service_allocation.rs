@@ -4,11 +4,10 @@
 //! A claim that exists cannot be made again, so no two services ever share one, whoever creates them
 //! and however fast; a claim goes with its service, so none is ever left behind, not even by a crash.
 
-use crate::verbs::{Call, store_failed};
+use crate::{call::Call, refusal::Refusal};
 use api::{
     field::{Error, ErrorList, Path},
     object,
-    status::Status,
 };
 use serde_json::Value;
 use std::{collections::BTreeSet, net::Ipv4Addr};
@@ -121,7 +120,7 @@ pub(super) fn fill(
     mut service: Value,
     old: Option<&Value>,
     round: u64,
-) -> Result<Filled, Status> {
+) -> Result<Filled, Refusal> {
     let asked = service["spec"]["ipFamilies"].as_array().map_or(0, Vec::len);
     kinds::strategy::service_address::choose_families(&mut service, old, &FAMILIES);
     check_families(call, &service, asked)?;
@@ -198,11 +197,11 @@ impl Ports<'_> {
 }
 
 /// Whether a dry run names ports that others have.
-pub(super) async fn check_free(call: &Call, service: &Value, old: Option<&Value>) -> Result<(), Status> {
+pub(super) async fn check_free(call: &Call, service: &Value, old: Option<&Value>) -> Result<(), Refusal> {
     let had = old.map(of).unwrap_or_default();
     for claim in of(service).difference(&had).filter(|claim| claim.starts_with(PORTS)) {
         let read = call.inner.store.get(claim.clone().into(), None).await;
-        if read.map_err(|error| store_failed(&error))?.entry.is_some() {
+        if read?.entry.is_some() {
             return Err(taken(call, service, claim));
         }
     }
@@ -210,7 +209,7 @@ pub(super) async fn check_free(call: &Call, service: &Value, old: Option<&Value>
 }
 
 /// Refuses families that the cluster has not got. `asked` is how many the client named.
-fn check_families(call: &Call, service: &Value, asked: usize) -> Result<(), Status> {
+fn check_families(call: &Call, service: &Value, asked: usize) -> Result<(), Refusal> {
     let spec = &service["spec"];
     let list = |name: &str| spec[name].as_array().into_iter().flatten().filter_map(Value::as_str);
     if spec["type"] == "ExternalName" {
@@ -247,7 +246,7 @@ fn check_families(call: &Call, service: &Value, asked: usize) -> Result<(), Stat
 }
 
 /// Refuses what no allocation can give.
-fn check(call: &Call, service: &Value, had: &BTreeSet<String>) -> Result<(), Status> {
+fn check(call: &Call, service: &Value, had: &BTreeSet<String>) -> Result<(), Refusal> {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");
     let is_dry = call.options.is_dry_run();
@@ -278,7 +277,7 @@ fn check(call: &Call, service: &Value, had: &BTreeSet<String>) -> Result<(), Sta
 }
 
 /// Somebody else has what the client named.
-pub(super) fn taken(call: &Call, service: &Value, key: &str) -> Status {
+pub(super) fn taken(call: &Call, service: &Value, key: &str) -> Refusal {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");
     if let Some(address) = key.strip_prefix(ADDRESSES) {
@@ -291,10 +290,10 @@ pub(super) fn taken(call: &Call, service: &Value, key: &str) -> Status {
         let detail = "provided port is already allocated";
         errors.push(Error::invalid(&spec.child("ports").index(at).child("nodePort"), number, detail));
     }
-    refuse(call, service, errors).err().unwrap_or_else(|| Status::internal_error("the range is full"))
+    refuse(call, service, errors).err().unwrap_or_else(|| Refusal::internal_error("the range is full"))
 }
 
-fn refuse(call: &Call, service: &Value, errors: ErrorList) -> Result<(), Status> {
+fn refuse(call: &Call, service: &Value, errors: ErrorList) -> Result<(), Refusal> {
     let name = object::name(service);
-    errors.into_result().map_err(|errors| Status::invalid(&call.served.group_kind(), name, &errors))
+    errors.into_result().map_err(|errors| Refusal::invalid(&call.served.group_kind(), name, &errors))
 }

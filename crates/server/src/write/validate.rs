@@ -4,10 +4,11 @@ use super::{Right, device_rights};
 use crate::{
     admission::{self, Review},
     authorize::{self, Attributes, OnResource},
+    call::Call,
+    refusal::Refusal,
     request::Verb,
-    verbs::Call,
 };
-use api::{field::ErrorList, object, status::Status};
+use api::{field::ErrorList, object};
 use serde_json::Value;
 
 /// An object that passed every check, in the version of the request. Nothing else is ever stored.
@@ -29,7 +30,7 @@ impl Checked {
     }
 }
 
-pub(super) async fn new_object(call: &Call, draft: Value, right: Right) -> Result<Checked, Status> {
+pub(super) async fn new_object(call: &Call, draft: Value, right: Right) -> Result<Checked, Refusal> {
     let mut errors = device_rights::new_object(call, &draft).await?;
     errors.extend(call.served.check_new(&draft));
     refuse(call, &draft, errors)?;
@@ -37,7 +38,7 @@ pub(super) async fn new_object(call: &Call, draft: Value, right: Right) -> Resul
     // Kubernetes: asked with the validating plugins, of which it is the first.
     if right == Right::ToBeAskedFor {
         let create = OnResource::of(Verb::Create, &call.target, &call.options);
-        authorize::demand(&call.inner, call.permit.caller(), &Attributes::Resource(create)).await?;
+        authorize::demand(&call.inner, call.caller(), &Attributes::Resource(create)).await?;
     }
     let mut review = Review::create(call, draft);
     admission::validate(&review).await?;
@@ -45,7 +46,7 @@ pub(super) async fn new_object(call: &Call, draft: Value, right: Right) -> Resul
     Ok(Checked(review.object))
 }
 
-pub(super) async fn next_object(call: &Call, draft: Value, current: &Value) -> Result<Checked, Status> {
+pub(super) async fn next_object(call: &Call, draft: Value, current: &Value) -> Result<Checked, Refusal> {
     let mut forgiven = ErrorList::new();
     let mut errors = device_rights::next_object(call, &draft, current).await?;
     errors.extend(call.served.check_next(&call.target.subresource, &draft, current, &mut forgiven));
@@ -64,7 +65,7 @@ pub(super) fn warn(call: &Call, draft: &Value, current: Option<&Value>) {
     }
 }
 
-fn refuse(call: &Call, draft: &Value, errors: ErrorList) -> Result<(), Status> {
+fn refuse(call: &Call, draft: &Value, errors: ErrorList) -> Result<(), Refusal> {
     let name = object::name(draft);
-    errors.into_result().map_err(|errors| Status::invalid(&call.served.kept_kind(), name, &errors))
+    errors.into_result().map_err(|errors| Refusal::invalid(&call.served.kept_kind(), name, &errors))
 }

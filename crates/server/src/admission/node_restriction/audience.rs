@@ -4,13 +4,14 @@ use super::super::{Operation, Review};
 use crate::{
     authorize::{self, Attributes, OnResource},
     lookup,
+    refusal::Refusal,
 };
-use api::{go, object, status::Status};
+use api::{go, object};
 use serde_json::Value;
 
 const VERB: &str = "request-serviceaccounts-token-audience";
 
-pub(super) async fn check(review: &Review<'_>, node: &str) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>, node: &str) -> Result<(), Refusal> {
     if review.operation != Operation::Create {
         return Ok(());
     }
@@ -36,7 +37,7 @@ pub(super) async fn check(review: &Review<'_>, node: &str) -> Result<(), Status>
     check_audience(review, &pod).await
 }
 
-async fn check_audience(review: &Review<'_>, pod: &Value) -> Result<(), Status> {
+async fn check_audience(review: &Review<'_>, pod: &Value) -> Result<(), Refusal> {
     let audiences = review.object["spec"]["audiences"].as_array().map(Vec::as_slice).unwrap_or_default();
     let audience = match audiences {
         [] => "",
@@ -51,7 +52,7 @@ async fn check_audience(review: &Review<'_>, pod: &Value) -> Result<(), Status> 
             return Err(review.forbidden(format!("error validating audience {quoted}: {why}")));
         }
     }
-    let caller = review.call.permit.caller();
+    let caller = review.call.caller();
     let wanted = OnResource {
         verb: VERB,
         resource: audience,
@@ -75,7 +76,7 @@ enum Wanted {
 }
 
 /// Whether a pod mounts a token for the audience, or a driver of its volumes wants one.
-async fn wants(review: &Review<'_>, pod: &Value, audience: &str) -> Result<Wanted, Status> {
+async fn wants(review: &Review<'_>, pod: &Value, audience: &str) -> Result<Wanted, Refusal> {
     let mut problems = Vec::new();
     for volume in pod["spec"]["volumes"].as_array().into_iter().flatten() {
         let mut sources = volume["projected"]["sources"].as_array().into_iter().flatten();
@@ -112,7 +113,7 @@ async fn wants(review: &Review<'_>, pod: &Value, audience: &str) -> Result<Wante
 }
 
 /// The driver behind a volume; empty where there is none.
-async fn driver(review: &Review<'_>, pod: &Value, volume: &Value) -> Result<Result<String, String>, Status> {
+async fn driver(review: &Review<'_>, pod: &Value, volume: &Value) -> Result<Result<String, String>, Refusal> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let claim = if volume["ephemeral"]["volumeClaimTemplate"].is_object() {
         format!("{}-{}", object::name(pod), text(&volume["name"]))

@@ -1,13 +1,13 @@
 //! The pods that a kubelet may create: copies of what it runs anyway, which need nothing of the cluster.
 
 use super::super::Review;
-use crate::lookup;
-use api::{go, kind::GroupResource, object, status::Status};
+use crate::{lookup, refusal::Refusal};
+use api::{go, kind::GroupResource, object};
 use serde_json::Value;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-pub(super) async fn check(review: &Review<'_>, node: &str) -> Result<(), Status> {
+pub(super) async fn check(review: &Review<'_>, node: &str) -> Result<(), Refusal> {
     let (pod, quoted) = (&review.object, go::quote(node));
     if object::annotation(pod, MIRROR).is_none() {
         return Err(review.forbidden(format!(
@@ -34,7 +34,7 @@ pub(super) async fn check(review: &Review<'_>, node: &str) -> Result<(), Status>
         return refuse("must not set blockOwnerDeletion on an owner reference");
     }
     let found = lookup::object(&review.call.inner, ("", "v1", "nodes"), "", node).await?;
-    let found = found.ok_or_else(|| Status::not_found(&GroupResource::new("", "node"), node))?;
+    let found = found.ok_or_else(|| Refusal::not_found(&GroupResource::new("", "node"), node))?;
     let (said, uid) = (owner["uid"].as_str().unwrap_or_default(), object::uid(&found));
     if said != uid {
         return Err(review.forbidden(format!("node {node} UID mismatch: expected {said} got {uid}")));

@@ -12,9 +12,10 @@ use crate::{
         facts::Facts,
         reinvocation::Reinvocation,
     },
+    refusal::Refusal,
     served::Served,
 };
-use api::status::{Cause, Reason, Status};
+use api::status::{Cause, Reason};
 use expression::library::mutation::{apply_configuration, patch_operations};
 use schema::patch::{
     PatchError,
@@ -47,7 +48,7 @@ struct Invocation {
 pub(in crate::admission) async fn mutate(
     review: &mut Review<'_>,
     rounds: &mut Reinvocation,
-) -> Result<(), Status> {
+) -> Result<(), Refusal> {
     let facts = Facts::of(review);
     let policies = candidates(&facts, &facts.call.inner.admission.mutating_policies, &review.object).await?;
     if policies.is_empty() {
@@ -62,7 +63,7 @@ async fn ask(
     policies: Vec<Bound>,
     review: &mut Review<'_>,
     rounds: &mut Reinvocation,
-) -> Result<(), Status> {
+) -> Result<(), Refusal> {
     let mut failures = Vec::new();
     let invocations = select(facts, policies, review, &mut failures).await?;
     if !invocations.is_empty() {
@@ -75,15 +76,17 @@ async fn ask(
     if failures.is_empty() {
         return Ok(());
     }
-    let mut status = facts.forbidden(&review.object, "admission request denied by policy");
+    let mut refusal = facts.forbidden(&review.object, "admission request denied by policy");
     for (at, failure) in failures.into_iter().enumerate() {
         if at == 0 {
-            status.message.clone_from(&failure.message);
-            status.reason = failure.reason.unwrap_or(status.reason);
+            refusal = refusal.with_message(failure.message.clone());
+            if let Some(reason) = failure.reason {
+                refusal = refusal.with_reason(reason, None);
+            }
         }
-        status = status.with_cause(Cause::new("", failure.message));
+        refusal = refusal.with_cause(Cause::new("", failure.message));
     }
-    Err(status)
+    Err(refusal)
 }
 
 /// What there is to run.
@@ -92,14 +95,14 @@ async fn select(
     policies: Vec<Bound>,
     review: &Review<'_>,
     failures: &mut Vec<Failure>,
-) -> Result<Vec<Invocation>, Status> {
+) -> Result<Vec<Invocation>, Refusal> {
     let mut found = Vec::new();
     for (policy, bindings) in policies {
         let face = match policy.criteria.matches(facts, &review.object).await {
             Ok(Some(face)) => face,
             Ok(None) => continue,
-            Err(status) => {
-                let problem = format!("failed to configure policy: {}", status.message);
+            Err(refusal) => {
+                let problem = format!("failed to configure policy: {}", refusal);
                 failures.extend(failed(&policy, None, &problem, None));
                 continue;
             }
@@ -116,7 +119,7 @@ async fn select(
             let params = match matched {
                 Ok(false) => continue,
                 Ok(true) => params::collect(facts, &policy, &binding, &review.object).await,
-                Err(status) => Err(status.message),
+                Err(refusal) => Err(refusal.to_string()),
             };
             match params {
                 Ok(params) => found.extend(params.into_iter().map(|param| Invocation {
@@ -156,7 +159,7 @@ async fn run(
     rounds: &mut Reinvocation,
     invocation: &Invocation,
     failures: &mut Vec<Failure>,
-) -> Result<(), Status> {
+) -> Result<(), Refusal> {
     let Invocation { policy, binding, param, face } = invocation;
     let (compiled, inner) = (policy.compiled(), &facts.call.inner);
     let problem = |problem: &str| failed(policy, Some(binding), problem, Some(Reason::Invalid));

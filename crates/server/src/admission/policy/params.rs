@@ -72,12 +72,12 @@ async fn find(facts: &Facts<'_>, api_version: &str, kind: &str) -> Result<Option
     if let Some(it) = kinds::resources().iter().find(is_it) {
         return Ok(inner.registry.find(&it.group, &it.version, &it.name).cloned());
     }
-    let customs = inner.registry.customs(&*inner.store).await.map_err(|status| status.message)?;
+    let customs = inner.registry.customs(&*inner.store).await.map_err(|refusal| refusal.to_string())?;
     let named = customs.all().find(|it| it.resource.kind == kind && it.api_version() == api_version);
     let Some(resource) = named.map(|it| &it.resource) else { return Ok(None) };
     let found =
         inner.registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await;
-    found.map_err(|status| status.message)
+    found.map_err(|refusal| refusal.to_string())
 }
 
 async fn one(
@@ -89,8 +89,8 @@ async fn one(
     let inner = &facts.call.inner;
     let read = inner.store.get(served.key(namespace, name).into(), None).await;
     let Some(entry) = read.map_err(|error| error.to_string())?.entry else { return Ok(None) };
-    let value = Stored::new(entry.value, entry.revision).value().map_err(|status| status.message)?;
-    convert::one_in_version(inner, served, value).await.map(Some).map_err(|status| status.message)
+    let value = Stored::new(entry.value, entry.revision).value().map_err(|refusal| refusal.to_string())?;
+    convert::one_in_version(inner, served, value).await.map(Some).map_err(|refusal| refusal.to_string())
 }
 
 async fn all(
@@ -104,7 +104,7 @@ async fn all(
     let entries = page.map_err(|error| error.to_string())?.entries;
     let wanted = selector(wanted);
     let values = entries.into_iter().map(|entry| Stored::new(entry.value, entry.revision).value());
-    let values: Vec<Value> = values.collect::<Result<_, _>>().map_err(|status| status.message)?;
+    let values: Vec<Value> = values.collect::<Result<_, _>>().map_err(|refusal| refusal.to_string())?;
     let values = values.into_iter().filter(|value| matches(&wanted, value)).collect();
-    convert::in_version(inner, served, values).await.map_err(|status| status.message)
+    convert::in_version(inner, served, values).await.map_err(|refusal| refusal.to_string())
 }

@@ -2,13 +2,14 @@
 
 use crate::{
     Inner,
+    call::Call,
+    refusal::Refusal,
     request::Verb,
     served::{Kind, Served},
     stored::Stored,
-    verbs::Call,
     write::{self, ByServer, Change, Next, Record},
 };
-use api::{object, status::Status};
+use api::object;
 use expression::Type;
 use kinds::policy::{Names, Offer, Wanted, typed};
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ pub(crate) fn concerns(call: &Call, _: Verb) -> bool {
 }
 
 /// Checks the types of a policy that was written.
-pub(crate) async fn after(call: &Call) -> Result<(), Status> {
+pub(crate) async fn after(call: &Call) -> Result<(), Refusal> {
     let write = ByServer {
         resource: (GROUP, "v1", RESOURCE),
         name: call.name(),
@@ -48,7 +49,7 @@ pub(crate) async fn after(call: &Call) -> Result<(), Status> {
 struct TypeCheck;
 
 impl Change for TypeCheck {
-    async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Status> {
+    async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Refusal> {
         let generation = object::generation(&live);
         if generation <= live["status"]["observedGeneration"].as_i64().unwrap_or(0) {
             return Ok(Next::Keep);
@@ -64,13 +65,13 @@ impl Change for TypeCheck {
         Ok(next.map_or(Next::Keep, Next::Write))
     }
 
-    async fn absent(&mut self, _: &Call) -> Result<Option<write::Checked>, Status> {
+    async fn absent(&mut self, _: &Call) -> Result<Option<write::Checked>, Refusal> {
         Ok(None)
     }
 }
 
 /// What the checker of types has against each expression, kind by kind.
-async fn warnings(inner: &Inner, spec: &Value) -> Result<Vec<Value>, Status> {
+async fn warnings(inner: &Inner, spec: &Value) -> Result<Vec<Value>, Refusal> {
     let kinds = kinds_of(inner, spec).await?;
     let params = &spec["paramKind"];
     let params_type = match params["kind"].as_str() {
@@ -117,7 +118,7 @@ async fn warnings(inner: &Inner, spec: &Value) -> Result<Vec<Value>, Status> {
 }
 
 /// The kinds that the rules name without wildcards, in order.
-async fn kinds_of(inner: &Inner, spec: &Value) -> Result<Vec<Checked>, Status> {
+async fn kinds_of(inner: &Inner, spec: &Value) -> Result<Vec<Checked>, Refusal> {
     let all = all_served(inner).await?;
     let mut found: Vec<&Arc<Served>> = Vec::new();
     for rule in spec["matchConstraints"]["resourceRules"].as_array().into_iter().flatten() {
@@ -161,7 +162,7 @@ fn type_of(served: &Served) -> Type {
     }
 }
 
-async fn all_served(inner: &Inner) -> Result<Vec<Arc<Served>>, Status> {
+async fn all_served(inner: &Inner) -> Result<Vec<Arc<Served>>, Refusal> {
     let registry = &inner.registry;
     let built_in = kinds::resources().iter().filter_map(|it| registry.find(&it.group, &it.version, &it.name));
     let mut all: Vec<Arc<Served>> = built_in.cloned().collect();

@@ -10,7 +10,8 @@ use crate::admission::{
     evaluation::{self, Activation, BUDGET, Evaluation},
     facts::Facts,
 };
-use api::status::{Cause, Reason, Status};
+use crate::refusal::Refusal;
+use api::status::{Cause, Reason};
 use expression::Value;
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ struct Failure<'a> {
 }
 
 /// Asks the policies. Of several denials the first one is told.
-pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), Status> {
+pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), Refusal> {
     let facts = Facts::of(review);
     let policies =
         candidates(&facts, &facts.call.inner.admission.validating_policies, &review.object).await?;
@@ -61,14 +62,14 @@ pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), St
     Box::pin(ask(&facts, policies, review)).await
 }
 
-async fn ask(facts: &Facts<'_>, policies: Vec<Bound>, review: &Review<'_>) -> Result<(), Status> {
+async fn ask(facts: &Facts<'_>, policies: Vec<Bound>, review: &Review<'_>) -> Result<(), Refusal> {
     let mut denials = Vec::new();
     for (policy, bindings) in policies {
         let face = match policy.criteria.matches(facts, &review.object).await {
             Ok(Some(face)) => face,
             Ok(None) => continue,
-            Err(status) => {
-                let problem = format!("failed to configure policy: {}", status.message);
+            Err(refusal) => {
+                let problem = format!("failed to configure policy: {}", refusal);
                 denials.extend(misconfigured(&policy, None, &problem));
                 continue;
             }
@@ -133,7 +134,7 @@ async fn prepare(
     binding: &Binding,
 ) -> Result<Vec<Option<serde_json::Value>>, String> {
     if let Some(criteria) = &binding.criteria {
-        let matched = criteria.matches(facts, &review.object).await.map_err(|status| status.message)?;
+        let matched = criteria.matches(facts, &review.object).await.map_err(|refusal| refusal.to_string())?;
         if matched.is_none() {
             return Ok(Vec::new());
         }
@@ -256,15 +257,14 @@ fn message(validation: &Validation, messages: &Evaluation<'_>) -> Result<String,
     }
 }
 
-fn refusal(facts: &Facts<'_>, review: &Review<'_>, denial: Denial) -> Status {
-    let mut status = facts.forbidden(&review.object, &denial.message);
+fn refusal(facts: &Facts<'_>, review: &Review<'_>, denial: Denial) -> Refusal {
     let reason = if denial.reason.is_empty() { "Invalid" } else { &denial.reason };
-    status.reason = Reason::from(reason);
-    status.code = match reason {
+    let code = match reason {
         "Forbidden" => 403,
         "Unauthorized" => 401,
         "RequestEntityTooLarge" => 413,
         _ => 422,
     };
-    status.with_cause(Cause::new("", denial.message))
+    let refusal = facts.forbidden(&review.object, &denial.message);
+    refusal.with_reason(Reason::from(reason), Some(code)).with_cause(Cause::new("", denial.message))
 }

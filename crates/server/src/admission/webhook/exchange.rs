@@ -1,11 +1,8 @@
 //! One webhook is asked: the review out, its answer in, as far as it can be believed.
 
 use super::configured::Webhook;
-use crate::{admission::facts::Facts, served::Served, webhook};
-use api::{
-    object,
-    status::{Outcome, Status},
-};
+use crate::{admission::facts::Facts, refusal::Refusal, served::Served, webhook};
+use api::object;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -32,7 +29,7 @@ pub(super) struct Reply {
 pub(super) enum Failure {
     /// It could not be asked, or what it said makes no sense.
     Call(String),
-    Refused(Status),
+    Refused(Refusal),
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -58,7 +55,7 @@ pub(super) async fn ask(
     let name = api::go::quote(&hook.name);
     if facts.is_dry_run() && !hook.allows_dry_run {
         let problem = format!("admission webhook {name} does not support dry run");
-        return Err(Failure::Refused(Status::bad_request(problem)));
+        return Err(Failure::Refused(Refusal::bad_request(problem)));
     }
     let known = |version: &&String| matches!(version.as_str(), "v1" | "v1beta1");
     let spoken = hook.review_versions.iter().find(known).ok_or_else(|| {
@@ -89,7 +86,7 @@ pub(super) async fn ask(
     }
     response.warnings.iter().flatten().for_each(|warning| facts.call.warn(warning.as_str()));
     if !response.allowed {
-        return Err(Failure::Refused(refusal(&name, response.status)));
+        return Err(Failure::Refused(Refusal::by_webhook(&name, response.status)));
     }
     let patch = match response.patch.filter(|patch| !patch.is_empty()) {
         None => None,
@@ -143,20 +140,6 @@ fn believe(mut answer: Value, spoken: &str, uid: &str, sort: WebhookKind) -> Res
     }
 }
 
-/// What the caller hears of a refusal: mostly what the webhook says.
-fn refusal(name: &str, said: Option<Value>) -> Status {
-    let mut status: Status = said.and_then(|said| serde_json::from_value(said).ok()).unwrap_or_default();
-    status.code = status.code.max(400);
-    status.status = Outcome::Failure;
-    let denied = format!("admission webhook {name} denied the request");
-    status.message = match (status.message.as_str(), status.reason.as_str()) {
-        ("", "") => format!("{denied} without explanation"),
-        ("", reason) => format!("{denied}: {reason}"),
-        (message, _) => format!("{denied}: {message}"),
-    };
-    status
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,27 +177,6 @@ mod tests {
         ] {
             let told = believe(answer, "v1", "u", sort).err().unwrap_or_default();
             assert_eq!(told, problem);
-        }
-    }
-
-    #[test]
-    fn a_refusal_is_told_in_the_words_of_the_webhook() {
-        for (said, code, message) in [
-            (None, 400, "admission webhook \"a\" denied the request without explanation"),
-            (Some(json!({"message": "no"})), 400, "admission webhook \"a\" denied the request: no"),
-            (
-                Some(json!({"reason": "Teapot", "code": 418})),
-                418,
-                "admission webhook \"a\" denied the request: Teapot",
-            ),
-            (
-                Some(json!({"code": 200, "status": "Success"})),
-                400,
-                "admission webhook \"a\" denied the request without explanation",
-            ),
-        ] {
-            let status = refusal("\"a\"", said);
-            assert_eq!((status.code, status.message.as_str()), (code, message));
         }
     }
 }

@@ -1,14 +1,14 @@
 //! What a client says about how to delete: a body, or else a query.
 
-use super::super::{Call, bad_options};
 use crate::{
+    call::Call,
     input::{self, Encoding},
+    refusal::{self, Refusal},
     request,
 };
 use api::{
     field::{Error, ErrorList, Path},
     go,
-    status::Status,
 };
 use schema::{
     decode::{self, FieldValidation},
@@ -31,7 +31,7 @@ pub(crate) struct DeleteOptions {
 
 impl DeleteOptions {
     /// Kubernetes: where there is a body, nobody looks at the query. Only a dry run stays one.
-    pub(super) fn read(call: &mut Call, body: &[u8]) -> Result<DeleteOptions, Status> {
+    pub(super) fn read(call: &mut Call, body: &[u8]) -> Result<DeleteOptions, Refusal> {
         let options = match body {
             [] => DeleteOptions::of_query(&call.options)?,
             body => {
@@ -47,11 +47,11 @@ impl DeleteOptions {
         Ok(options)
     }
 
-    fn of_query(query: &request::Options) -> Result<DeleteOptions, Status> {
+    fn of_query(query: &request::Options) -> Result<DeleteOptions, Refusal> {
         let said = |name: &str| query.rest.get(name);
         let grace_seconds = said("gracePeriodSeconds").map(|text| go::parse_int(text)).transpose();
         Ok(DeleteOptions {
-            grace_seconds: grace_seconds.map_err(Status::bad_request)?,
+            grace_seconds: grace_seconds.map_err(Refusal::bad_request)?,
             propagation: said("propagationPolicy").cloned(),
             orphan: said("orphanDependents").map(|text| request::flag(text)),
             uid: said("uid").filter(|uid| !uid.is_empty()).cloned(),
@@ -78,7 +78,7 @@ impl DeleteOptions {
         !self.dry_run.is_empty()
     }
 
-    fn check(&self) -> Result<(), Status> {
+    fn check(&self) -> Result<(), Refusal> {
         let mut errors = ErrorList::new();
         let path = Path::new("propagationPolicy");
         if let Some(policy) = self.propagation.as_deref() {
@@ -94,7 +94,7 @@ impl DeleteOptions {
             let said = Value::from(self.dry_run.clone());
             errors.push(Error::not_supported(&Path::new("dryRun"), &said, ["All"]));
         }
-        bad_options(KIND, errors)
+        refusal::check_options(KIND, errors)
     }
 
     /// Whether dependents are left alone, or waited for; `None` where the client does not say.
@@ -105,11 +105,11 @@ impl DeleteOptions {
 }
 
 // Kubernetes: the kind decides. Old clients send it in the version of the group whose objects they delete.
-fn read_body(call: &Call, body: &[u8]) -> Result<Value, Status> {
+fn read_body(call: &Call, body: &[u8]) -> Result<Value, Refusal> {
     let types = call.types();
     let of = types.named("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
-    let (of, _) = of.ok_or_else(super::super::not_served)?;
-    let refused = |error: decode::DecodeError| Status::bad_request(error.to_string());
+    let (of, _) = of.ok_or_else(Refusal::not_served)?;
+    let refused = |error: decode::DecodeError| Refusal::bad_request(error.to_string());
     let decode_json = |json: &[u8]| {
         let given = decode::type_meta(json).map_err(refused)?;
         check_kind(&given.api_version, &given.kind)?;
@@ -119,23 +119,23 @@ fn read_body(call: &Call, body: &[u8]) -> Result<Value, Status> {
         Encoding::Json => decode_json(body),
         Encoding::Yaml => decode_json(&schema::yaml::to_json(body).map_err(refused)?.json),
         Encoding::Protobuf => {
-            let envelope = Envelope::open(body).map_err(|error| Status::bad_request(error.to_string()))?;
+            let envelope = Envelope::open(body).map_err(|error| Refusal::bad_request(error.to_string()))?;
             check_kind(&envelope.api_version, &envelope.kind)?;
-            proto::decode(types, of, &envelope.raw).map_err(|error| Status::bad_request(error.to_string()))
+            proto::decode(types, of, &envelope.raw).map_err(|error| Refusal::bad_request(error.to_string()))
         }
     }
 }
 
-fn check_kind(api_version: &str, kind: &str) -> Result<(), Status> {
+fn check_kind(api_version: &str, kind: &str) -> Result<(), Refusal> {
     if api_version.matches('/').count() > 1 {
-        return Err(Status::bad_request(format!("unexpected GroupVersion string: {api_version}")));
+        return Err(Refusal::bad_request(format!("unexpected GroupVersion string: {api_version}")));
     }
     if matches!(kind, "" | KIND) {
         return Ok(());
     }
     let version = if api_version.is_empty() { "meta.k8s.io/v1" } else { api_version };
     // Kubernetes: the place in its source is part of the text.
-    Err(Status::bad_request(format!(
+    Err(Refusal::bad_request(format!(
         "no kind {} is registered for version {} in scheme \
          \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\"",
         go::quote(kind),

@@ -1,6 +1,7 @@
 //! Where a list goes on: a token out, and in again.
 
-use api::{go, status::Status};
+use crate::refusal::Refusal;
+use api::go;
 use base64::{
     Engine, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::URL_SAFE_NO_PAD},
@@ -30,9 +31,9 @@ pub(super) struct Continue {
 }
 
 impl Continue {
-    pub(super) fn parse(token: &str) -> Result<Continue, Status> {
+    pub(super) fn parse(token: &str) -> Result<Continue, Refusal> {
         Continue::read(token).map_err(|problem| {
-            Status::bad_request(format!("invalid continue token: continue key is not valid: {problem}"))
+            Refusal::bad_request(format!("invalid continue token: continue key is not valid: {problem}"))
         })
     }
 

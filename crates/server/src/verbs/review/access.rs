@@ -3,21 +3,21 @@
 use crate::{
     authenticate::Caller,
     authorize::{self, Attributes, OnResource},
-    verbs::Call,
+    call::Call,
+    refusal::Refusal,
 };
 use api::{
     field_selector,
     label_selector::{LabelSelector, LabelSelectorRequirement, Selector},
-    status::Status,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-pub(super) async fn decide(call: &Call, mut review: Value) -> Result<Value, Status> {
+pub(super) async fn decide(call: &Call, mut review: Value) -> Result<Value, Refusal> {
     let spec = &review["spec"];
     let subject = match &*call.served.resource.kind {
-        "SelfSubjectAccessReview" => call.permit.caller().clone(),
+        "SelfSubjectAccessReview" => call.caller().clone(),
         _ => subject(spec),
     };
     let mut problems = Vec::new();

@@ -1,21 +1,20 @@
 //! Who am I, and whom does this token stand for?
 
-use crate::{authenticate::BadToken, verbs::Call, write};
-use api::status::Status;
+use crate::{authenticate::BadToken, call::Call, refusal::Refusal, write};
 use serde_json::{Value, json};
 
-pub(super) fn own(call: &Call) -> Result<Value, Status> {
+pub(super) fn own(call: &Call) -> Result<Value, Refusal> {
     Ok(json!({
         "kind": call.served.resource.kind, "apiVersion": call.served.api_version(),
         "metadata": {"creationTimestamp": write::now(call).to_string()},
-        "status": {"userInfo": call.permit.caller().info()},
+        "status": {"userInfo": call.caller().info()},
     }))
 }
 
-pub(super) async fn of_token(call: &Call, mut review: Value) -> Result<Value, Status> {
+pub(super) async fn of_token(call: &Call, mut review: Value) -> Result<Value, Refusal> {
     let token = review["spec"]["token"].as_str().unwrap_or_default().to_owned();
     if token.is_empty() {
-        return Err(Status::bad_request("token is required for TokenReview in authentication"));
+        return Err(Refusal::bad_request("token is required for TokenReview in authentication"));
     }
     let authenticator = &call.inner.authenticator;
     let asked = review["spec"]["audiences"].as_array().into_iter().flatten();

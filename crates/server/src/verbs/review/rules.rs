@@ -2,19 +2,19 @@
 
 use crate::{
     authorize::{self, RoleRef, Rule},
-    verbs::{Call, store_failed},
+    call::Call,
+    refusal::Refusal,
 };
-use api::status::Status;
 use serde_json::{Value, json};
 
-pub(super) async fn of_caller(call: &Call, review: &Value) -> Result<Value, Status> {
+pub(super) async fn of_caller(call: &Call, review: &Value) -> Result<Value, Refusal> {
     let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
     if namespace.is_empty() {
-        return Err(Status::bad_request("no namespace on request"));
+        return Err(Refusal::bad_request("no namespace on request"));
     }
-    let (inner, caller) = (&call.inner, call.permit.caller());
+    let (inner, caller) = (&call.inner, call.caller());
     let found = inner.authorizer.rbac.rules_for(inner.store.as_ref(), caller, namespace).await;
-    let (rules, missing) = found.map_err(|error| store_failed(&error))?;
+    let (rules, missing) = found?;
     let is_node = authorize::node_identity(caller).is_some();
     let mut problems = Vec::new();
     if is_node {

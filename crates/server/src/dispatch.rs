@@ -1,0 +1,224 @@
+//! The way of a request through the rooms, from its first byte to its answer.
+
+use crate::{
+    Inner,
+    answer::{self, Body},
+    audit,
+    authenticate::{self, Caller},
+    authorize,
+    call::Call,
+    fair, follow, health, metrics,
+    negotiate::Form,
+    panics,
+    refusal::Refusal,
+    request::{Options, Place, Verb},
+    route, trace, verbs,
+};
+use http::{Method, Request, Response, request::Parts};
+use std::sync::Arc;
+
+/// An answer, and the seat that is given back once it is taken.
+type Answered = (Response<Body>, Option<fair::Seat>);
+
+/// A request on its way, with what was read of it so far. In a box, as it is not small and is handed on from room to room.
+struct RequestContext {
+    begun: world::Moment,
+    deadline: fair::Deadline,
+    head: Parts,
+    place: Place,
+    options: Options,
+    /// How to tell the caller of an error.
+    form: Form,
+}
+
+impl Inner {
+    /// Authenticates, audits and answers a request.
+    pub(crate) async fn answer<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        place: Option<Place>,
+        form: Form,
+    ) -> Result<Answered, Refusal>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let begun = self.world.now();
+        let (head, body) = request.into_parts();
+        let Some(place) = place else { return Ok((health::unreadable(), None)) };
+        let options = Options::parse(head.uri.query().unwrap_or_default());
+        let deadline = fair::Deadline::new(&head.method, &place, &options)?;
+        let mut context = Box::new(RequestContext { begun, deadline, head, place, options, form });
+        let caller = match self.authenticator.authenticate(self, &mut context.head).await {
+            Ok(caller) => caller,
+            Err(refusal) => {
+                Box::pin(audit::refused(self, &context.head, &context.place, &context.options)).await;
+                return Err(refusal);
+            }
+        };
+        let RequestContext { head, place, options, .. } = &mut *context;
+        let record = audit::begin(self, &caller, head, place, options).await;
+        let malformed = head.extensions.remove::<authenticate::MalformedBearer>();
+        let line = (head.method.clone(), head.uri.clone());
+        let trail = audit::Trail::of(head).clone();
+        let answered = match panics::catch(self.admit(context, caller, body)).await {
+            Ok(answered) => answered,
+            Err(panicked) => {
+                panicked.log(&line);
+                let audited = audit::panicked(record, panics::answer(), &panicked.message);
+                return Ok((Box::pin(audited).await, None));
+            }
+        };
+        let (response, seat) = answered.unwrap_or_else(|refusal| (answer::refusal(refusal, form), None));
+        let response =
+            answer::with_warnings(response, malformed.iter().map(authenticate::MalformedBearer::text));
+        let response = panics::guard(response, line, trail);
+        Ok((audit::end(record, response).await, seat))
+    }
+
+    /// Finds out as whom the caller acts, waits for a seat, and answers within the deadline.
+    async fn admit<B>(
+        self: &Arc<Self>,
+        mut context: Box<RequestContext>,
+        caller: Arc<Caller>,
+        body: B,
+    ) -> Result<Answered, Refusal>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let RequestContext { begun, deadline, head, place, options, form } = &mut *context;
+        let (begun, deadline, form) = (*begun, *deadline, *form);
+        let caller = match authorize::act_as(self, caller, head, place, options).await {
+            Ok(caller) => caller,
+            Err(refusal) => return Ok((answer::refused(refusal, form), None)),
+        };
+        let seat = match fair::seat(self, &caller, &head.method, place, options, deadline).await {
+            Ok(seat) => seat,
+            Err(refusal) => return Ok((refusal, None)),
+        };
+        // Boxed, so that those who wait for a seat do not carry it.
+        let work = Box::pin(self.dispatch(context, caller, body));
+        let answered = deadline.keep(&self.world, begun, work).await;
+        Ok((answered.unwrap_or_else(|refusal| answer::refusal(refusal, form)), Some(seat)))
+    }
+
+    /// Answers a request that has its seat.
+    async fn dispatch<B>(
+        self: &Arc<Self>,
+        context: Box<RequestContext>,
+        caller: Arc<Caller>,
+        body: B,
+    ) -> Result<Response<Body>, Refusal>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let RequestContext { head, place, options, form, .. } = *context;
+        let target = match place {
+            Place::Other(path) => return self.dispatch_path(&head, &caller, &path, form).await,
+            Place::Resource(target) => target,
+        };
+        let verb = target.verb(&head.method, options.watch);
+        let trail = audit::Trail::of(&head);
+        let permit = match authorize::resource(self, caller, trail, verb, target, &options).await {
+            Ok(permit) => permit,
+            Err(refusal) => return Ok(answer::refused(refusal, form)),
+        };
+        let target = permit.target();
+        let served =
+            self.registry.served(&*self.store, &target.group, &target.version, &target.resource).await?;
+        let served = match served {
+            Some(served) if served.is_at(target, verb.unwrap_or(Verb::Get)) => served,
+            // Kubernetes: a group that is built in tells what it has not got, others are just not there.
+            _ if self.registry.has_group(&target.group) => return Err(Refusal::not_served()),
+            _ => return Ok(health::nothing_here()),
+        };
+        // Kubernetes: what is built in does not answer to HEAD.
+        let is_answered = |_: &Verb| head.method != Method::HEAD || served.custom().is_some();
+        let Some(verb) = verb.filter(is_answered) else { return Err(route::no_verb(&served, target)) };
+        let deprecation = served.deprecation().map(|text| text.into_owned());
+        let call = match Call::new(self, permit, verb, served, head, options) {
+            Ok(call) => call,
+            Err(route::Unrouted::ByRouter(refusal)) => return Err(refusal),
+            Err(route::Unrouted::ByHandler(refusal)) => {
+                return Ok(answer::with_warnings(answer::refusal(refusal, form), deprecation.as_deref()));
+            }
+        };
+        let response = trace::run(&call, verb, form, self.perform(verb, &call, body)).await;
+        let warnings = call.warnings();
+        let warnings = deprecation.iter().chain(&warnings).map(String::as_str);
+        Ok(answer::with_warnings(response, warnings))
+    }
+
+    /// Answers a request for something that is no resource.
+    async fn dispatch_path(
+        self: &Arc<Self>,
+        head: &Parts,
+        caller: &Caller,
+        path: &str,
+        form: Form,
+    ) -> Result<Response<Body>, Refusal> {
+        if let Err(refusal) = authorize::path(self, caller, head, path).await {
+            return Ok(answer::refused(refusal, form));
+        }
+        match path {
+            "/metrics" => Ok(Box::pin(metrics::answer(self, &head.method)).await),
+            fair::DUMP => Ok(fair::dump(self)),
+            path => Box::pin(health::answer(self, path, head)).await,
+        }
+    }
+
+    /// Carries out what a call asks for, and what follows from it.
+    async fn perform<B>(&self, verb: Verb, call: &Call, body: B) -> Result<Response<Body>, Refusal>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let response = self.run_verb(verb, call, body).await?;
+        if verb.is_write() && !call.options.is_dry_run() {
+            follow::after(call, verb).await;
+        }
+        Ok(response)
+    }
+
+    async fn run_verb<B>(&self, verb: Verb, call: &Call, body: B) -> Result<Response<Body>, Refusal>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        // A box for each: what is asked for most shall not be as large as the largest.
+        match verb {
+            _ if route::is_connect(&call.served, &call.target) => {
+                Box::pin(verbs::connect::connect(call)).await
+            }
+            Verb::Get => verbs::read::get(call).await,
+            Verb::List => Box::pin(verbs::read::list(call)).await,
+            Verb::Watch => Box::pin(verbs::watch::watch(call)).await,
+            Verb::Create => {
+                let body = call.take(body).await?;
+                let size = body.len();
+                self.workplaces.run(&self.world, size, Box::pin(verbs::create::create(call, body))).await
+            }
+            Verb::Update => {
+                let body = call.take(body).await?;
+                let size = body.len();
+                self.workplaces.run(&self.world, size, Box::pin(verbs::update::update(call, body))).await
+            }
+            Verb::Patch => {
+                let body = call.take(body).await?;
+                let size = body.len();
+                self.workplaces.run(&self.world, size, Box::pin(verbs::update::patch(call, body))).await
+            }
+            Verb::Delete => Box::pin(verbs::delete::delete(call, call.take(body).await?)).await,
+            Verb::DeleteCollection => {
+                Box::pin(verbs::delete::delete_collection(call, call.take(body).await?)).await
+            }
+        }
+    }
+}
