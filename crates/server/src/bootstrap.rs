@@ -3,7 +3,7 @@
 //! They are the same in every cluster but for uids and times, so `ready.txt` holds them as they lie in the store, and a
 //! start has nothing to decode, default or encode. A test makes that file of what `kinds` says.
 
-use crate::{Inner, convert, fair, registry::Registry, served::Served, stored::at_rest};
+use crate::{Inner, convert, fair, registry::Registry, served::Served, stored::at_rest, write};
 use api::{object, time::Time};
 use bytes::Bytes;
 use schema::managed_fields::{self, Target, Unconvertible};
@@ -33,10 +33,9 @@ pub(crate) async fn bootstrap(inner: &Inner) -> Result<bool, store::Error> {
     for some in objects.chunks(store::MAX_BATCH_WRITES) {
         let batch =
             some.iter().fold(Batch::new(), |batch, (key, json)| batch.create(key.clone(), json.clone()));
-        match inner.store.commit(batch).await {
-            // An earlier start was cut short, or another process is as fast.
-            Err(store::Error::Conflict(_)) => make_missing(inner, some).await?,
-            made => drop(made?),
+        // An earlier start may have been cut short, or another process starts at the same time.
+        if !write::commit(inner, batch).await? {
+            make_missing(inner, some).await?;
         }
     }
     Ok(true)
@@ -52,10 +51,7 @@ fn ready(inner: &Inner) -> impl Iterator<Item = (String, Bytes)> {
 
 async fn make_missing(inner: &Inner, objects: &[(String, Bytes)]) -> Result<(), store::Error> {
     for (key, json) in objects {
-        match inner.store.commit(Batch::new().create(key.clone(), json.clone())).await {
-            Ok(_) | Err(store::Error::Conflict(_)) => {}
-            Err(error) => return Err(error),
-        }
+        write::commit(inner, Batch::new().create(key.clone(), json.clone())).await?;
     }
     Ok(())
 }

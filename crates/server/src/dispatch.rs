@@ -14,6 +14,7 @@ use crate::{
     request::{Options, Place, Verb},
     route, trace, verbs,
 };
+use futures::FutureExt;
 use http::{Method, Request, Response, request::Parts};
 use std::sync::Arc;
 
@@ -193,32 +194,23 @@ impl Inner {
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         // A box for each: what is asked for most shall not be as large as the largest.
-        match verb {
-            _ if route::is_connect(&call.served, &call.target) => {
-                Box::pin(verbs::connect::connect(call)).await
-            }
-            Verb::Get => verbs::read::get(call).await,
-            Verb::List => Box::pin(verbs::read::list(call)).await,
-            Verb::Watch => Box::pin(verbs::watch::watch(call)).await,
-            Verb::Create => {
-                let body = call.take(body).await?;
-                let size = body.len();
-                self.workplaces.run(&self.world, size, Box::pin(verbs::create::create(call, body))).await
-            }
-            Verb::Update => {
-                let body = call.take(body).await?;
-                let size = body.len();
-                self.workplaces.run(&self.world, size, Box::pin(verbs::update::update(call, body))).await
-            }
-            Verb::Patch => {
-                let body = call.take(body).await?;
-                let size = body.len();
-                self.workplaces.run(&self.world, size, Box::pin(verbs::update::patch(call, body))).await
-            }
-            Verb::Delete => Box::pin(verbs::delete::delete(call, call.take(body).await?)).await,
-            Verb::DeleteCollection => {
-                Box::pin(verbs::delete::delete_collection(call, call.take(body).await?)).await
-            }
+        if route::is_connect(&call.served, &call.target) {
+            return verbs::connect::connect(call).boxed().await;
         }
+        let body = match verb {
+            Verb::Get => return verbs::read::get(call).await,
+            Verb::List => return verbs::read::list(call).boxed().await,
+            Verb::Watch => return verbs::watch::watch(call).boxed().await,
+            _ => call.take(body).await?,
+        };
+        let size = body.len();
+        let work = match verb {
+            Verb::Create => verbs::create::create(call, body).boxed(),
+            Verb::Update => verbs::update::update(call, body).boxed(),
+            Verb::Patch => verbs::update::patch(call, body).boxed(),
+            Verb::DeleteCollection => return verbs::delete::delete_collection(call, body).boxed().await,
+            _ => return verbs::delete::delete(call, body).boxed().await,
+        };
+        self.workplaces.run(&self.world, size, work).await
     }
 }

@@ -71,7 +71,7 @@ use http_body::Body as _;
 use negotiate::Form;
 use registry::Registry;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
-use store::Store;
+use store::{ReadStore, Store};
 use world::World;
 
 /// A control plane's API, as a service that any number of callers share.
@@ -81,7 +81,8 @@ pub struct Server(Arc<Inner>);
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) world: World,
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn ReadStore>,
+    pub(crate) writer: write::Writer,
     pub(crate) registry: Registry,
     pub(crate) authenticator: Authenticator,
     pub(crate) authorizer: Authorizer,
@@ -99,6 +100,7 @@ pub(crate) struct Inner {
     pub(crate) workplaces: long_work::Workplaces,
     pub(crate) documents: documents::Documents,
     pub(crate) audit: Option<audit::Auditor>,
+    pub(crate) shared_changes: verbs::watch::SharedChanges,
     /// Closed when the server drains: watches end.
     pub(crate) draining: tokio::sync::watch::Sender<bool>,
 }
@@ -109,6 +111,7 @@ impl Server {
         panics::note_places();
         let inner = Inner {
             world: world.clone(),
+            writer: write::Writer::new(&store),
             store,
             registry: Registry::built_in(),
             authenticator: Authenticator::new(config.tokens, config.signing_key, config.issuer),
@@ -127,6 +130,7 @@ impl Server {
             workplaces: long_work::Workplaces::default(),
             documents: documents::Documents::default(),
             audit: config.audit.map(|audit| audit::Auditor::new(world, audit)),
+            shared_changes: verbs::watch::SharedChanges::default(),
             draining: tokio::sync::watch::Sender::new(false),
         };
         let is_new = bootstrap::bootstrap(&inner).await?;

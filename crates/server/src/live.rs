@@ -11,7 +11,7 @@ use std::{
     sync::{Mutex, PoisonError},
     task::{Context, Poll},
 };
-use store::{Change, Event, Feed, Range, Store};
+use store::{Change, Event, Feed, Range, ReadStore};
 
 /// How often a view is read anew within one look: each time so much was written meanwhile that the feed lost it.
 const RELOADS: usize = 8;
@@ -43,7 +43,11 @@ impl<T: Fold> Live<T> {
     }
 
     /// Reads the view as of now.
-    pub(crate) async fn look<R>(&self, store: &dyn Store, read: impl Fn(&T) -> R) -> Result<R, store::Error> {
+    pub(crate) async fn look<R>(
+        &self,
+        store: &dyn ReadStore,
+        read: impl Fn(&T) -> R,
+    ) -> Result<R, store::Error> {
         for _ in 0..RELOADS {
             {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +60,7 @@ impl<T: Fold> Live<T> {
         Err(store::Error::Unavailable("changes come faster than they can be followed".to_owned()))
     }
 
-    async fn reload(&self, store: &dyn Store) -> Result<(), store::Error> {
+    async fn reload(&self, store: &dyn ReadStore) -> Result<(), store::Error> {
         let page = store.range(Range::prefix(self.prefix.clone())).await?;
         let feed = store.feed(self.prefix.clone(), Some(page.revision)).await?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

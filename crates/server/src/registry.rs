@@ -16,7 +16,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, atomic::AtomicBool},
 };
-use store::Store;
+use store::ReadStore;
 
 /// By path: `apps/v1/deployments`, `/v1/pods`.
 type ByPath = BTreeMap<String, Arc<Served>>;
@@ -122,7 +122,7 @@ impl Registry {
     /// Any resource, as of now.
     pub(crate) async fn served(
         &self,
-        store: &dyn Store,
+        store: &dyn ReadStore,
         group: &str,
         version: &str,
         name: &str,
@@ -135,19 +135,19 @@ impl Registry {
     }
 
     /// The custom resources as of now.
-    pub(crate) async fn customs(&self, store: &dyn Store) -> Result<Customs, Refusal> {
+    pub(crate) async fn customs(&self, store: &dyn ReadStore) -> Result<Customs, Refusal> {
         self.look(store, |definitions| definitions.customs.clone()).await
     }
 
     /// The names of definitions whose status may have to change.
-    pub(crate) async fn unsettled(&self, store: &dyn Store) -> Result<Vec<String>, Refusal> {
+    pub(crate) async fn unsettled(&self, store: &dyn ReadStore) -> Result<Vec<String>, Refusal> {
         self.look(store, |definitions| definitions.unsettled.iter().cloned().collect()).await
     }
 
     /// A definition whose status may have to change; `None` where it is as it should be, or there is none.
     pub(crate) async fn to_settle(
         &self,
-        store: &dyn Store,
+        store: &dyn ReadStore,
         name: &str,
     ) -> Result<Option<Arc<Definition>>, Refusal> {
         self.look(store, |definitions| {
@@ -161,7 +161,7 @@ impl Registry {
     /// Looks at the names that the definitions of a group have got.
     pub(crate) async fn names_in_use<R>(
         &self,
-        store: &dyn Store,
+        store: &dyn ReadStore,
         group: &str,
         read: impl Fn(&InUse) -> R,
     ) -> Result<R, Refusal> {
@@ -173,7 +173,11 @@ impl Registry {
     }
 
     /// Those of a group that have not got all the names they ask for.
-    pub(crate) async fn waiting_in(&self, store: &dyn Store, group: &str) -> Result<Vec<String>, Refusal> {
+    pub(crate) async fn waiting_in(
+        &self,
+        store: &dyn ReadStore,
+        group: &str,
+    ) -> Result<Vec<String>, Refusal> {
         self.look(store, |definitions| {
             definitions.groups.get(group).into_iter().flat_map(|group| &group.waiting).cloned().collect()
         })
@@ -183,7 +187,7 @@ impl Registry {
     /// Any version of what a definition serves.
     pub(crate) async fn of_definition(
         &self,
-        store: &dyn Store,
+        store: &dyn ReadStore,
         name: &str,
     ) -> Result<Option<Arc<Served>>, Refusal> {
         let key = format!("{DEFINITIONS}{name}");
@@ -194,7 +198,7 @@ impl Registry {
         .await
     }
 
-    async fn look<R>(&self, store: &dyn Store, read: impl Fn(&Definitions) -> R) -> Result<R, Refusal> {
+    async fn look<R>(&self, store: &dyn ReadStore, read: impl Fn(&Definitions) -> R) -> Result<R, Refusal> {
         self.custom.look(store, read).await.map_err(Refusal::from)
     }
 

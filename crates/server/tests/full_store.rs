@@ -5,7 +5,9 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::json;
 use server::{Config, Server};
 use std::{path::PathBuf, sync::Arc};
-use store::{Answer, Batch, Bytes, Error, Feed, Limits, Memory, Page, Range, Read, Revision, Store};
+use store::{
+    Answer, Batch, Bytes, Error, Feed, Limits, Memory, Page, Range, Read, ReadStore, Revision, Store,
+};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -60,6 +62,32 @@ fn a_continue_token_of_the_future_is_expired() {
 #[derive(Debug)]
 struct NoRoom(Memory);
 
+impl ReadStore for NoRoom {
+    fn get(&self, key: Bytes, at: Option<Revision>) -> Answer<'_, Read> {
+        self.0.get(key, at)
+    }
+
+    fn range(&self, range: Range) -> Answer<'_, Page> {
+        self.0.range(range)
+    }
+
+    fn count(&self, range: Range) -> Answer<'_, u64> {
+        self.0.count(range)
+    }
+
+    fn revision(&self) -> Answer<'_, Revision> {
+        self.0.revision()
+    }
+
+    fn feed(&self, prefix: Bytes, since: Option<Revision>) -> Answer<'_, Feed> {
+        self.0.feed(prefix, since)
+    }
+
+    fn is_writable(&self) -> bool {
+        false
+    }
+}
+
 impl Store for NoRoom {
     fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
         let is_client =
@@ -71,27 +99,11 @@ impl Store for NoRoom {
         let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
         Box::pin(std::future::ready(Err(Error::Full { file, source })))
     }
-    fn get(&self, key: Bytes, at: Option<Revision>) -> Answer<'_, Read> {
-        self.0.get(key, at)
-    }
-    fn range(&self, range: Range) -> Answer<'_, Page> {
-        self.0.range(range)
-    }
-    fn count(&self, range: Range) -> Answer<'_, u64> {
-        self.0.count(range)
-    }
-    fn revision(&self) -> Answer<'_, Revision> {
-        self.0.revision()
-    }
-    fn feed(&self, prefix: Bytes, since: Option<Revision>) -> Answer<'_, Feed> {
-        self.0.feed(prefix, since)
-    }
+
     fn compact(&self, floor: Revision) -> Answer<'_, ()> {
         self.0.compact(floor)
     }
-    fn is_writable(&self) -> bool {
-        false
-    }
+
     fn backup(&self, file: PathBuf) -> Answer<'_, Revision> {
         self.0.backup(file)
     }

@@ -23,7 +23,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use store::{Batch, Bytes, Embedded, Etcd, EtcdOptions, Event, Memory, Options, Progress, Store};
+use store::{Batch, Bytes, Embedded, Etcd, EtcdOptions, Event, Memory, Options, Progress, ReadStore, Store};
 use tokio::sync::mpsc;
 use world::World;
 

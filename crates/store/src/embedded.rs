@@ -15,7 +15,9 @@ mod simulated_disk;
 #[cfg(test)]
 mod tests;
 
-use crate::{Answer, Batch, Error, Feed, Limits, Page, Range, Read, Revision, Store, snapshot, tree::Tree};
+use crate::{
+    Answer, Batch, Error, Feed, Limits, Page, Range, Read, ReadStore, Revision, Store, snapshot, tree::Tree,
+};
 use bytes::Bytes;
 use disk::{Directory, Disk};
 use engine::Engine;
@@ -159,17 +161,7 @@ impl Drop for Embedded {
     }
 }
 
-impl Store for Embedded {
-    fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
-        Box::pin(async move {
-            batch.check()?;
-            let (answer, answered) = oneshot::channel();
-            let queue = self.queue.as_ref().ok_or(Error::Closed)?;
-            queue.send(Request { batch, answer }).await.map_err(|_| Error::Closed)?;
-            answered.await.map_err(|_| Error::Closed)?
-        })
-    }
-
+impl ReadStore for Embedded {
     fn get(&self, key: Bytes, at: Option<Revision>) -> Answer<'_, Read> {
         Box::pin(ready(self.tree.get(&key, at)))
     }
@@ -190,12 +182,24 @@ impl Store for Embedded {
         Box::pin(ready(Feed::join(self.tree.window(), prefix, since)))
     }
 
-    fn compact(&self, floor: Revision) -> Answer<'_, ()> {
-        Box::pin(ready(self.tree.compact(floor)))
-    }
-
     fn is_writable(&self) -> bool {
         self.is_writable.load(Relaxed)
+    }
+}
+
+impl Store for Embedded {
+    fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
+        Box::pin(async move {
+            batch.check()?;
+            let (answer, answered) = oneshot::channel();
+            let queue = self.queue.as_ref().ok_or(Error::Closed)?;
+            queue.send(Request { batch, answer }).await.map_err(|_| Error::Closed)?;
+            answered.await.map_err(|_| Error::Closed)?
+        })
+    }
+
+    fn compact(&self, floor: Revision) -> Answer<'_, ()> {
+        Box::pin(ready(self.tree.compact(floor)))
     }
 
     fn backup(&self, file: PathBuf) -> Answer<'_, Revision> {

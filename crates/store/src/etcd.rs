@@ -8,7 +8,7 @@ mod wire;
 
 use crate::{
     Answer, Batch, Condition, Conflict, Entry, Error, Event, Feed, Limits, Page, Previous, Range, Read,
-    Revision, Store, Write,
+    ReadStore, Revision, Store, Write,
     snapshot::{BackupFile, SnapshotWriter},
     window::Window,
 };
@@ -283,11 +283,7 @@ impl Drop for Etcd {
     }
 }
 
-impl Store for Etcd {
-    fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
-        Box::pin(self.commit(batch))
-    }
-
+impl ReadStore for Etcd {
     fn get(&self, key: Bytes, at: Option<Revision>) -> Answer<'_, Read> {
         Box::pin(self.get(key, at))
     }
@@ -306,6 +302,12 @@ impl Store for Etcd {
 
     fn feed(&self, prefix: Bytes, since: Option<Revision>) -> Answer<'_, Feed> {
         Box::pin(self.feed(prefix, since))
+    }
+}
+
+impl Store for Etcd {
+    fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
+        Box::pin(self.commit(batch))
     }
 
     fn compact(&self, floor: Revision) -> Answer<'_, ()> {

@@ -6,7 +6,7 @@
 //! [`Embedded`] in a directory of this machine, [`Etcd`] for many processes on one cluster.
 //!
 //! ```
-//! use store::{Batch, Event, Memory, Range, Store};
+//! use store::{Batch, Event, Memory, Range, ReadStore, Store};
 //!
 //! world::run(|_world| async {
 //!     let store = Memory::new();
@@ -107,13 +107,8 @@ pub struct Previous {
 /// What every call on a store gives.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, Error>>;
 
-/// The contract of a store.
-pub trait Store: fmt::Debug + Send + Sync {
-    /// Writes all of `batch`, or nothing. The answer comes when it is as durable as the store gets,
-    /// and names the new revision; a batch that changes nothing gets the current one. By then the feeds of this process
-    /// have the commit; after a conflict, what the batch lost against.
-    fn commit(&self, batch: Batch) -> Answer<'_, Revision>;
-
+/// The half of a store that changes nothing.
+pub trait ReadStore: fmt::Debug + Send + Sync {
     /// Reads one key, now or as it was at a revision.
     fn get(&self, key: Bytes, at: Option<Revision>) -> Answer<'_, Read>;
 
@@ -129,14 +124,22 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Follows every commit after `since` (or from now on) that touches keys under `prefix`.
     fn feed(&self, prefix: Bytes, since: Option<Revision>) -> Answer<'_, Feed>;
 
-    /// Forgets what was overwritten or deleted by `floor`: reads and feeds from before it get
-    /// [`Error::Compacted`].
-    fn compact(&self, floor: Revision) -> Answer<'_, ()>;
-
     /// Whether the last write that had to be kept could be kept: `false` while the disk is full, or broken.
     fn is_writable(&self) -> bool {
         true
     }
+}
+
+/// The contract of a store.
+pub trait Store: ReadStore {
+    /// Writes all of `batch`, or nothing. The answer comes when it is as durable as the store gets,
+    /// and names the new revision; a batch that changes nothing gets the current one. By then the feeds of this process
+    /// have the commit; after a conflict, what the batch lost against.
+    fn commit(&self, batch: Batch) -> Answer<'_, Revision>;
+
+    /// Forgets what was overwritten or deleted by `floor`: reads and feeds from before it get
+    /// [`Error::Compacted`].
+    fn compact(&self, floor: Revision) -> Answer<'_, ()>;
 
     /// Writes all entries of the latest revision to a new file, while others go on writing.
     fn backup(&self, file: PathBuf) -> Answer<'_, Revision>;

@@ -1,6 +1,8 @@
 //! A store in memory, for tests: as fast as it gets, gone with the process.
 
-use crate::{Answer, Batch, Error, Feed, Limits, Page, Range, Read, Revision, Store, snapshot, tree::Tree};
+use crate::{
+    Answer, Batch, Error, Feed, Limits, Page, Range, Read, ReadStore, Revision, Store, snapshot, tree::Tree,
+};
 use bytes::Bytes;
 use futures::future::ready;
 use std::{
@@ -44,11 +46,7 @@ impl Drop for Memory {
     }
 }
 
-impl Store for Memory {
-    fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
-        Box::pin(ready(batch.check().and_then(|()| self.0.commit(&batch))))
-    }
-
+impl ReadStore for Memory {
     fn get(&self, key: Bytes, at: Option<Revision>) -> Answer<'_, Read> {
         Box::pin(ready(self.0.get(&key, at)))
     }
@@ -67,6 +65,12 @@ impl Store for Memory {
 
     fn feed(&self, prefix: Bytes, since: Option<Revision>) -> Answer<'_, Feed> {
         Box::pin(ready(Feed::join(self.0.window(), prefix, since)))
+    }
+}
+
+impl Store for Memory {
+    fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
+        Box::pin(ready(batch.check().and_then(|()| self.0.commit(&batch))))
     }
 
     fn compact(&self, floor: Revision) -> Answer<'_, ()> {

@@ -10,7 +10,7 @@ use std::{
 };
 use store::{
     Batch, Bytes, Change, Commit, Entry, Error, Event, Feed, Limits, MAX_BATCH_BYTES, Memory, Previous,
-    Range, Revision, Store,
+    Range, ReadStore, Revision, Store,
 };
 use world::World;
 

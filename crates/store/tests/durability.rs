@@ -14,7 +14,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use store::{Batch, Embedded, Error, Event, Limits, Options, Range, Revision, Store};
+use store::{Batch, Embedded, Error, Event, Limits, Options, Range, ReadStore, Revision, Store};
 use world::World;
 
 const TORTURE: &str = env!("CARGO_BIN_EXE_store-torture");

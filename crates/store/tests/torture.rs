@@ -5,7 +5,7 @@
 //! what it found then.
 
 use std::{io::Write, path::Path, sync::Arc};
-use store::{Batch, Bytes, Embedded, Error, Limits, Options, Store};
+use store::{Batch, Bytes, Embedded, Error, Limits, Options, ReadStore, Store};
 use world::World;
 
 /// So small that segments, checkpoints and recycling happen all the time.

@@ -140,7 +140,7 @@ impl Cluster {
 
     /// Forgets the past: whoever wants to watch from an earlier version gets 410.
     pub async fn compact(&self) {
-        use store::Store;
+        use store::{ReadStore, Store};
         let store = &self.inner.wire.store;
         let revision = store.revision().await.expect("a store in memory has no way to fail");
         store.compact(revision).await.expect("the latest revision can always be the floor");

@@ -16,7 +16,7 @@ use pending::Pending;
 use serde::Deserialize;
 use server::{Caller, Server};
 use std::{convert::Infallible, sync::Arc, time::Duration};
-use store::{Memory, Store};
+use store::{Memory, ReadStore};
 use world::{Moment, World};
 
 /// In longer answers nobody looks for a version.

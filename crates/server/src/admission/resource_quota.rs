@@ -18,6 +18,7 @@ use crate::{
     request::Verb,
     served::Served,
     stored::{Stored, at_rest},
+    write::{self, Attempt},
 };
 use api::object;
 use bytes::Bytes;
@@ -29,8 +30,6 @@ use usage::CountedResource;
 
 /// How many namespaces can be charged at the same time; those that share a place wait for each other.
 const PLACES: usize = 64;
-/// How often a new quota is counted anew because something was charged meanwhile.
-const ATTEMPTS: usize = 8;
 
 const QUOTAS: (&str, &str, &str) = ("", "v1", "resourcequotas");
 
@@ -163,23 +162,34 @@ fn quotas(inner: &Inner) -> Option<&Arc<Served>> {
 
 async fn settle(inner: &Inner, served: &Served, namespace: &str, name: &str) -> Result<(), Refusal> {
     let _place = place(inner, namespace).write().await;
-    for _ in 0..ATTEMPTS {
+    write::try_again(&mut CountUsage { inner, served, namespace, name }).await.map(drop)
+}
+
+/// Writes what is used into the status of a quota.
+struct CountUsage<'a> {
+    inner: &'a Inner,
+    served: &'a Served,
+    namespace: &'a str,
+    name: &'a str,
+}
+
+impl Attempt for CountUsage<'_> {
+    type Done = ();
+
+    async fn attempt(&mut self) -> Result<Option<()>, Refusal> {
+        let CountUsage { inner, served, namespace, name } = *self;
         let read = inner.store.get(served.key(namespace, name).into(), None).await;
-        let Some(entry) = read?.entry else { return Ok(()) };
+        let Some(entry) = read?.entry else { return Ok(Some(())) };
         let quota = Stored::new(entry.value.clone(), entry.revision).value()?;
         let hard = pod_resources::amounts(&quota["spec"], "hard");
         if hard.is_empty() || known_usage(&quota, &hard).is_some() {
-            return Ok(());
+            return Ok(Some(()));
         }
         let used = count(inner, namespace, &quota, &hard).await?;
         let json = at_rest(served, &mut with_usage(quota, &used));
-        match inner.store.commit(Batch::new().replace(entry.key, json, entry.revision)).await {
-            Err(store::Error::Conflict(_)) => {}
-            Err(error) => return Err(error.into()),
-            Ok(_) => return Ok(()),
-        }
+        let batch = Batch::new().replace(entry.key, json, entry.revision);
+        Ok(write::commit(inner, batch).await?.then_some(()))
     }
-    Ok(())
 }
 
 /// What a quota says is used, if it speaks of what it limits now.

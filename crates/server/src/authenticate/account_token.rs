@@ -13,7 +13,7 @@ use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
 };
-use store::Store;
+use store::ReadStore;
 
 // Kubernetes: what is known of a caller beside the name.
 pub(crate) const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
@@ -65,7 +65,7 @@ impl Accounts {
     /// Whom a token stands for, if it is meant for one of `audiences`.
     pub(super) async fn authenticate(
         &self,
-        store: &dyn Store,
+        store: &dyn ReadStore,
         token: &str,
         audiences: &[String],
         now: i64,
@@ -92,7 +92,7 @@ impl Accounts {
 }
 
 /// Whether the account, and what else the token is bound to, is still there and still the same.
-async fn check_bound(store: &dyn Store, claims: &Claims, now: i64) -> Result<(), BadToken> {
+async fn check_bound(store: &dyn ReadStore, claims: &Claims, now: i64) -> Result<(), BadToken> {
     let said = &claims.kubernetes;
     let namespace = said.namespace.as_str();
     let gone = || BadToken::Invalidated("service account token has been invalidated".to_owned());
@@ -136,7 +136,7 @@ async fn check_bound(store: &dyn Store, claims: &Claims, now: i64) -> Result<(),
 }
 
 /// An object as it is now.
-pub(super) async fn read(store: &dyn Store, key: String) -> Result<Option<Value>, BadToken> {
+pub(super) async fn read(store: &dyn ReadStore, key: String) -> Result<Option<Value>, BadToken> {
     let read = store.get(key.into(), None).await.map_err(|error| BadToken::Invalidated(error.to_string()))?;
     let object = read.entry.map(|entry| Stored::new(entry.value, entry.revision).value()).transpose();
     object.map_err(|refusal| BadToken::Invalidated(refusal.to_string()))

@@ -9,7 +9,7 @@ use super::{
 use api::{go, object};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Deserialize;
-use store::Store;
+use store::ReadStore;
 use subtle::ConstantTimeEq;
 
 // Kubernetes: who issues them, whatever the server is called.
@@ -40,7 +40,7 @@ impl jwt::Issued for Claims {
 
 /// Whom a token stands for. It is for this server's own audiences only.
 pub(super) async fn authenticate(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     key: &SigningKey,
     token: &str,
     own: &[String],
@@ -81,7 +81,7 @@ fn check_said(claims: &Claims) -> Result<(), BadToken> {
     }
 }
 
-async fn check_secret(store: &dyn Store, claims: &Claims, token: &str) -> Result<(), BadToken> {
+async fn check_secret(store: &dyn ReadStore, claims: &Claims, token: &str) -> Result<(), BadToken> {
     let Claims { namespace, secret: name, account, .. } = claims;
     let found = read(store, format!("/registry/secrets/{namespace}/{name}")).await?;
     let secret = found.filter(|secret| !object::is_deleting(secret));
@@ -100,7 +100,7 @@ async fn check_secret(store: &dyn Store, claims: &Claims, token: &str) -> Result
     Ok(())
 }
 
-async fn check_account(store: &dyn Store, claims: &Claims) -> Result<(), BadToken> {
+async fn check_account(store: &dyn ReadStore, claims: &Claims) -> Result<(), BadToken> {
     let Claims { namespace, account: name, uid, .. } = claims;
     let found = read(store, format!("/registry/serviceaccounts/{namespace}/{name}")).await?;
     let account = found.ok_or_else(|| no(format!("serviceaccounts {} not found", go::quote(name))))?;

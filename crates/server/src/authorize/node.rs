@@ -6,7 +6,7 @@ use super::{Attributes, Decision, OnResource, rule::Rule, rule::rules_of};
 use crate::{authenticate::Caller, live::Live};
 use graph::{Named, OfNodes, Pods, Usable, Volumes};
 use std::sync::LazyLock;
-use store::Store;
+use store::ReadStore;
 
 use Ask::Settled;
 
@@ -57,7 +57,7 @@ pub(crate) fn identity(caller: &Caller) -> Option<&str> {
 impl Nodes {
     pub(super) async fn decide(
         &self,
-        store: &dyn Store,
+        store: &dyn ReadStore,
         caller: &Caller,
         attributes: &Attributes<'_>,
     ) -> Answer {
@@ -90,7 +90,7 @@ impl Nodes {
         }
     }
 
-    async fn related(&self, store: &dyn Store, node: &str, wanted: &OnResource<'_>, ask: Ask) -> Answer {
+    async fn related(&self, store: &dyn ReadStore, node: &str, wanted: &OnResource<'_>, ask: Ask) -> Answer {
         let (namespace, name) = (wanted.namespace, wanted.name);
         let is_related = match ask {
             Ask::Uses(sort) => self.use_it(store, node, sort, namespace, name).await?,
@@ -117,7 +117,7 @@ impl Nodes {
 
     async fn use_it(
         &self,
-        store: &dyn Store,
+        store: &dyn ReadStore,
         node: &str,
         sort: Usable,
         namespace: &str,
@@ -126,7 +126,12 @@ impl Nodes {
         self.pods.look(store, |pods| pods.reach(node, sort, namespace, name)).await
     }
 
-    async fn claim_one(&self, store: &dyn Store, node: &str, claims: &[Named]) -> Result<bool, store::Error> {
+    async fn claim_one(
+        &self,
+        store: &dyn ReadStore,
+        node: &str,
+        claims: &[Named],
+    ) -> Result<bool, store::Error> {
         let reach = |pods: &Pods| {
             claims.iter().any(|(namespace, claim)| pods.reach(node, Usable::Claim, namespace, claim))
         };

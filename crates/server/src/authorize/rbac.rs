@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{authenticate::Caller, live::Live};
 use std::sync::Arc;
-use store::Store;
+use store::ReadStore;
 
 /// The rules of access, as of now.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Default for Rbac {
 impl Rbac {
     pub(super) async fn decide(
         &self,
-        store: &dyn Store,
+        store: &dyn ReadStore,
         caller: &Caller,
         attributes: &Attributes<'_>,
     ) -> Result<Decision, store::Error> {
@@ -62,7 +62,7 @@ impl Rbac {
     /// Everything that the caller may do in a namespace, and the roles that are bound and not there.
     pub(crate) async fn rules_for(
         &self,
-        store: &dyn Store,
+        store: &dyn ReadStore,
         caller: &Caller,
         namespace: &str,
     ) -> Result<(Vec<Rule>, Vec<RoleRef>), store::Error> {
@@ -77,7 +77,7 @@ impl Rbac {
     /// The rules of the role that a binding in a namespace (or the cluster) names.
     pub(crate) async fn rules_of(
         &self,
-        store: &dyn Store,
+        store: &dyn ReadStore,
         role: &RoleRef,
         namespace: &str,
     ) -> Result<Option<Vec<Rule>>, store::Error> {
@@ -93,7 +93,7 @@ impl Rbac {
     /// Visits the caller's rules, those of the cluster first, until `visit` has seen enough.
     async fn walk<T: Default>(
         &self,
-        store: &dyn Store,
+        store: &dyn ReadStore,
         caller: &Caller,
         namespace: &str,
         visit: impl Fn(&Binding, &Rule, &mut T) -> bool,

@@ -7,8 +7,9 @@ use crate::{
     lookup,
     refusal::Refusal,
     request::Verb,
+    served::Served,
     stored::Stored,
-    write::{self, ByServer, Record},
+    write::{self, Attempt, ByServer, Record},
 };
 use api::{go, object};
 use schema::managed_fields;
@@ -22,8 +23,6 @@ const LEVELS: &str = "prioritylevelconfigurations";
 // Kubernetes: who the owner of the condition is recorded as.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 const DANGLING: &str = "Dangling";
-/// How often statuses that others write too are tried.
-const ATTEMPTS: usize = 8;
 
 /// A write to the spec of a flow schema or a priority level. When a client overwrites the condition `Dangling` through
 /// `/status`, the server writes it again at the next change of a spec.
@@ -42,7 +41,21 @@ pub(crate) async fn after(call: &Call) -> Result<(), Refusal> {
 /// Brings the status of all flow schemas to what it should be.
 pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Refusal> {
     let Some(served) = inner.registry.find(GROUP, "v1", SCHEMAS) else { return Ok(()) };
-    for _ in 0..ATTEMPTS {
+    let settled = write::try_again(&mut Settle { inner, served }).await?;
+    settled
+        .ok_or_else(|| Refusal::internal_error("flow schemas change faster than their status can be written"))
+}
+
+struct Settle<'a> {
+    inner: &'a Arc<Inner>,
+    served: &'a Served,
+}
+
+impl Attempt for Settle<'_> {
+    type Done = ();
+
+    async fn attempt(&mut self) -> Result<Option<()>, Refusal> {
+        let Settle { inner, served } = *self;
         let levels = lookup::objects(inner, (GROUP, "v1", LEVELS), "").await?;
         let levels: BTreeSet<String> = levels.into_iter().filter_map(sound_name).collect();
         let page = inner.store.range(Range::prefix(served.prefix(""))).await;
@@ -59,23 +72,13 @@ pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Refusal> {
             let batch = batches.pop().unwrap_or_default();
             batches.push(batch.replace(call.key(&call.target.name), json, stored.revision));
         }
-        if commit(inner, batches).await? {
-            return Ok(());
+        for batch in batches.into_iter().filter(|batch| !batch.writes().is_empty()) {
+            if !write::commit(inner, batch).await? {
+                return Ok(None);
+            }
         }
+        Ok(Some(()))
     }
-    Err(Refusal::internal_error("flow schemas change faster than their status can be written"))
-}
-
-/// `false` where somebody else was faster.
-async fn commit(inner: &Inner, batches: Vec<Batch>) -> Result<bool, Refusal> {
-    for batch in batches.into_iter().filter(|batch| !batch.writes().is_empty()) {
-        match inner.store.commit(batch).await {
-            Ok(_) => {}
-            Err(store::Error::Conflict(_)) => return Ok(false),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(true)
 }
 
 fn sound_name(level: Value) -> Option<String> {

@@ -139,11 +139,9 @@ fn wanted_spec(current: &Value, wanted: &Value) -> Value {
 
 async fn make(inner: &Inner, path: &str, json: &str) -> Result<(), Refusal> {
     let Some((key, object)) = bootstrap::make(inner, path, json) else { return Ok(()) };
-    match inner.store.commit(Batch::new().create(key, object)).await {
-        // Somebody else was faster.
-        Ok(_) | Err(store::Error::Conflict(_)) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    // Where another writer was faster, it is there.
+    write::commit(inner, Batch::new().create(key, object)).await?;
+    Ok(())
 }
 
 /// Somebody who writes the same object at the same time is heard first; it is looked at again then.

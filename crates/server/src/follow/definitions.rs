@@ -16,9 +16,9 @@ use crate::{
     served::Served,
     stored::Stored,
     verbs::delete,
-    write::{self, ByServer, KUBE_APISERVER, Outcome},
+    write::{self, Attempt, ByServer, KUBE_APISERVER, Outcome, OwnPart},
 };
-use api::{object, time::Time};
+use api::{kind::GroupResource, object, time::Time};
 use kinds::definition::{accept, condition};
 use outline::Outline;
 use schema::scan;
@@ -36,8 +36,6 @@ use store::{Batch, Range};
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 const GROUP: &str = "apiextensions.k8s.io";
 const RESOURCE: &str = "customresourcedefinitions";
-/// How often a status that others write too is tried.
-const ATTEMPTS: usize = 8;
 /// When a definition that could not be settled is tried again; twice as long after each failure.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
@@ -127,10 +125,24 @@ async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), Re
 }
 
 async fn settle(inner: &Arc<Inner>, name: &str, cause: Cause) -> Result<(), Refusal> {
-    for _ in 0..ATTEMPTS {
-        let Some(known) = inner.registry.to_settle(&*inner.store, name).await? else { return Ok(()) };
-        let Some(mut call) = status_write(name).call(inner) else { return Ok(()) };
-        let Some(stored) = lookup::of_call(&call, name).await? else { return Ok(()) };
+    let settled = write::try_again(&mut Settle { inner, name, cause }).await?;
+    settled.ok_or_else(|| Refusal::modified(&GroupResource::new(GROUP, RESOURCE), name))
+}
+
+struct Settle<'a> {
+    inner: &'a Arc<Inner>,
+    name: &'a str,
+    cause: Cause,
+}
+
+impl Attempt for Settle<'_> {
+    type Done = ();
+
+    async fn attempt(&mut self) -> Result<Option<()>, Refusal> {
+        let Settle { inner, name, cause } = *self;
+        let Some(known) = inner.registry.to_settle(&*inner.store, name).await? else { return Ok(Some(())) };
+        let Some(mut call) = status_write(name).call(inner) else { return Ok(Some(())) };
+        let Some(stored) = lookup::of_call(&call, name).await? else { return Ok(Some(())) };
         if cause == Cause::ItsWrite {
             call.time = last_written(&stored);
         }
@@ -138,11 +150,8 @@ async fn settle(inner: &Arc<Inner>, name: &str, cause: Cause) -> Result<(), Refu
             Some(outline) => settle_outline(inner, &call, &outline, &stored).await?,
             None => settle_whole(inner, &call, &stored).await?,
         };
-        if is_done {
-            return Ok(());
-        }
+        Ok(is_done.then_some(()))
     }
-    Err(Refusal::modified(&api::kind::GroupResource::new(GROUP, RESOURCE), name))
 }
 
 /// The time of the latest write, as its owners are recorded.
@@ -162,14 +171,10 @@ async fn settle_outline(
     let live = &outline.definition;
     let mut draft = live.clone();
     draft["status"] = accepted(inner, call, live).await?;
-    let Some(checked) = write::next_status(call, live, draft).await? else { return Ok(true) };
+    let Some(checked) = write::own_change(call, OwnPart::Status, live, draft).await? else { return Ok(true) };
     let key = call.key(&call.target.name);
     let json = outline.text_with(&call.served, checked.into_object());
-    match inner.store.commit(Batch::new().replace(key, json, stored.revision)).await {
-        Ok(_) => Ok(true),
-        Err(store::Error::Conflict(_)) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    Ok(write::commit(inner, Batch::new().replace(key, json, stored.revision)).await?)
 }
 
 async fn settle_whole(inner: &Arc<Inner>, call: &Call, stored: &Stored) -> Result<bool, Refusal> {
@@ -243,7 +248,8 @@ async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Re
 
 /// Writes the status; `false` where somebody else was faster.
 async fn put(call: &Call, live: &Value, draft: Value, stored: &Stored) -> Result<bool, Refusal> {
-    let Some(checked) = write::next_status(call, live, draft).await? else { return Ok(true) };
+    let part = if object::is_deleting(live) { OwnPart::Deletion } else { OwnPart::Status };
+    let Some(checked) = write::own_change(call, part, live, draft).await? else { return Ok(true) };
     let outcome = write::replace_or_release(call, checked, stored).await?;
     Ok(matches!(outcome, Outcome::Done(_)))
 }

@@ -7,7 +7,7 @@ use crate::{
     input::{self, Wanted},
     refusal::Refusal,
     stored::Stored,
-    write::{self, Change, Next},
+    write::{self, Change, Checked, Next, OwnPart},
 };
 use api::{
     field::{Error, ErrorList, Path},
@@ -73,7 +73,8 @@ struct Bind {
 }
 
 impl Change for Bind {
-    async fn next(&mut self, call: &Call, _: &Stored, mut pod: Value) -> Result<Next, Refusal> {
+    async fn next(&mut self, call: &Call, _: &Stored, live: Value) -> Result<Next, Refusal> {
+        let mut pod = live.clone();
         let (binding, name) = (&self.binding, call.target.name.as_str());
         check_conditions(call, &pod, binding)?;
         let conflict = |cause: String| {
@@ -103,6 +104,6 @@ impl Change for Bind {
         let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let others = conditions.into_iter().filter(|condition| condition["type"] != "PodScheduled");
         pod["status"]["conditions"] = others.chain([scheduled]).collect();
-        Ok(Next::Write(write::Checked::by_server(pod)))
+        Ok(Next::Write(Checked::by_server(OwnPart::Binding, &live, pod)))
     }
 }

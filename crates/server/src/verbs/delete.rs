@@ -13,7 +13,7 @@ use crate::{
     refusal::Refusal,
     selection::Selection,
     stored::Stored,
-    write::{self, Change, Changed, Checked, Next},
+    write::{self, Change, Changed, Checked, Next, OwnPart},
 };
 use api::{object, time::Time};
 use bytes::Bytes;
@@ -110,7 +110,7 @@ impl Change for Delete<'_> {
         // Kubernetes: the first delete of a namespace only marks it, even if nothing holds it.
         let is_first = write::is_namespaces(call) && !object::is_deleting(&live);
         let is_gone = !is_first && write::is_released(call, &marked);
-        let marked = Checked::by_server(marked);
+        let marked = Checked::by_server(OwnPart::Deletion, &live, marked);
         Ok(match (is_gone, is_marked) {
             (false, false) => Next::Keep,
             (false, true) => Next::Mark(marked),

@@ -9,7 +9,7 @@ use crate::{
     lookup,
     refusal::Refusal,
     stored::Stored,
-    write::{self, ByServer, Change, Changed, Checked, KUBE_APISERVER, Next},
+    write::{self, ByServer, Change, Changed, Checked, KUBE_APISERVER, Next, OwnPart},
 };
 use api::{kind::GroupResource, label_selector::LabelSelector, object, status::Cause};
 use bytes::Bytes;
@@ -78,12 +78,12 @@ struct Condemn<'a> {
 }
 
 impl Change for Condemn<'_> {
-    async fn next(&mut self, call: &Call, _: &Stored, mut pod: Value) -> Result<Next, Refusal> {
-        super::delete::check_preconditions(call, self.options, &pod)?;
+    async fn next(&mut self, call: &Call, _: &Stored, live: Value) -> Result<Next, Refusal> {
+        super::delete::check_preconditions(call, self.options, &live)?;
         if call.options.is_dry_run() {
             return Ok(Next::Keep);
         }
-        let before = condition_of(&pod, "DisruptionTarget").filter(|before| before["status"] == "True");
+        let before = condition_of(&live, "DisruptionTarget").filter(|before| before["status"] == "True");
         let since = before.map(|before| before["lastTransitionTime"].clone());
         let condition = json!({
             "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
@@ -94,10 +94,11 @@ impl Change for Condemn<'_> {
         if before == Some(&condition) {
             return Ok(Next::Keep);
         }
+        let mut pod = live.clone();
         let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let others = conditions.into_iter().filter(|one| one["type"] != "DisruptionTarget");
         pod["status"]["conditions"] = others.chain([condition]).collect();
-        Ok(Next::Write(write::Checked::by_server(pod)))
+        Ok(Next::Write(Checked::by_server(OwnPart::Status, &live, pod)))
     }
 }
 
@@ -164,7 +165,7 @@ impl Change for Disruption<'_> {
                 condition["observedGeneration"] = observed.into();
             }
         }
-        let next = write::next_status(call, &before, budget).await?;
+        let next = write::own_change(call, OwnPart::Status, &before, budget).await?;
         Ok(next.map_or(Next::Keep, Next::Write))
     }
 

@@ -1,7 +1,7 @@
 //! Writes that the server makes by itself: what follows from the writes of clients, and what it keeps in order.
 
 use super::{
-    Checked,
+    Checked, OwnPart,
     owners::{self, Previous},
 };
 use crate::{
@@ -47,14 +47,15 @@ impl ByServer<'_> {
     }
 }
 
-/// The next state of an object of which the server itself has changed the status: owned, and checked before. `None`
-/// where nothing changes.
-pub(crate) async fn next_status(
+/// The next state of an object of which the server has changed a part by itself, with the server as its field manager.
+/// `None` where nothing changes.
+pub(crate) async fn own_change(
     call: &Call,
+    part: OwnPart,
     current: &Value,
     mut draft: Value,
 ) -> Result<Option<Checked>, Refusal> {
     owners::record(call, Previous::Object(current), &mut draft).await?;
     owners::keep_times(current, &mut draft, |draft| draft == current);
-    Ok((draft != *current).then(|| Checked::by_server(draft)))
+    Ok((draft != *current).then(|| Checked::by_server(part, current, draft)))
 }

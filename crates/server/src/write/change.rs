@@ -71,26 +71,56 @@ pub(crate) trait Change: Send {
     }
 }
 
+/// A conditional write: it reads what there is, and writes if that is still so then.
+pub(crate) trait Attempt: Send {
+    type Done;
+
+    /// `None` where another writer was faster.
+    fn attempt(&mut self) -> impl Future<Output = Result<Option<Self::Done>, Refusal>> + Send;
+}
+
+/// Tries a conditional write until no other writer is faster; `None` where one was each time.
+pub(crate) async fn try_again<A: Attempt>(write: &mut A) -> Result<Option<A::Done>, Refusal> {
+    for _ in 0..ATTEMPTS {
+        if let Some(done) = write.attempt().await? {
+            return Ok(Some(done));
+        }
+    }
+    Ok(None)
+}
+
 /// Changes the object that the call names.
 pub(crate) async fn change(call: &Call, change: &mut impl Change) -> Result<Changed, Refusal> {
-    for _ in 0..ATTEMPTS {
+    Ok(try_again(&mut ChangeOf { call, change }).await?.unwrap_or(Changed::Lost))
+}
+
+struct ChangeOf<'a, C> {
+    call: &'a Call,
+    change: &'a mut C,
+}
+
+impl<C: Change> Attempt for ChangeOf<'_, C> {
+    type Done = Changed;
+
+    async fn attempt(&mut self) -> Result<Option<Changed>, Refusal> {
+        let ChangeOf { call, change } = self;
         let Some(stored) = lookup::of_call(call, &call.target.name).await? else {
-            let Some(checked) = change.absent(call).await? else { return Ok(Changed::Absent) };
-            match create(call, checked).await? {
-                Outcome::Done(stored) => return Ok(Changed::Created(stored)),
-                Outcome::Lost => continue,
-            }
+            return create_absent(call, *change).await;
         };
         let live = in_request_version(call, &stored).await?;
         let next = change.next(call, &stored, live).await?;
-        if let Some(changed) = carry_out(call, next, stored).await? {
-            return Ok(changed);
-        }
-        if !change.is_unconditional() {
-            break;
-        }
+        let changed = carry_out(call, next, stored).await?;
+        Ok(changed.or((!change.is_unconditional()).then_some(Changed::Lost)))
     }
-    Ok(Changed::Lost)
+}
+
+/// `None` where another writer has created the object meanwhile.
+async fn create_absent(call: &Call, change: &mut impl Change) -> Result<Option<Changed>, Refusal> {
+    let Some(checked) = change.absent(call).await? else { return Ok(Some(Changed::Absent)) };
+    Ok(match create(call, checked).await? {
+        Outcome::Done(stored) => Some(Changed::Created(stored)),
+        Outcome::Lost => None,
+    })
 }
 
 /// `None` where another writer was faster.

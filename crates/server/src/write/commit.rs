@@ -5,6 +5,7 @@ use super::{
     service_allocation::{self, Filled},
 };
 use crate::{
+    Inner,
     admission::resource_quota,
     call::Call,
     convert,
@@ -15,18 +16,37 @@ use api::{kind::GroupResource, object};
 use bytes::Bytes;
 use schema::depth::{MAX_DEPTH, depth};
 use serde_json::Value;
-use std::collections::BTreeSet;
-use store::{Batch, Revision};
+use std::{collections::BTreeSet, sync::Arc};
+use store::{Batch, Revision, Store};
 
 /// How often other addresses are tried when the chosen ones are taken, and quotas asked again when they were charged
 /// by others.
 const CHOICES: u64 = 64;
 
+/// The half of the store that writes. Nothing outside this file does.
+#[derive(Debug)]
+pub(crate) struct Writer(Arc<dyn Store>);
+
+impl Writer {
+    pub(crate) fn new(store: &Arc<dyn Store>) -> Writer {
+        Writer(Arc::clone(store))
+    }
+}
+
+/// Writes what the server made by itself, with no client to check; `false` where another writer was faster.
+pub(crate) async fn commit(inner: &Inner, batch: Batch) -> Result<bool, store::Error> {
+    match inner.writer.0.commit(batch).await {
+        Ok(_) => Ok(true),
+        Err(store::Error::Conflict(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// How a conditional write ended.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Done(Stored),
-    /// Somebody else was faster.
+    /// Another writer was faster.
     Lost,
 }
 
@@ -104,7 +124,7 @@ pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<
             batch =
                 service_allocation::of(service).into_iter().fold(batch, |batch, claim| batch.delete(claim));
         }
-        match call.inner.store.commit(charge.add_to(batch)).await {
+        match call.inner.writer.0.commit(charge.add_to(batch)).await {
             Ok(revision) => return Ok(Outcome::Done(Stored::new(current.json.clone(), revision))),
             Err(store::Error::Conflict(conflict)) if charge.is_about(&conflict.key) => {}
             Err(store::Error::Conflict(_)) => return Ok(Outcome::Lost),
@@ -147,7 +167,7 @@ async fn put(
         if wish.is_some() {
             batch = claim(batch, &object, old.as_ref());
         }
-        match call.inner.store.commit(charge.add_to(batch)).await {
+        match call.inner.writer.0.commit(charge.add_to(batch)).await {
             Ok(revision) => return Ok(Outcome::Done(Stored::new(json, revision))),
             Err(store::Error::Conflict(conflict)) if charge.is_about(&conflict.key) => {}
             Err(store::Error::Conflict(conflict)) if conflict.index == 0 => return Ok(Outcome::Lost),

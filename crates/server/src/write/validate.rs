@@ -1,6 +1,6 @@
 //! The last look before the store: the only place where a [`Checked`] is made.
 
-use super::{Right, device_rights};
+use super::{OwnPart, Right, device_rights};
 use crate::{
     admission::{self, Review},
     authorize::{self, Attributes, OnResource},
@@ -24,9 +24,10 @@ impl Checked {
         self.0
     }
 
-    /// An object whose only change is the server's own: marks of deletion, allocations.
-    pub(crate) fn by_server(object: Value) -> Checked {
-        Checked(object)
+    /// An object of which the server has changed a part by itself. Whatever else is different becomes as it was.
+    pub(crate) fn by_server(part: OwnPart, before: &Value, mut after: Value) -> Checked {
+        part.restrict(before, &mut after);
+        Checked(after)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::client::send;
 use serde_json::{Value, json};
 use server::{Config, Server};
 use std::sync::Arc;
-use store::{Batch, Bytes, Memory, Store};
+use store::{Batch, Bytes, Memory, ReadStore, Store};
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";

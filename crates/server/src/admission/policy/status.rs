@@ -23,7 +23,7 @@ const MANAGER: &str = "validatingadmissionpolicy-status-controller";
 const MAX_KINDS: usize = 10;
 
 /// A kind that a policy is about.
-struct Checked {
+struct TypedKind {
     title: String,
     ty: Type,
 }
@@ -118,7 +118,7 @@ async fn warnings(inner: &Inner, spec: &Value) -> Result<Vec<Value>, Refusal> {
 }
 
 /// The kinds that the rules name without wildcards, in order.
-async fn kinds_of(inner: &Inner, spec: &Value) -> Result<Vec<Checked>, Refusal> {
+async fn kinds_of(inner: &Inner, spec: &Value) -> Result<Vec<TypedKind>, Refusal> {
     let all = all_served(inner).await?;
     let mut found: Vec<&Arc<Served>> = Vec::new();
     for rule in spec["matchConstraints"]["resourceRules"].as_array().into_iter().flatten() {
@@ -150,7 +150,7 @@ async fn kinds_of(inner: &Inner, spec: &Value) -> Result<Vec<Checked>, Refusal> 
     let checked = found.into_iter().map(|it| {
         let resource = &it.resource;
         let title = format!("{}/{}, Kind={}", resource.group, resource.version, resource.kind);
-        Checked { title, ty: type_of(it) }
+        TypedKind { title, ty: type_of(it) }
     });
     Ok(checked.collect())
 }
