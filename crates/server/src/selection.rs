@@ -1,6 +1,6 @@
 //! Which objects a list or a watch is about.
 
-use crate::{call::Call, refusal::Refusal, request::Options, served::Served, stored::Stored};
+use crate::{call::Call, refusal::Refusal, request::Options, served::Served, stored::Selectable};
 use api::{field_selector, label_selector};
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ impl Selection {
     }
 
     /// Whether an object at rest belongs to it, parsing no more than needed.
-    pub(crate) fn matches(&self, stored: &Stored) -> Result<bool, Refusal> {
-        if !self.labels.is_everything() && !self.labels.matches(&stored.labels()?) {
+    pub(crate) fn matches(&self, stored: &impl Selectable) -> Result<bool, Refusal> {
+        if !self.labels.is_everything() && !self.labels.matches(&*stored.labels()?) {
             return Ok(false);
         }
         if self.fields.is_everything() {

@@ -12,7 +12,7 @@ use crate::{
 use bytes::{BufMut, Bytes, BytesMut};
 use schema::scan::{self, string_end};
 use serde_json::Value;
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, sync::OnceLock};
 use store::Revision;
 
 #[derive(Clone, Debug)]
@@ -138,6 +138,67 @@ impl Stored {
     pub(crate) fn text_at(&self, path: &[&str]) -> Cow<'_, str> {
         scan::text(&self.json, path)
     }
+}
+
+/// What a selector looks at in an object.
+pub(crate) trait Selectable {
+    fn labels(&self) -> Result<Cow<'_, BTreeMap<String, String>>, Refusal>;
+    fn text_at(&self, path: &[&str]) -> Cow<'_, str>;
+    fn value(&self) -> Result<Cow<'_, Value>, Refusal>;
+}
+
+impl Selectable for Stored {
+    fn labels(&self) -> Result<Cow<'_, BTreeMap<String, String>>, Refusal> {
+        self.labels().map(Cow::Owned)
+    }
+
+    fn text_at(&self, path: &[&str]) -> Cow<'_, str> {
+        self.text_at(path)
+    }
+
+    fn value(&self) -> Result<Cow<'_, Value>, Refusal> {
+        self.value().map(Cow::Owned)
+    }
+}
+
+/// An object at rest that many look at: what one has parsed of it serves the others.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) stored: Stored,
+    labels: OnceLock<BTreeMap<String, String>>,
+    value: OnceLock<Value>,
+}
+
+impl Parsed {
+    pub(crate) fn new(stored: Stored) -> Parsed {
+        Parsed { stored, labels: OnceLock::new(), value: OnceLock::new() }
+    }
+}
+
+impl Selectable for Parsed {
+    fn labels(&self) -> Result<Cow<'_, BTreeMap<String, String>>, Refusal> {
+        kept(&self.labels, || self.stored.labels())
+    }
+
+    fn text_at(&self, path: &[&str]) -> Cow<'_, str> {
+        self.stored.text_at(path)
+    }
+
+    fn value(&self) -> Result<Cow<'_, Value>, Refusal> {
+        kept(&self.value, || self.stored.value())
+    }
+}
+
+/// What is in the cell; where nothing is, what is parsed goes there.
+fn kept<T: Clone>(
+    cell: &OnceLock<T>,
+    parse: impl FnOnce() -> Result<T, Refusal>,
+) -> Result<Cow<'_, T>, Refusal> {
+    if let Some(known) = cell.get() {
+        return Ok(Cow::Borrowed(known));
+    }
+    let parsed = parse()?;
+    Ok(Cow::Borrowed(cell.get_or_init(|| parsed)))
 }
 
 /// Kubernetes: everything else that is built in lies in etcd as protobuf, which knows no empty lists.

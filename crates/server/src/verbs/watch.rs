@@ -1,5 +1,9 @@
 //! Watch: every change of what is selected, from a revision on, until time is up.
 
+mod shared;
+
+pub(crate) use shared::SharedChanges;
+
 use super::read;
 use crate::{
     MIN_WATCH_TIMEOUT,
@@ -10,7 +14,7 @@ use crate::{
     refusal::{self, Refusal},
     request::Match,
     selection::Selection,
-    stored::Stored,
+    stored::{Parsed, Stored},
 };
 use api::field::{Error, ErrorList, Path};
 use bytes::{Bytes, BytesMut};
@@ -20,6 +24,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use schema::proto;
 use serde_json::json;
+use shared::{EventForm, SharedChange};
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 use store::{Change, Event, Feed, Revision};
 use world::Moment;
@@ -143,7 +148,12 @@ fn clone_for_list(call: &Call) -> Call {
 /// What a watch tells next.
 enum WatchEvent {
     Object(&'static str, Stored),
-    Bookmark { revision: Revision, ends_initial: bool },
+    /// A change as all watchers share it.
+    Change(&'static str, Arc<SharedChange>),
+    Bookmark {
+        revision: Revision,
+        ends_initial: bool,
+    },
     Error(Refusal),
 }
 
@@ -222,21 +232,21 @@ impl Follow {
         }
     }
 
-    /// What a change means to somebody who sees only what is selected.
+    /// What a change means to a watcher that sees only what is selected.
     fn tell(&self, revision: Revision, change: &Change) -> Result<Option<WatchEvent>, Refusal> {
-        let before = change.previous.as_ref().map(|previous| Stored::new(previous.value.clone(), revision));
-        let after = change.value.as_ref().map(|value| Stored::new(value.clone(), revision));
-        let selected = |object: Option<Stored>| -> Result<Option<Stored>, Refusal> {
-            let Some(object) = object else { return Ok(None) };
-            Ok(self.selection.matches(&object)?.then_some(object))
+        let shared = self.inner.shared_changes.of(revision, change);
+        let is_selected = |object: &Option<Parsed>| match object {
+            Some(object) => self.selection.matches(object),
+            None => Ok(false),
         };
-        Ok(match (selected(before)?, selected(after)?) {
+        let kind = match (is_selected(&shared.before)?, is_selected(&shared.after)?) {
             // Kubernetes: an object that leaves the selection is shown as it was, at the revision of the change.
-            (Some(before), None) => Some(WatchEvent::Object("DELETED", before)),
-            (Some(_), Some(after)) => Some(WatchEvent::Object("MODIFIED", after)),
-            (None, Some(after)) => Some(WatchEvent::Object("ADDED", after)),
-            (None, None) => None,
-        })
+            (true, false) => "DELETED",
+            (true, true) => "MODIFIED",
+            (false, true) => "ADDED",
+            (false, false) => return Ok(None),
+        };
+        Ok(Some(WatchEvent::Change(kind, shared)))
     }
 
     async fn ask_for_bookmark(&mut self) {
@@ -262,21 +272,41 @@ fn write_all<S: Stream<Item = WatchEvent> + Send + 'static>(
 }
 
 async fn write(call: &Call, event: WatchEvent, with_columns: bool) -> Bytes {
-    let (kind, object) = match event {
-        WatchEvent::Object(kind, stored) => match answer::object_bytes(call, &stored, with_columns).await {
-            Ok(object) => (kind, object),
-            Err(refusal) => ("ERROR", failure(call, refusal)),
-        },
-        WatchEvent::Bookmark { revision, ends_initial } => {
-            ("BOOKMARK", bookmark(call, revision, ends_initial, with_columns))
+    let written = match event {
+        WatchEvent::Object(kind, stored) => write_object(call, kind, &stored, with_columns).await,
+        WatchEvent::Change(kind, change) => {
+            let shown = if kind == "DELETED" { &change.before } else { &change.after };
+            let Some(shown) = shown else { return Bytes::new() };
+            let form = EventForm::of(call, kind, with_columns);
+            change.event(form, write_object(call, kind, &shown.stored, with_columns)).await
         }
-        WatchEvent::Error(refusal) => ("ERROR", failure(call, refusal)),
+        WatchEvent::Bookmark { revision, ends_initial } => {
+            Ok(frame(call.form, "BOOKMARK", &bookmark(call, revision, ends_initial, with_columns)))
+        }
+        WatchEvent::Error(refusal) => Err(refusal),
     };
-    match call.form.encoding {
-        Encoding::Protobuf => proto::watch_frame(kind, &object).into(),
+    written.unwrap_or_else(|refusal| frame(call.form, "ERROR", &failure(call, refusal)))
+}
+
+async fn write_object(
+    call: &Call,
+    kind: &str,
+    stored: &Stored,
+    with_columns: bool,
+) -> Result<Bytes, Refusal> {
+    let object = answer::object_bytes(call, stored, with_columns).await?;
+    Ok(frame(call.form, kind, &object))
+}
+
+/// An event around an object.
+fn frame(form: Form, kind: &str, object: &[u8]) -> Bytes {
+    match form.encoding {
+        Encoding::Protobuf => proto::watch_frame(kind, object).into(),
         _ => {
             let mut out = BytesMut::with_capacity(object.len() + 40);
-            out.extend_from_slice(format!("{{\"type\":\"{kind}\",\"object\":").as_bytes());
+            out.extend_from_slice(b"{\"type\":\"");
+            out.extend_from_slice(kind.as_bytes());
+            out.extend_from_slice(b"\",\"object\":");
             out.extend_from_slice(object.trim_ascii_end());
             out.extend_from_slice(b"}\n");
             out.freeze()
