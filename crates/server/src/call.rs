@@ -5,19 +5,20 @@ use crate::{
     audit::Trail,
     authenticate::Caller,
     authorize::{self, Permit},
-    input,
+    follow, input,
     negotiate::Form,
     refusal::Refusal,
     request::{Options, Target, Verb},
     route::{self, Unrouted},
     served::Served,
+    stored::Stored,
 };
 use api::{kind::GroupResource, object, time::Time};
 use bytes::Bytes;
 use http::{HeaderMap, header, request::Parts};
 use schema::types::Types;
 use serde_json::Value;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Warnings of one answer; each is a header.
 const MAX_WARNINGS: usize = 64;
@@ -38,6 +39,8 @@ pub(crate) struct Call {
     pub(crate) time: Option<Time>,
     /// Where it leaves notes for auditors.
     pub(crate) trail: Trail,
+    /// Whether hooks behind a commit want to know of its commits.
+    is_followed: bool,
 }
 
 /// What comes of a call beside its answer.
@@ -45,8 +48,19 @@ pub(crate) struct Call {
 struct CallNotes {
     /// For the caller, whichever stage finds them.
     warnings: Mutex<Vec<String>>,
-    /// The name of the object that was created; it may have been generated.
-    made: OnceLock<String>,
+    /// What was committed, for the hooks behind a commit; nothing where none is concerned.
+    commits: Mutex<Vec<Committed>>,
+}
+
+/// A commit of a call: an object before and after it.
+#[derive(Debug)]
+pub(crate) struct Committed {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// `None` where it was created.
+    pub(crate) before: Option<Stored>,
+    /// `None` where it was removed.
+    pub(crate) after: Option<Stored>,
 }
 
 impl Call {
@@ -62,6 +76,7 @@ impl Call {
         let (caller, mut target) = permit.redeem(verb).map_err(Unrouted::ByRouter)?;
         let form = route::check(verb, &served, &mut target, &head.headers, &options)?;
         let trail = Trail::of(&head).clone();
+        let is_followed = verb.is_write() && follow::concerns(&served, &target);
         Ok(Call {
             inner: Arc::clone(inner),
             caller,
@@ -73,6 +88,7 @@ impl Call {
             notes: Arc::default(),
             time: None,
             trail,
+            is_followed,
         })
     }
 
@@ -94,6 +110,7 @@ impl Call {
             notes: Arc::default(),
             time: None,
             trail: Trail::default(),
+            is_followed: false,
         }
     }
 
@@ -159,14 +176,21 @@ impl Call {
         self.notes.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the object is called that the call has created, once it has.
-    pub(crate) fn made(&self) -> &OnceLock<String> {
-        &self.notes.made
+    /// Notes a commit for the hooks behind it.
+    pub(crate) fn note_commit(&self, name: &str, before: Option<&Stored>, after: Option<&Stored>) {
+        if self.is_followed {
+            let (namespace, name) = (self.target.namespace.clone(), name.to_owned());
+            let commit = Committed { namespace, name, before: before.cloned(), after: after.cloned() };
+            self.notes.commits.lock().unwrap_or_else(PoisonError::into_inner).push(commit);
+        }
     }
 
-    /// The name of the object: the generated one where the call has created it, otherwise the one in the path.
-    pub(crate) fn name(&self) -> &str {
-        self.made().get().unwrap_or(&self.target.name)
+    /// What was committed since the last time.
+    pub(crate) fn take_commits(&self) -> Vec<Committed> {
+        match self.is_followed {
+            true => std::mem::take(&mut self.notes.commits.lock().unwrap_or_else(PoisonError::into_inner)),
+            false => Vec::new(),
+        }
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Refusal {

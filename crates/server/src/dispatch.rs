@@ -181,9 +181,7 @@ impl Inner {
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         let response = self.run_verb(verb, call, body).await?;
-        if verb.is_write() && !call.options.is_dry_run() {
-            follow::after(call, verb).await;
-        }
+        follow::after(call).await;
         Ok(response)
     }
 

@@ -12,19 +12,21 @@ pub(crate) use definitions::CLEANUP;
 use crate::{
     Inner,
     admission::{policy_status, resource_quota},
-    call::Call,
+    call::{Call, Committed},
     fair,
     refusal::Refusal,
-    request::Verb,
+    request::Target,
+    served::Served,
 };
 use futures::future::BoxFuture;
 use std::sync::Arc;
 
 /// What the server does after writes to some resources.
 struct Hook {
-    /// Whether a write concerns it. Most writes concern none.
-    concerns: fn(&Call, Verb) -> bool,
-    run: for<'a> fn(&'a Call) -> BoxFuture<'a, Result<(), Refusal>>,
+    /// Whether writes to a resource concern it. Most concern none.
+    concerns: fn(&Served, &Target) -> bool,
+    /// Is told what a request has committed: each object before and after.
+    run: for<'a> fn(&'a Call, &'a [Committed]) -> BoxFuture<'a, Result<(), Refusal>>,
     /// What the log says of a hook that failed.
     problem: &'static str,
 }
@@ -34,41 +36,49 @@ const HOOKS: [Hook; 5] = [
     // A client that creates a definition can use it at once.
     Hook {
         concerns: definitions::concerns,
-        run: |call| Box::pin(definitions::after(call)),
+        run: |call, commits| Box::pin(definitions::after(call, commits)),
         problem: "a definition waits",
     },
     // A client that writes a policy finds in its status what the expressions get wrong about types.
     Hook {
         concerns: policy_status::concerns,
-        run: |call| Box::pin(policy_status::after(call)),
+        run: |call, commits| Box::pin(policy_status::after(call, commits)),
         problem: "a policy is not checked for types",
     },
     // A pod can be created in a namespace as soon as that is there.
     Hook {
         concerns: namespaces::concerns,
-        run: |call| Box::pin(namespaces::after(call)),
+        run: |call, commits| Box::pin(namespaces::after(call, commits)),
         problem: "a namespace lacks its default objects",
     },
     // A client that writes a flow schema finds in its status whether the priority level is there.
     Hook {
         concerns: fair::status::concerns,
-        run: |call| Box::pin(fair::status::after(call)),
+        run: |call, commits| Box::pin(fair::status::after(call, commits)),
         problem: "the status of flow schemas waits",
     },
     // A quota limits the next request in its namespace, and must know what is used.
     Hook {
         concerns: resource_quota::concerns,
-        run: |call| Box::pin(resource_quota::after(call)),
+        run: |call, commits| Box::pin(resource_quota::after(call, commits)),
         problem: "a quota is not counted",
     },
 ];
 
-/// Runs what follows a write that was committed. A failure is logged and does not undo the write.
-pub(crate) async fn after(call: &Call, verb: Verb) {
-    for hook in HOOKS.iter().filter(|hook| (hook.concerns)(call, verb)) {
-        if let Err(refusal) = (hook.run)(call).await {
-            let (namespace, name) = (&call.target.namespace, call.name());
-            tracing::warn!(namespace, name, problem = %refusal, "{}", hook.problem);
+/// Whether any hook wants to know of writes to a resource.
+pub(crate) fn concerns(served: &Served, target: &Target) -> bool {
+    HOOKS.iter().any(|hook| (hook.concerns)(served, target))
+}
+
+/// Runs what follows the commits of a call. A failure is logged and does not undo the write.
+pub(crate) async fn after(call: &Call) {
+    let commits = call.take_commits();
+    if commits.is_empty() {
+        return;
+    }
+    for hook in HOOKS.iter().filter(|hook| (hook.concerns)(&call.served, &call.target)) {
+        if let Err(refusal) = (hook.run)(call, &commits).await {
+            tracing::warn!(problem = %refusal, "{}", hook.problem);
         }
     }
 }

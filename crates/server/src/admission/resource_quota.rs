@@ -12,10 +12,10 @@ mod usage;
 use super::pod_resources::{self, Amounts};
 use crate::{
     Inner,
-    call::Call,
+    call::{Call, Committed},
     live::{Fold, Live},
     refusal::Refusal,
-    request::Verb,
+    request::Target,
     served::Served,
     stored::{Stored, at_rest},
     write::{self, Attempt},
@@ -131,13 +131,16 @@ pub(crate) async fn turn(call: &Call) -> Result<Turn<'_>, Refusal> {
     Ok(Turn { call, right: Right::Alone { _place: place(inner, namespace).write().await } })
 }
 
-pub(crate) fn concerns(call: &Call, _: Verb) -> bool {
-    call.served.is("", "resourcequotas") && call.target.subresource != "status"
+pub(crate) fn concerns(served: &Served, target: &Target) -> bool {
+    served.is("", "resourcequotas") && target.subresource != "status"
 }
 
-/// Writes into the status of a quota what is used of it.
-pub(crate) async fn after(call: &Call) -> Result<(), Refusal> {
-    settle(&call.inner, &call.served, &call.target.namespace, call.name()).await
+/// Writes into the status of quotas what is used of them.
+pub(crate) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
+    for commit in commits.iter().filter(|commit| commit.after.is_some()) {
+        settle(&call.inner, &call.served, &commit.namespace, &commit.name).await?;
+    }
+    Ok(())
 }
 
 async fn has_quotas(inner: &Inner, namespace: &str) -> Result<bool, Refusal> {

@@ -3,10 +3,10 @@
 use super::settings::Level;
 use crate::{
     Inner,
-    call::Call,
+    call::{Call, Committed},
     lookup,
     refusal::Refusal,
-    request::Verb,
+    request::Target,
     served::Served,
     stored::Stored,
     write::{self, Attempt, ByServer, Record},
@@ -27,13 +27,13 @@ const DANGLING: &str = "Dangling";
 /// A write to the spec of a flow schema or a priority level. When a client overwrites the condition `Dangling` through
 /// `/status`, the server writes it again at the next change of a spec.
 // Kubernetes: a controller writes the condition again.
-pub(crate) fn concerns(call: &Call, _: Verb) -> bool {
-    let is_one = call.served.is(GROUP, SCHEMAS) || call.served.is(GROUP, LEVELS);
-    is_one && call.target.subresource != "status"
+pub(crate) fn concerns(served: &Served, target: &Target) -> bool {
+    let is_one = served.is(GROUP, SCHEMAS) || served.is(GROUP, LEVELS);
+    is_one && target.subresource != "status"
 }
 
 /// Looks at all flow schemas, since one of them or a priority level was written.
-pub(crate) async fn after(call: &Call) -> Result<(), Refusal> {
+pub(crate) async fn after(call: &Call, _: &[Committed]) -> Result<(), Refusal> {
     super::upkeep::soon(&call.inner);
     settle_all(&call.inner).await
 }

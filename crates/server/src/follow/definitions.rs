@@ -8,11 +8,11 @@ mod outline;
 
 use crate::{
     Inner,
-    call::Call,
+    call::{Call, Committed},
     convert::in_request_version,
     lookup,
     refusal::Refusal,
-    request::{Target, Verb},
+    request::Target,
     served::Served,
     stored::Stored,
     verbs::delete,
@@ -57,20 +57,30 @@ pub(super) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(super) fn concerns(call: &Call, _: Verb) -> bool {
-    call.served.is(GROUP, RESOURCE) || call.served.custom().is_some()
+pub(super) fn concerns(served: &Served, _: &Target) -> bool {
+    served.is(GROUP, RESOURCE) || served.custom().is_some()
 }
 
-/// Settles a definition that was written, or one whose last object may be gone.
-pub(super) async fn after(call: &Call) -> Result<(), Refusal> {
-    let settled = match call.served.custom() {
-        None => settle_with_neighbours(&call.inner, call.name()).await,
-        Some(custom) => finish_removal(&call.inner, &call.served, &custom.definition.name).await,
-    };
+/// Settles definitions that were written, or the one whose last object may be gone.
+pub(super) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
+    let settled = settle_after(call, commits).await;
     if settled.is_err() {
         retry_later(&call.inner);
     }
     settled
+}
+
+async fn settle_after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
+    let Some(custom) = call.served.custom() else {
+        for commit in commits {
+            settle_with_neighbours(&call.inner, &commit.name).await?;
+        }
+        return Ok(());
+    };
+    match commits.iter().any(|commit| commit.after.is_none()) {
+        true => finish_removal(&call.inner, &call.served, &custom.definition.name).await,
+        false => Ok(()),
+    }
 }
 
 /// Tries to settle all definitions until that succeeds: no later request may come that would do it.
@@ -113,9 +123,6 @@ async fn finish_removal(inner: &Arc<Inner>, served: &Served, definition: &str) -
 
 /// Names that one definition lets go of may be what another waits for.
 async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), Refusal> {
-    if name.is_empty() {
-        return settle_all(inner).await;
-    }
     settle(inner, name, Cause::ItsWrite).await?;
     let group = name.split_once('.').map_or("", |(_, group)| group);
     for waiting in inner.registry.waiting_in(&*inner.store, group).await? {

@@ -3,10 +3,11 @@
 
 use crate::{
     Inner,
-    call::Call,
+    call::{Call, Committed},
     lookup,
     refusal::Refusal,
-    request::Verb,
+    request::Target,
+    served::Served,
     verbs::create,
     write::{ByServer, KUBE_APISERVER},
 };
@@ -21,6 +22,7 @@ const SYSTEM: &str = "kube-system";
 const TOKEN_TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
 // Kubernetes: aggregated API servers read the CA of client certificates from this ConfigMap.
 const AUTHENTICATION: &str = "extension-apiserver-authentication";
+const DEFAULT_MAPS: [&str; 3] = [AUTHORITY, TOKEN_TRACKING, AUTHENTICATION];
 const BY_CONTROLLERS: &str = "kube-controller-manager";
 
 /// Creates what is missing in any namespace.
@@ -34,25 +36,24 @@ pub(super) async fn ensure_all_default_objects(inner: &Arc<Inner>) -> Result<(),
 }
 
 /// A new namespace, or the delete of a default object: these come back.
-pub(super) fn concerns(call: &Call, verb: Verb) -> bool {
-    let name = call.target.name.as_str();
-    match verb {
-        Verb::Create | Verb::Patch => call.served.is("", "namespaces") && call.made().get().is_some(),
-        Verb::Delete if call.served.is("", "serviceaccounts") => name == ACCOUNT,
-        Verb::Delete if call.served.is("", "configmaps") => {
-            [AUTHORITY, TOKEN_TRACKING, AUTHENTICATION].contains(&name)
-        }
-        _ => false,
-    }
+pub(super) fn concerns(served: &Served, _: &Target) -> bool {
+    ["namespaces", "serviceaccounts", "configmaps"].iter().any(|resource| served.is("", resource))
 }
 
 /// Creates the default objects that are missing.
-pub(super) async fn after(call: &Call) -> Result<(), Refusal> {
-    let namespace = match call.served.is("", "namespaces") {
-        true => call.name(),
-        false => &call.target.namespace,
-    };
-    ensure_default_objects(&call.inner, namespace).await
+pub(super) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
+    for commit in commits {
+        let is_created = commit.before.is_none();
+        let is_removed = commit.after.is_none();
+        let namespace = match &*call.served.resource.name {
+            "namespaces" if is_created => &commit.name,
+            "serviceaccounts" if is_removed && commit.name == ACCOUNT => &commit.namespace,
+            "configmaps" if is_removed && DEFAULT_MAPS.contains(&commit.name.as_str()) => &commit.namespace,
+            _ => continue,
+        };
+        ensure_default_objects(&call.inner, namespace).await?;
+    }
+    Ok(())
 }
 
 async fn ensure_default_objects(inner: &Arc<Inner>, namespace: &str) -> Result<(), Refusal> {

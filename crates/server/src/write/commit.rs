@@ -52,8 +52,7 @@ pub(crate) enum Outcome {
 
 /// Stores a new object. A dry run ends before that.
 pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Refusal> {
-    let name = object::name(checked.object()).to_owned();
-    let key = call.key(&name);
+    let key = call.key(object::name(checked.object()));
     let outcome = put(call, checked, None, |batch, json| batch.create(key.clone(), json)).await?;
     if call.options.is_dry_run() {
         // After quotas had their say, as in the commit that there is not.
@@ -61,9 +60,6 @@ pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Ref
         if read.entry.is_some() {
             return Ok(Outcome::Lost);
         }
-    }
-    if matches!(outcome, Outcome::Done(_)) {
-        drop(call.made().set(name));
     }
     Ok(outcome)
 }
@@ -125,7 +121,10 @@ pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<
                 service_allocation::of(service).into_iter().fold(batch, |batch, claim| batch.delete(claim));
         }
         match call.inner.writer.0.commit(charge.add_to(batch)).await {
-            Ok(revision) => return Ok(Outcome::Done(Stored::new(current.json.clone(), revision))),
+            Ok(revision) => {
+                call.note_commit(name, Some(current), None);
+                return Ok(Outcome::Done(Stored::new(current.json.clone(), revision)));
+            }
             Err(store::Error::Conflict(conflict)) if charge.is_about(&conflict.key) => {}
             Err(store::Error::Conflict(_)) => return Ok(Outcome::Lost),
             Err(error) => return Err(error.into()),
@@ -168,7 +167,11 @@ async fn put(
             batch = claim(batch, &object, old.as_ref());
         }
         match call.inner.writer.0.commit(charge.add_to(batch)).await {
-            Ok(revision) => return Ok(Outcome::Done(Stored::new(json, revision))),
+            Ok(revision) => {
+                let stored = Stored::new(json, revision);
+                call.note_commit(object::name(&object), current, Some(&stored));
+                return Ok(Outcome::Done(stored));
+            }
             Err(store::Error::Conflict(conflict)) if charge.is_about(&conflict.key) => {}
             Err(store::Error::Conflict(conflict)) if conflict.index == 0 => return Ok(Outcome::Lost),
             Err(store::Error::Conflict(conflict)) => {

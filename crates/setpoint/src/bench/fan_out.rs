@@ -8,7 +8,7 @@ use super::{
 };
 use anyhow::{Context, Result, anyhow, bail};
 use bytes::Bytes;
-use http::Method;
+use http::{HeaderValue, Method, header};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::TokioExecutor;
@@ -31,6 +31,72 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MOST_WRITES: u64 = 1000;
 const LEAST_WRITES: u64 = 3;
 
+/// In which form watchers are told, and of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WatchForm {
+    /// Everything, as JSON.
+    Json,
+    /// What selectors by label and field match (which is everything), as JSON, protobuf or rows of a Table.
+    SelectedJson,
+    SelectedProtobuf,
+    SelectedTable,
+}
+
+impl WatchForm {
+    fn query(self) -> &'static str {
+        match self {
+            WatchForm::Json => "",
+            _ => "&labelSelector=%21absent&fieldSelector=metadata.name%21%3Dabsent",
+        }
+    }
+
+    fn accept(self) -> &'static str {
+        match self {
+            WatchForm::Json | WatchForm::SelectedJson => "application/json",
+            WatchForm::SelectedProtobuf => "application/vnd.kubernetes.protobuf",
+            WatchForm::SelectedTable => "application/json;as=Table;v=v1;g=meta.k8s.io",
+        }
+    }
+}
+
+/// Counts the events in a stream, which comes in pieces of any size.
+#[derive(Debug)]
+enum Counter {
+    /// An event is a line.
+    Lines,
+    /// An event is a length of four bytes and as many bytes.
+    Frames { length: Vec<u8>, left: usize },
+}
+
+impl Counter {
+    fn new(form: WatchForm) -> Counter {
+        match form {
+            WatchForm::SelectedProtobuf => Counter::Frames { length: Vec::new(), left: 0 },
+            _ => Counter::Lines,
+        }
+    }
+
+    fn count(&mut self, data: &[u8]) -> usize {
+        let Counter::Frames { length, left } = self else {
+            return data.iter().filter(|byte| **byte == b'\n').count();
+        };
+        let mut count = 0;
+        for byte in data {
+            if *left > 0 {
+                *left -= 1;
+                count += usize::from(*left == 0);
+                continue;
+            }
+            length.push(*byte);
+            if let Ok(whole) = <[u8; 4]>::try_from(length.as_slice()) {
+                *left = u32::from_be_bytes(whole) as usize;
+                length.clear();
+            }
+        }
+        count
+    }
+}
+
 /// Watches that are open, and what they tell.
 #[derive(Debug)]
 pub(crate) struct Watchers {
@@ -41,7 +107,12 @@ pub(crate) struct Watchers {
 }
 
 impl Watchers {
-    pub(crate) async fn open(world: &World, place: &Place, count: usize) -> Result<Watchers> {
+    pub(crate) async fn open(
+        world: &World,
+        place: &Place,
+        count: usize,
+        form: WatchForm,
+    ) -> Result<Watchers> {
         let revision = place.revision(world).await?;
         let (sender, complete) = mpsc::channel(count.max(1));
         let arrived = Arc::new(AtomicUsize::new(0));
@@ -52,12 +123,13 @@ impl Watchers {
             // How it ends, the streams on it tell.
             tasks.push(world.spawn("connection", async move { drop(connection.await) }));
             for _ in first..count.min(first + PER_CONNECTION) {
-                let body = watch(place, &mut requests, &revision).await?;
+                let body = watch(place, &mut requests, &revision, form).await?;
                 let watcher = Watcher {
                     world: world.clone(),
                     watchers: count,
                     arrived: Arc::clone(&arrived),
                     complete: sender.clone(),
+                    counter: Counter::new(form),
                 };
                 tasks.push(world.spawn("watcher", watcher.follow(body)));
             }
@@ -70,9 +142,12 @@ async fn watch(
     place: &Place,
     requests: &mut http2::SendRequest<Full<Bytes>>,
     revision: &str,
+    form: WatchForm,
 ) -> Result<Incoming> {
-    let path = format!("{}?watch=true&timeoutSeconds=600&resourceVersion={revision}", place.path(""));
-    let request = place.target.over_http2(place.request(Method::GET, &path, ""));
+    let (path, query) = (place.path(""), form.query());
+    let path = format!("{path}?watch=true&timeoutSeconds=600&resourceVersion={revision}{query}");
+    let mut request = place.target.over_http2(place.request(Method::GET, &path, ""));
+    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(form.accept()));
     requests.ready().await?;
     let response = requests.send_request(request).await.context("cannot open a watch")?;
     if !response.status().is_success() {
@@ -86,10 +161,11 @@ struct Watcher {
     watchers: usize,
     arrived: Arc<AtomicUsize>,
     complete: mpsc::Sender<Result<Moment>>,
+    counter: Counter,
 }
 
 impl Watcher {
-    async fn follow(self, mut body: Incoming) {
+    async fn follow(mut self, mut body: Incoming) {
         let mut begins_line = true;
         while let Some(Ok(frame)) = body.frame().await {
             let Ok(data) = frame.into_data() else { continue };
@@ -97,8 +173,8 @@ impl Watcher {
                 break;
             }
             begins_line = data.ends_with(b"\n");
-            // An event is one line, and a write is one event.
-            for _ in data.iter().filter(|byte| **byte == b'\n') {
+            // A write is one event.
+            for _ in 0..self.counter.count(&data) {
                 let arrived = self.arrived.fetch_add(1, Ordering::Relaxed) + 1;
                 if arrived.is_multiple_of(self.watchers) {
                     drop(self.complete.send(Ok(self.world.now())).await);
@@ -114,9 +190,10 @@ pub(crate) async fn fan_out(
     world: &World,
     place: &Place,
     watchers: usize,
+    form: WatchForm,
     span: Duration,
 ) -> Result<Latencies> {
-    let mut open = Watchers::open(world, place, watchers).await?;
+    let mut open = Watchers::open(world, place, watchers, form).await?;
     let mut client = Client::connect(world, &place.target).await?;
     let seat = Seat { client: 0, clients: 1, edition: world.draw() >> 32 };
     let mut latencies = Latencies::default();

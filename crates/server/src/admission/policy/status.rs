@@ -2,9 +2,9 @@
 
 use crate::{
     Inner,
-    call::Call,
+    call::{Call, Committed},
     refusal::Refusal,
-    request::Verb,
+    request::Target,
     served::{Kind, Served},
     stored::Stored,
     write::{self, ByServer, Change, Next, Record},
@@ -28,21 +28,24 @@ struct TypedKind {
     ty: Type,
 }
 
-pub(crate) fn concerns(call: &Call, _: Verb) -> bool {
-    call.served.is(GROUP, RESOURCE) && call.target.subresource.is_empty()
+pub(crate) fn concerns(served: &Served, target: &Target) -> bool {
+    served.is(GROUP, RESOURCE) && target.subresource.is_empty()
 }
 
-/// Checks the types of a policy that was written.
-pub(crate) async fn after(call: &Call) -> Result<(), Refusal> {
-    let write = ByServer {
-        resource: (GROUP, "v1", RESOURCE),
-        name: call.name(),
-        subresource: "status",
-        field_manager: MANAGER,
-        ..ByServer::default()
-    };
-    let Some(call) = write.call(&call.inner) else { return Ok(()) };
-    write::change(&call, &mut TypeCheck).await.map(drop)
+/// Checks the types of policies that were written.
+pub(crate) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
+    for commit in commits.iter().filter(|commit| commit.after.is_some()) {
+        let write = ByServer {
+            resource: (GROUP, "v1", RESOURCE),
+            name: &commit.name,
+            subresource: "status",
+            field_manager: MANAGER,
+            ..ByServer::default()
+        };
+        let Some(call) = write.call(&call.inner) else { return Ok(()) };
+        write::change(&call, &mut TypeCheck).await?;
+    }
+    Ok(())
 }
 
 /// Writes into the status of a policy what is wrong with the types of its expressions.
