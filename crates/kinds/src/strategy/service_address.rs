@@ -10,7 +10,7 @@ const NONE: &str = "None";
 const SINGLE: &str = "SingleStack";
 const DUAL: &str = "RequireDualStack";
 
-/// `clusterIP` and `clusterIPs` say the same; whoever writes only one of them means both.
+/// `clusterIP` and `clusterIPs` say the same: where a client writes only one of them, the other follows.
 pub(crate) fn agree(service: &mut Members, old: Option<&Members>) {
     let before = old.map(|old| member::object(old, "spec").cloned().unwrap_or_default());
     let spec = member::made(service, "spec");

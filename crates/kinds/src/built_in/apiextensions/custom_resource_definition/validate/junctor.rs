@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::validate::at::At;
 
-/// Keywords that may not be there, and what is told of them.
+/// Keywords that may not be there, and the detail of the error about each.
 const BANNED: [(&str, &str); 11] = [
     ("type", "must be empty to be structural"),
     ("default", "must be undefined to be structural"),

@@ -18,7 +18,7 @@ pub(super) struct Leniency<'v> {
     pub(super) non_structural: bool,
     pub(super) any_set: bool,
     pub(super) any_list_keys: bool,
-    /// Until it is served, nobody relies on it.
+    /// A version that is not served has no clients that rely on it.
     pub(super) invalid_ca_bundle: bool,
     /// Its versions by their names.
     old: HashMap<Option<&'v Value>, &'v Value>,

@@ -56,7 +56,7 @@ fn is_of_type(schema: &At<'_, '_>, wanted: &str, problem: &str, errors: &mut Err
     false
 }
 
-/// Members of a set are compared as a whole, so nobody can own a part of one.
+/// Members of a set are compared as a whole, so a field manager cannot own a part of one.
 fn check_set(schema: &At<'_, '_>, errors: &mut ErrorList) {
     const PROBLEM: &str = "must be atomic as item of a list with x-kubernetes-list-type=set";
     let items = schema.field("items");

@@ -86,7 +86,7 @@ fn check_patterns(schema: &At<'_, '_>, errors: &mut ErrorList) {
     let is_too_much = walk::any(schema.value(), &mut |part| {
         let text = part.get("pattern").and_then(serde_json::Value::as_str).unwrap_or_default();
         if known.insert(text.to_owned()) {
-            // What is wrong with one of them is told elsewhere.
+            // An error in one of them is reported by another check.
             bytes = bytes.saturating_add(pattern::measure(text).unwrap_or_default());
         }
         bytes > pattern::MAX_TOGETHER_BYTES
