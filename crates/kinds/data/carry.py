@@ -4,7 +4,7 @@
     crates/kinds/data/carry.py DIRECTORY
 
 In: types.json, resources.json and bootstrap.json of the given directory, and supplement.json beside this file.
-Out: types.txt, resources.txt and bootstrap.txt. The first lines of each say how to read it.
+Out: types.txt, resources.txt, columns.txt and bootstrap.txt. The first lines of each say how to read it.
 """
 import json
 import os
@@ -22,7 +22,11 @@ RESOURCES = """\
 # The resources that Kubernetes v1.36 serves, written by carry.py, in the order of discovery.
 # `@group version resource singular kind scope`, `-` for the core group. `store group version prefix`: the version
 # that the real server stores, and the directory of its keys. `sub name group version kind verbs`, `- -` for its
-# own group and version. `column type format priority name`.
+# own group and version.
+"""
+COLUMNS = """\
+# The columns that the real server shows, written by carry.py: `@group version resource`, then `type format priority
+# name`. The columns that are served lie with the kinds; a test compares them with these.
 """
 BOOTSTRAP = """\
 # The objects that a new cluster holds, written by carry.py: `@path`, then one object to a line.
@@ -169,9 +173,19 @@ def resource_lines(group, preferred, version, what):
         own = not kind["version"]
         at = ["-", "-"] if own else [kind["group"] or "-", kind["version"]]
         lines.append(" ".join(["sub", sub["name"], *at, kind["kind"], *sub["verbs"]]))
-    for column in what.get("columns", []):
-        lines.append(f"column {column['type']} {column['format'] or '-'} {column['priority']} {column['name']}")
     return "\n".join(lines) + "\n"
+
+
+def carry_columns(groups):
+    out = COLUMNS
+    for group in groups:
+        for version in group["versions"]:
+            for what in version["resources"]:
+                if "columns" in what:
+                    out += f"@{group['group'] or '-'} {version['version']} {what['resource']}\n"
+                for column in what.get("columns", []):
+                    out += f"{column['type']} {column['format'] or '-'} {column['priority']} {column['name']}\n"
+    return out
 
 
 def carry_bootstrap(paths, groups):
@@ -201,6 +215,7 @@ def main():
     groups = read(facts, "resources.json")
     write("types.txt", carry_types(read(facts, "types.json"), read(HERE, "supplement.json")))
     write("resources.txt", carry_resources(groups))
+    write("columns.txt", carry_columns(groups))
     write("bootstrap.txt", carry_bootstrap(read(facts, "bootstrap.json"), groups))
 
 

@@ -1,22 +1,28 @@
 //! An object in one version in, the same object in another version out.
 //!
-//! Of the built-in kinds that are served or stored in several versions, two change their shape: autoscalers and events.
-//! The others only say a different `apiVersion`.
+//! A kind whose shape differs between versions brings its conversions; the others only say a different `apiVersion`.
 
-mod autoscaler;
-mod event;
-mod metric;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use autoscaler::{DEFAULT_PERCENTAGE, metrics_on_the_way};
+use std::borrow::Cow;
 
-use crate::defaults::workload::TEMPLATE_GENERATION;
 use api::object;
 use serde_json::{Map, Value};
 
+use crate::built_in;
+use crate::defaults::member::Members;
+
 /// Group and version; the core group is empty.
 pub type GroupVersion<'a> = (&'a str, &'a str);
+
+/// One change of shape between two versions.
+#[derive(Debug)]
+pub(crate) struct Conversion {
+    pub(crate) from: GroupVersion<'static>,
+    pub(crate) to: GroupVersion<'static>,
+    pub(crate) convert: fn(&mut Members),
+}
 
 /// Converts a defaulted object. Custom resources have no shapes of their own here, so they only change their name.
 pub fn convert(object: Value, from: GroupVersion<'_>, to: GroupVersion<'_>, kind: &str) -> Value {
@@ -25,16 +31,9 @@ pub fn convert(object: Value, from: GroupVersion<'_>, to: GroupVersion<'_>, kind
         _ => Map::new(),
     };
     if from != to {
-        match (kind, from, to) {
-            ("HorizontalPodAutoscaler", ("autoscaling", "v1"), ("autoscaling", "v2")) => {
-                autoscaler::to_v2(&mut object)
-            }
-            ("HorizontalPodAutoscaler", ("autoscaling", "v2"), ("autoscaling", "v1")) => {
-                autoscaler::to_v1(&mut object)
-            }
-            ("Event", ("", _), ("events.k8s.io", _)) => event::from_core(&mut object),
-            ("Event", ("events.k8s.io", _), ("", _)) => event::to_core(&mut object),
-            _ => {}
+        let conversions = built_in::of_kind(from.0, kind).map_or(&[][..], |it| it.conversions);
+        if let Some(it) = conversions.iter().find(|it| (it.from, it.to) == (from, to)) {
+            (it.convert)(&mut object);
         }
     }
     let (group, version) = to;
@@ -43,14 +42,28 @@ pub fn convert(object: Value, from: GroupVersion<'_>, to: GroupVersion<'_>, kind
     Value::Object(object)
 }
 
+/// An object as Kubernetes has it inside, where its own shape is like that of another version.
+pub(crate) fn internal<'o>(group: &str, version: &str, kind: &str, object: &'o Value) -> Cow<'o, Value> {
+    match internal_version(group, version, kind) {
+        same if same == version => Cow::Borrowed(object),
+        other => Cow::Owned(convert(object.clone(), (group, version), (group, other), kind)),
+    }
+}
+
+/// The version that is like the internal type.
+pub(crate) fn internal_version<'v>(group: &str, version: &'v str, kind: &str) -> &'v str {
+    built_in::of_kind(group, kind).and_then(|it| it.internal_version).unwrap_or(version)
+}
+
 /// Takes out of an object's metadata the annotations that stand for fields.
 // Kubernetes: its internal types have those fields, and metadata that is shown by itself is theirs.
 pub fn shed(object: &Value, metadata: &mut Value) {
-    let standing: &[&str] = match (object::api_version(object), object::kind(object)) {
-        ("apps/v1", "DaemonSet") => &[TEMPLATE_GENERATION],
-        ("autoscaling/v1" | "autoscaling/v2", "HorizontalPodAutoscaler") => &autoscaler::TRAVELLING,
-        _ => return,
-    };
+    let (group, _) = object::api_version(object).split_once('/').unwrap_or_default();
+    let standing =
+        built_in::of_kind(group, object::kind(object)).map_or(&[][..], |it| it.annotations_for_fields);
+    if standing.is_empty() {
+        return;
+    }
     let Some(metadata) = metadata.as_object_mut() else { return };
     if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
         annotations.retain(|name, _| !standing.contains(&name.as_str()));

@@ -6,30 +6,22 @@
 //!
 //! | source | what it says |
 //! |---|---|
-//! | `rules.rs` | what depends on other fields, in Rust |
-//! | `fields.txt` | a field and its value, for each type |
-//! | the schema | the same, where Kubernetes publishes it in OpenAPI |
+//! | the rule of a type | what depends on other fields, in Rust |
+//! | the schema | a field and its value, where Kubernetes publishes it in OpenAPI |
+//! | the values of a type | the same, where it does not |
 //!
-//! Parents come before their children, as in Kubernetes: a volume without a source becomes an `emptyDir` first, and
-//! is completed as one then. What the real server only does because it converts through its internal types is done here
-//! too: `stringData` becomes `data`, `serviceAccount` follows `serviceAccountName`, and so on. Left out: `timeAdded` of device taints, which needs a clock and so lies in
-//! [`crate::strategy`].
+//! Rules and values lie with the kind that brings the type (`type_defaults.rs`). Parents come before their children, as
+//! in Kubernetes: a volume without a source becomes an `emptyDir` first, and is completed as one then. What the real
+//! server only does because it converts through its internal types is done here too: `stringData` becomes `data`,
+//! `serviceAccount` follows `serviceAccountName`, and so on. Left out: `timeAdded` of device taints, which needs a clock
+//! and so is set by the strategy of ResourceSlice.
 
-mod container_image;
-mod custom_resource_definition;
-mod device;
+pub(crate) mod field_and_list;
 pub(crate) mod member;
 mod plan;
-pub(crate) mod pod;
-pub(crate) mod pod_resources;
-mod rules;
-mod scaling;
-mod secret;
-mod service;
 #[cfg(test)]
 mod tests;
-mod twin;
-pub(crate) mod workload;
+pub(crate) mod type_defaults;
 
 use schema::types::TypeId;
 use serde_json::{Map, Value};

@@ -1,11 +1,12 @@
-//! `data/resources.txt` in, every served resource out: names, verbs, subresources, columns, storage.
+//! `data/resources.txt` and the columns of the kinds in, every served resource out.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use schema::types::Name;
 
-use crate::or_empty;
+use crate::cells::column;
+use crate::{built_in, or_empty};
 
 static TEXT: &str = include_str!("../data/resources.txt");
 
@@ -86,7 +87,22 @@ fn read(text: &'static str) -> Option<Vec<Resource>> {
             None => describe(resources.last_mut()?, line)?,
         }
     }
+    resources.iter_mut().for_each(|it| it.columns = columns(it));
     Some(resources)
+}
+
+/// The headers of the table of a resource. What cannot be read has no table.
+fn columns(of: &Resource) -> Vec<Column> {
+    let built_in =
+        built_in::of_kind(&of.group, &of.kind).filter(|_| of.verbs.iter().any(|verb| verb == "get"));
+    let columns = built_in.map_or(&[][..], |it| it.columns).iter().filter(|column| column.has_header);
+    let header = |it: &column::Column| Column {
+        name: name(it.name),
+        type_name: name(it.type_name),
+        format: name(it.format),
+        priority: it.priority,
+    };
+    columns.map(header).collect()
 }
 
 fn name(text: &'static str) -> Name {
@@ -131,12 +147,6 @@ fn describe(resource: &mut Resource, line: &'static str) -> Option<()> {
             let kind = name(words.next()?);
             let verbs = words.map(name).collect();
             resource.subresources.push(Subresource { name: called, group, version, kind, verbs });
-        }
-        "column" => {
-            let mut words = rest.splitn(4, ' ');
-            let (type_name, format) = (name(words.next()?), name(or_empty(words.next()?)));
-            let priority = words.next()?.parse().ok()?;
-            resource.columns.push(Column { name: name(words.next()?), type_name, format, priority });
         }
         _ => return None,
     }
@@ -186,6 +196,22 @@ mod tests {
         assert_eq!(deployments.subresources[1].group, "apps");
         let columns: Vec<_> = deployments.columns.iter().map(|it| (&*it.name, it.priority)).collect();
         assert_eq!(columns[2..6], [("Up-to-date", 0), ("Available", 0), ("Age", 0), ("Containers", 1)]);
+    }
+
+    #[test]
+    fn columns_are_those_of_the_real_server() {
+        let of = |it: &Resource| {
+            let group = if it.group.is_empty() { "-" } else { &*it.group };
+            let head = format!("@{group} {} {}\n", it.version, it.name);
+            let line = |column: &Column| {
+                let format = if column.format.is_empty() { "-" } else { &*column.format };
+                format!("{} {format} {} {}\n", column.type_name, column.priority, column.name)
+            };
+            head + &it.columns.iter().map(line).collect::<String>()
+        };
+        let found: String = resources().iter().filter(|it| !it.columns.is_empty()).map(of).collect();
+        let recorded = include_str!("../data/columns.txt").lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(found.lines().collect::<Vec<_>>(), recorded.collect::<Vec<_>>());
     }
 
     #[test]

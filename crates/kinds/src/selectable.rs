@@ -3,7 +3,7 @@
 //! Kubernetes: every resource takes `metadata.name` and `metadata.namespace`; few take more. A resource says in its
 //! own words that it does not know a field.
 
-mod value;
+mod field;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,100 +11,35 @@ use std::fmt;
 use api::go;
 use serde_json::Value;
 
-/// The fields that a selector may name.
-pub fn fields(group: &str, resource: &str) -> &'static [&'static str] {
-    match (group, resource) {
-        ("", "pods") => &POD,
-        ("", "nodes") => &["metadata.name", "spec.unschedulable"],
-        ("", "replicationcontrollers") => &["metadata.name", "metadata.namespace", "status.replicas"],
-        ("", "events") => &EVENT,
-        ("events.k8s.io", "events") => &NEWER_EVENT,
-        ("", "namespaces") => &["metadata.name", "status.phase"],
-        ("", "secrets") => &["metadata.name", "metadata.namespace", "type"],
-        ("", "services") => &["metadata.name", "metadata.namespace", "spec.clusterIP", "spec.type"],
-        ("batch", "jobs") => &["metadata.name", "metadata.namespace", "status.successful"],
-        ("certificates.k8s.io", "certificatesigningrequests") => &["metadata.name", "spec.signerName"],
-        ("resource.k8s.io", "resourceslices") => &["metadata.name", "spec.driver", "spec.nodeName"],
-        _ => &["metadata.name", "metadata.namespace"],
-    }
-}
-
-static POD: [&str; 11] = [
-    "metadata.name",
-    "metadata.namespace",
-    "spec.hostNetwork",
-    "spec.nodeName",
-    "spec.restartPolicy",
-    "spec.schedulerName",
-    "spec.serviceAccountName",
-    "status.nominatedNodeName",
-    "status.phase",
-    "status.podIP",
-    "status.podIPs",
-];
-
-static EVENT: [&str; 13] = [
-    "involvedObject.apiVersion",
-    "involvedObject.fieldPath",
-    "involvedObject.kind",
-    "involvedObject.name",
-    "involvedObject.namespace",
-    "involvedObject.resourceVersion",
-    "involvedObject.uid",
-    "metadata.name",
-    "metadata.namespace",
-    "reason",
-    "reportingComponent",
-    "source",
-    "type",
-];
-
-static NEWER_EVENT: [&str; 12] = [
-    "metadata.name",
-    "metadata.namespace",
-    "reason",
-    "regarding.apiVersion",
-    "regarding.fieldPath",
-    "regarding.kind",
-    "regarding.name",
-    "regarding.namespace",
-    "regarding.resourceVersion",
-    "regarding.uid",
-    "reportingController",
-    "type",
-];
+use crate::built_in;
+pub(crate) use field::{Selectable, SelectableField};
 
 /// The field that a label means, or the refusal.
 pub fn field(group: &str, resource: &str, label: &str) -> Result<&'static str, UnknownField> {
-    // Kubernetes: clients from before v1 send this.
-    let meant = if (group, resource, label) == ("", "pods", "spec.host") { "spec.nodeName" } else { label };
-    let known = fields(group, resource).iter().find(|field| **field == meant);
-    known.copied().ok_or_else(|| UnknownField {
-        label: label.to_owned(),
-        manner: match (group, resource) {
-            ("batch", "jobs") => Manner::Job,
-            ("resource.k8s.io", "resourceslices") => Manner::ResourceSlice,
-            _ if fields(group, resource) == ["metadata.name", "metadata.namespace"] => Manner::MetadataOnly,
-            _ => Manner::Plain,
-        },
-    })
+    selectable(group, resource).field(label)
+}
+
+fn selectable(group: &str, resource: &str) -> &'static Selectable {
+    static METADATA: Selectable = Selectable::METADATA;
+    built_in::of_resource(group, resource).map_or(&METADATA, |it| &it.selectable)
 }
 
 /// What a field is worth in an object, whether that is in the version that was asked for or in the stored one.
 /// Empty where it is not set.
 pub fn value<'a>(group: &str, resource: &str, field: &str, object: &'a Value) -> Cow<'a, str> {
-    value::of(group, resource, field, object)
+    selectable(group, resource).value(field, object)
 }
 
 /// A selector names a field that cannot be selected by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownField {
     label: String,
-    manner: Manner,
+    refusal: Refusal,
 }
 
+/// How a kind words that a field cannot be selected by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
+pub(crate) enum Refusal {
     Plain,
     MetadataOnly,
     Job,
@@ -114,15 +49,15 @@ enum Manner {
 impl fmt::Display for UnknownField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let label = &self.label;
-        match self.manner {
-            Manner::Plain => write!(f, "field label not supported: {label}"),
-            Manner::MetadataOnly => write!(
+        match self.refusal {
+            Refusal::Plain => write!(f, "field label not supported: {label}"),
+            Refusal::MetadataOnly => write!(
                 f,
                 r#"{} is not a known field selector: only "metadata.name", "metadata.namespace""#,
                 go::quote(label)
             ),
-            Manner::Job => write!(f, "field label {} not supported for Job", go::quote(label)),
-            Manner::ResourceSlice => {
+            Refusal::Job => write!(f, "field label {} not supported for Job", go::quote(label)),
+            Refusal::ResourceSlice => {
                 write!(f, "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}")
             }
         }

@@ -7,40 +7,28 @@
 //! | update | [`Strategy::prepare_update`] with the object as it is stored |
 //! | a subresource that writes the same object | [`Strategy::prepare_subresource`] |
 //! | who may own what | [`Strategy::reset_fields`] |
-//! | delete | [`Strategy::grace_period`], and its `dependents` |
+//! | delete | [`Strategy::grace_period`], and its `gc_policy` |
 //!
-//! `table.rs` says it all as data; the files beside it hold what data cannot say, one resource each. Nothing here reads
-//! a clock or draws a number: what is needed comes in [`Circumstances`].
+//! A kind says its strategy in its own file, in the words of `builder.rs`; here is what a strategy does. Nothing here
+//! reads a clock or draws a number: what is needed comes in [`Circumstances`].
 
-mod api_service;
-mod certificate_request;
-mod custom_resource_definition;
-mod daemon_set;
-mod device;
-mod disabled;
-mod job;
-mod limit_range;
-mod metadata;
-mod namespace;
-mod pod;
-mod pod_affinity;
-mod pod_subresource;
+pub(crate) mod builder;
+pub(crate) mod disabled;
+pub(crate) mod metadata;
 pub(crate) mod prepare;
 mod reset_fields;
-mod secret;
-mod service;
-mod service_account;
 pub mod service_address;
-mod table;
+pub(crate) mod subresource;
 #[cfg(test)]
 mod tests;
-mod volume;
 
 use api::name::NameRule;
 use api::time::Time;
 use serde_json::Value;
 
+use crate::built_in;
 use crate::defaults::member::Members;
+use subresource::Subresource;
 
 /// How the objects of a resource are kept.
 #[derive(Clone, Copy, Debug)]
@@ -64,19 +52,23 @@ pub struct Strategy {
     on_status: Option<UpdateRule>,
     /// What happens to a new object once it has been checked.
     settle: Option<fn(&mut Members)>,
-    graceful: bool,
+    graceful: Option<GracePeriod>,
     /// A delete answers with the object that is gone, not with a status.
     pub return_deleted_object: bool,
     /// Where in an object there is a pod spec.
     pod_spec: Option<Path>,
+    /// Fields behind a feature that is switched off; a write drops them.
     disabled: &'static [Path],
+    subresources: &'static [Subresource],
 }
 
 /// The names of the members that lead to a field.
-type Path = &'static [&'static str];
-type CreateRule = fn(&mut Members, &Circumstances<'_>);
+pub(crate) type Path = &'static [&'static str];
+pub(crate) type CreateRule = fn(&mut Members, &Circumstances<'_>);
 /// The new object and the old one.
-type UpdateRule = fn(&mut Members, &Members, &Circumstances<'_>);
+pub(crate) type UpdateRule = fn(&mut Members, &Members, &Circumstances<'_>);
+/// The seconds that an object stays after a delete, which may ask for a number of them.
+pub(crate) type GracePeriod = fn(&Value, Option<i64>) -> i64;
 
 /// What the outside adds to a write.
 #[derive(Clone, Copy)]
@@ -131,7 +123,7 @@ pub enum Status {
 
 /// What a write to the status may do to the metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StatusMetadata {
+pub(crate) enum StatusMetadata {
     Anything,
     /// Anything but these.
     AllBut(&'static [&'static str]),
@@ -143,11 +135,12 @@ enum StatusMetadata {
 
 /// The strategy of a built-in resource; the plainest one for a resource that is not known.
 pub fn strategy(group: &str, resource: &str) -> &'static Strategy {
-    let found = table::TABLE.iter().find(|(of, name, _)| *name == resource && *of == group);
-    found.map_or(&table::PLAIN, |(_, _, strategy)| strategy)
+    built_in::of_resource(group, resource).map_or(&PLAIN, |it| &it.strategy)
 }
+
+static PLAIN: Strategy = Strategy::PLAIN;
 
 /// The strategy of a custom resource, with or without a status of its own.
 pub fn custom(has_status: bool) -> &'static Strategy {
-    if has_status { &table::CUSTOM_WITH_STATUS } else { &table::CUSTOM }
+    if has_status { &builder::CUSTOM_WITH_STATUS } else { &builder::CUSTOM }
 }

@@ -7,77 +7,41 @@
 //! | [`subresource_update`] | the same through `status`, `scale`, `finalize`, `resize`, … |
 //! | [`warnings`] | what to tell the client though nothing is wrong |
 //!
-//! A kind is a line in [`registry`] and a file here. Its rules see the object alone: what takes the world to
-//! judge (addresses that are taken, classes that do not exist) is the server's.
+//! The rules of a kind are its `Validation`, which lies with the kind; here is what several kinds share. Rules see
+//! the object alone: what hangs on other objects (addresses that are taken, classes that do not exist) is checked
+//! by the server.
 
-mod at;
-mod file_path;
-mod go_type;
-mod internal;
-mod metadata;
-mod registry;
-mod resource_names;
-mod rollout;
-mod schedule;
-mod selector;
-mod taken;
-mod template;
+pub(crate) mod at;
+pub(crate) mod condition;
+pub(crate) mod file_path;
+pub(crate) mod go_type;
+pub(crate) mod internal;
+pub(crate) mod metadata;
+pub(crate) mod resource_names;
+pub(crate) mod rollout;
+mod rules;
+pub(crate) mod selector;
+pub(crate) mod taken;
+pub(crate) mod template;
 #[cfg(test)]
 mod tests;
-mod unruled;
-mod volume_source;
-mod warnings;
-
-mod admission_policy;
-mod api_service;
-mod autoscaler;
-mod certificate_request;
-mod condition;
-mod config_map;
-mod cron_job;
-pub(crate) mod custom_resource_definition;
-mod daemon_set;
-mod deployment;
-mod device;
-mod endpoints;
-mod event;
-mod flow_control;
-mod ingress;
-mod job;
-mod lease;
-mod namespace;
-mod network_policy;
-mod node;
-mod persistent_volume;
-mod persistent_volume_claim;
-mod pod;
-mod priority_class;
-mod quota;
-mod rbac;
-mod replication_controller;
-mod review;
-mod secret;
-mod service;
-mod stateful_set;
-mod storage;
-mod webhook;
+pub(crate) mod validation;
+pub(crate) mod volume_source;
 
 use api::field::ErrorList;
 use serde_json::Value;
-use std::borrow::Cow;
 
-use registry::Rules;
+use crate::{built_in, convert};
+use at::At;
+use rules::Rules;
 
 /// Everything wrong with a new object.
 pub fn create(group: &str, version: &str, kind: &str, object: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
-    let object = &*judged(group, version, kind, object);
-    if !rules.is_refused_first(object, None, &mut errors) {
+    let object = &*convert::internal(group, version, kind, object);
+    if !rules.fails_before_allocation(object, None, &mut errors) {
         rules.create(object, &mut errors);
-        if rules.is_unruled() {
-            unruled::check(group, version, kind, object, &mut errors);
-        }
         if errors.is_empty() {
             rules.create_of_any_kind(object, &mut errors);
         }
@@ -91,13 +55,11 @@ pub fn create(group: &str, version: &str, kind: &str, object: &Value) -> ErrorLi
 pub fn update(group: &str, version: &str, kind: &str, new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let Some(rules) = Rules::of(group, kind) else { return errors };
-    let (new, old) = (&*judged(group, version, kind, new), &*judged(group, version, kind, old));
-    if !rules.is_refused_first(new, Some(old), &mut errors) {
+    let (new, old) =
+        (&*convert::internal(group, version, kind, new), &*convert::internal(group, version, kind, old));
+    if !rules.fails_before_allocation(new, Some(old), &mut errors) {
         rules.update_of_any_kind(new, old, &mut errors);
         rules.update(new, old, &mut errors);
-        if rules.is_unruled() {
-            unruled::check(group, version, kind, new, &mut errors);
-        }
     }
     show_values(group, version, kind, &mut errors);
     errors
@@ -120,34 +82,22 @@ pub fn subresource_update(
     errors
 }
 
-/// The form in which an object is judged. Kubernetes: its internal one, which for autoscalers is like `v2`.
-fn judged<'o>(group: &str, version: &str, kind: &str, object: &'o Value) -> Cow<'o, Value> {
-    match judged_version(group, version, kind) {
-        same if same == version => Cow::Borrowed(object),
-        other => Cow::Owned(crate::convert::convert(object.clone(), (group, version), (group, other), kind)),
-    }
-}
-
-fn judged_version<'v>(group: &str, version: &'v str, kind: &str) -> &'v str {
-    match (group, version, kind) {
-        ("autoscaling", "v1", "HorizontalPodAutoscaler") => "v2",
-        _ => version,
-    }
-}
-
 fn show_values(group: &str, version: &str, kind: &str, errors: &mut ErrorList) {
-    go_type::show_values(group, judged_version(group, version, kind), kind, errors);
+    go_type::show_values(group, convert::internal_version(group, version, kind), kind, errors);
 }
 
 /// What a client should hear about an object that is accepted, [`deprecation`] included. `old` is what an update
 /// replaces.
 pub fn warnings(group: &str, version: &str, kind: &str, new: &Value, old: Option<&Value>) -> Vec<String> {
     let mut warnings = Vec::from_iter(deprecation(group, version, kind).map(str::to_owned));
-    warnings.extend(warnings::of(group, kind, new, old));
+    if let Some(warn) = built_in::of_kind(group, kind).and_then(|it| it.warnings) {
+        warn(&At::root(new), old, &mut warnings);
+    }
     warnings
 }
 
 /// What a client should hear about a kind whatever it does with it, reads included.
 pub fn deprecation(group: &str, version: &str, kind: &str) -> Option<&'static str> {
-    warnings::deprecation(group, version, kind)
+    let (deprecated, warning) = built_in::of_kind(group, kind)?.deprecation?;
+    (deprecated == version).then_some(warning)
 }

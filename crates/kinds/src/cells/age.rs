@@ -14,7 +14,7 @@ pub fn age(since: Timestamp, now: Timestamp) -> String {
 }
 
 /// Whole seconds, rounded towards zero.
-pub(super) fn span(seconds: i64) -> String {
+pub(crate) fn span(seconds: i64) -> String {
     match seconds {
         ..-1 => "<invalid>".to_owned(),
         -1 => "0s".to_owned(),

@@ -8,63 +8,63 @@ use serde_json::Value;
 
 use super::age::age;
 
-pub(super) const NONE: &str = "<none>";
-pub(super) const UNSET: &str = "<unset>";
-pub(super) const UNKNOWN: &str = "<unknown>";
+pub(crate) const NONE: &str = "<none>";
+pub(crate) const UNSET: &str = "<unset>";
+pub(crate) const UNKNOWN: &str = "<unknown>";
 
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
-    pub(super) object: &'a Value,
-    pub(super) now: Timestamp,
+pub(crate) struct Row<'a> {
+    pub(crate) object: &'a Value,
+    pub(crate) now: Timestamp,
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn name(&self) -> &'a str {
+    pub(crate) fn name(&self) -> &'a str {
         object::name(self.object)
     }
 
     /// How long ago the object was made.
-    pub(super) fn age(&self) -> String {
+    pub(crate) fn age(&self) -> String {
         let moment = object::creation_timestamp(self.object).filter(|moment| !moment.is_zero());
         moment.map_or(UNKNOWN.to_owned(), |moment| age(moment.timestamp(), self.now))
     }
 
     /// How long ago a moment was that the object tells of.
-    pub(super) fn since(&self, moment: &Value) -> String {
+    pub(crate) fn since(&self, moment: &Value) -> String {
         instant(moment).map_or(UNKNOWN.to_owned(), |moment| age(moment, self.now))
     }
 
-    pub(super) fn is_deleting(&self) -> bool {
+    pub(crate) fn is_deleting(&self) -> bool {
         object::is_deleting(self.object)
     }
 
     /// What stands at a JSON pointer, `null` if nothing does.
-    pub(super) fn at(&self, pointer: &str) -> &'a Value {
+    pub(crate) fn at(&self, pointer: &str) -> &'a Value {
         at(self.object, pointer)
     }
 
-    pub(super) fn text(&self, pointer: &str) -> &'a str {
+    pub(crate) fn text(&self, pointer: &str) -> &'a str {
         text(self.at(pointer))
     }
 
-    pub(super) fn text_or(&self, pointer: &str, otherwise: &'a str) -> &'a str {
+    pub(crate) fn text_or(&self, pointer: &str, otherwise: &'a str) -> &'a str {
         or(self.text(pointer), otherwise)
     }
 
-    pub(super) fn number(&self, pointer: &str) -> i64 {
+    pub(crate) fn number(&self, pointer: &str) -> i64 {
         number(self.at(pointer))
     }
 
-    pub(super) fn flag(&self, pointer: &str) -> bool {
+    pub(crate) fn flag(&self, pointer: &str) -> bool {
         self.at(pointer).as_bool().unwrap_or_default()
     }
 
-    pub(super) fn items(&self, pointer: &str) -> &'a [Value] {
+    pub(crate) fn items(&self, pointer: &str) -> &'a [Value] {
         items(self.at(pointer))
     }
 
     /// How many members a list or map has.
-    pub(super) fn count(&self, pointer: &str) -> usize {
+    pub(crate) fn count(&self, pointer: &str) -> usize {
         match self.at(pointer) {
             Value::Array(items) => items.len(),
             Value::Object(members) => members.len(),
@@ -73,43 +73,43 @@ impl<'a> Row<'a> {
     }
 }
 
-pub(super) fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+pub(crate) fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
     value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
-pub(super) fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-pub(super) fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {
+pub(crate) fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {
     if text.is_empty() { otherwise } else { text }
 }
 
-pub(super) fn number(value: &Value) -> i64 {
+pub(crate) fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or_default()
 }
 
-pub(super) fn items(value: &Value) -> &[Value] {
+pub(crate) fn items(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The strings of a list.
-pub(super) fn texts(value: &Value) -> Vec<&str> {
+pub(crate) fn texts(value: &Value) -> Vec<&str> {
     items(value).iter().map(text).collect()
 }
 
 /// The value of the member of that name in each item, joined by commas.
-pub(super) fn joined(list: &Value, member: &str) -> String {
+pub(crate) fn joined(list: &Value, member: &str) -> String {
     items(list).iter().map(|item| text(&item[member])).collect::<Vec<_>>().join(",")
 }
 
 /// As Go prints it; what is missing is zero.
-pub(super) fn quantity(value: &Value) -> String {
+pub(crate) fn quantity(value: &Value) -> String {
     serde_json::from_value::<Quantity>(value.clone()).unwrap_or_default().to_string()
 }
 
 /// A time with or without microseconds, unless it is missing.
-pub(super) fn instant(value: &Value) -> Option<Timestamp> {
+pub(crate) fn instant(value: &Value) -> Option<Timestamp> {
     let written = value.as_str()?;
     match written.parse::<MicroTime>() {
         Ok(moment) => (!moment.is_zero()).then(|| moment.timestamp()),
@@ -121,22 +121,17 @@ pub(super) fn instant(value: &Value) -> Option<Timestamp> {
 }
 
 /// The condition of a type.
-pub(super) fn condition<'a>(conditions: &'a Value, kind: &str) -> Option<&'a Value> {
+pub(crate) fn condition<'a>(conditions: &'a Value, kind: &str) -> Option<&'a Value> {
     items(conditions).iter().find(|condition| condition["type"] == kind)
 }
 
 /// Whether the condition of a type is there and holds.
-pub(super) fn holds(conditions: &Value, kind: &str) -> bool {
+pub(crate) fn holds(conditions: &Value, kind: &str) -> bool {
     condition(conditions, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
 /// At most so many, and how many are left out.
-pub(super) fn shortened(list: &[String], limit: usize, total: usize) -> String {
+pub(crate) fn shortened(list: &[String], limit: usize, total: usize) -> String {
     let shown = list[..list.len().min(limit)].join(",");
     if list.len() > limit { format!("{shown} + {} more...", total - limit) } else { shown }
 }
-
-macro_rules! row {
-    ($($cell:expr),* $(,)?) => { vec![$(::serde_json::Value::from($cell)),*] };
-}
-pub(super) use row;

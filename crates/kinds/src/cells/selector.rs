@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 use super::row::{NONE, or};
 
 /// `a=b,c=d`, or `<none>`.
-pub(super) fn labels(of: &Value) -> String {
+pub(crate) fn labels(of: &Value) -> String {
     or(&pairs(of).join(","), NONE).to_owned()
 }
 
 /// `a=b,c in (d,e)`; `None` where it makes no sense. No selector at all and an empty one both are empty.
-pub(super) fn label_selector(selector: &Value) -> Option<String> {
+pub(crate) fn label_selector(selector: &Value) -> Option<String> {
     if selector.is_null() {
         return Some(String::new());
     }
@@ -20,7 +20,7 @@ pub(super) fn label_selector(selector: &Value) -> Option<String> {
 }
 
 /// The same for columns that say so when it is empty or wrong.
-pub(super) fn label_selector_or_none(selector: &Value) -> String {
+pub(crate) fn label_selector_or_none(selector: &Value) -> String {
     match label_selector(selector) {
         None => "<error>".to_owned(),
         Some(text) => or(&text, NONE).to_owned(),
@@ -28,7 +28,7 @@ pub(super) fn label_selector_or_none(selector: &Value) -> String {
 }
 
 /// As Go's generated `String` has it: `&LabelSelector{MatchLabels:map[string]string{a: b,},…}`.
-pub(super) fn debug(selector: &Value) -> String {
+pub(crate) fn debug(selector: &Value) -> String {
     let selector: LabelSelector = serde_json::from_value(selector.clone()).unwrap_or_default();
     let labels: String =
         selector.match_labels.iter().map(|(key, value)| format!("{key}: {value},")).collect();

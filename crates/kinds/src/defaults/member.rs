@@ -72,3 +72,14 @@ pub(crate) fn list<'a>(members: &'a mut Members, name: &str) -> &'a mut Vec<Valu
     }
     value.as_array_mut().expect("it has just been made a list")
 }
+
+/// Copies the entries of one map that another does not have.
+pub(crate) fn add_missing(of: &mut Members, to: &str, from: &str) {
+    let Some(entries) = object(of, from).filter(|entries| !entries.is_empty()).cloned() else {
+        return;
+    };
+    let to = made(of, to);
+    for (name, value) in entries {
+        to.entry(name).or_insert(value);
+    }
+}

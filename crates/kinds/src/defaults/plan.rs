@@ -7,11 +7,11 @@ use schema::types::{Field, Node, Type, TypeId};
 use serde_json::Value;
 
 use super::member::{self, Members};
-use super::rules::{self, Rule};
+use super::type_defaults::Rule;
+use crate::built_in::BUILT_INS;
 use crate::types;
 
-static FIELDS: &str = include_str!("fields.txt");
-/// The names in `fields.txt` and in [`rules`] leave this out.
+/// The names of types in [`TypeDefaults`](super::type_defaults::TypeDefaults) leave this out.
 const PACKAGE: &str = "io.k8s.api.";
 /// Kubernetes: amounts of resources are kept in thousandths at the finest.
 const RESOURCE_SCALE: i32 = -3;
@@ -92,9 +92,13 @@ fn round(amount: &mut Value) {
 
 fn plans() -> Vec<Plan> {
     let mut plans: Vec<Plan> = types().iter().map(|(_, of)| own(of)).collect();
-    let table = read(FIELDS).expect("fields.txt names fields that there are");
-    for (id, fill) in table {
-        plans[id.0 as usize].values.push(fill);
+    for defaults in BUILT_INS.iter().flat_map(|it| it.defaults) {
+        let (id, of) = named(defaults.type_name).expect("defaults are those of known types");
+        let plan = &mut plans[id.0 as usize];
+        plan.rule = defaults.rule;
+        for (path, value) in defaults.values {
+            plan.values.push(fill_at(of, path, (*value).into()).expect("defaults are those of known fields"));
+        }
     }
     let mut active: Vec<bool> =
         plans.iter().map(|plan| plan.rule.is_some() || !plan.values.is_empty()).collect();
@@ -117,14 +121,13 @@ fn plans() -> Vec<Plan> {
     plans
 }
 
-/// What the rules and the schema say of a type, without what lies below it.
+/// What the schema says of a type, without what lies below it.
 fn own(of: &'static Type) -> Plan {
-    let rule = of.name.strip_prefix(PACKAGE).or(Some(&*of.name)).and_then(rules::rule);
     let declared = of.fields().iter().filter_map(|field| {
         let value = field.default.as_deref().filter(|value| field.keeps(value))?;
         Some(Fill { path: Vec::new(), field, value: value.clone() })
     });
-    Plan { rule, values: declared.collect(), below: Vec::new() }
+    Plan { rule: None, values: declared.collect(), below: Vec::new() }
 }
 
 fn leads(field: &Field, active: &[bool]) -> bool {
@@ -145,31 +148,16 @@ fn node_leads(node: &Node, active: &[bool]) -> bool {
     }
 }
 
-fn read(text: &'static str) -> Result<Vec<(TypeId, Fill)>, &'static str> {
-    let mut fills = Vec::new();
-    let mut of = None;
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        if let Some(name) = line.strip_prefix('@') {
-            of = Some(named(name).ok_or(line)?);
-            continue;
-        }
-        let (id, of) = of.ok_or(line)?;
-        fills.push((id, entry(of, line).ok_or(line)?));
-    }
-    Ok(fills)
-}
-
 fn named(name: &str) -> Option<(TypeId, &'static Type)> {
     types().named(&format!("{PACKAGE}{name}")).or_else(|| types().named(name))
 }
 
-fn entry(mut of: &'static Type, line: &'static str) -> Option<Fill> {
-    let (path, value) = line.split_once(' ')?;
+fn fill_at(mut of: &'static Type, path: &'static str, value: Value) -> Option<Fill> {
     let mut path: Vec<&str> = path.split('.').collect();
     let last = path.pop()?;
     for name in &path {
         let by_value = of.field(name).filter(|field| !field.pointer)?;
         of = types().get(by_value.node.object()?);
     }
-    Some(Fill { path, field: of.field(last)?, value: serde_json::from_str(value).ok()? })
+    Some(Fill { path, field: of.field(last)?, value })
 }

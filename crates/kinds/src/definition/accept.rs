@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::InUse;
 use super::approval::{Approval, approval, is_protected};
 use super::condition::{self, API_APPROVED, Condition, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL};
-use crate::validate::custom_resource_definition as rules;
+use crate::built_in::apiextensions::custom_resource_definition::validate as rules;
 
 /// The status that the definition should have. `in_use` are the names that its group has given, also to itself.
 /// The same status comes back when there is nothing to do. Of its versions only a definition that preserves unknown

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Path, Strategy};
 
 /// Every item of a list, or every value of a map.
-const EACH: &str = "*";
+pub(crate) const EACH: &str = "*";
 
 const OF_POD_SPECS: &[Path] = &[
     &["containers", EACH, "lifecycle", "stopSignal"],
@@ -14,28 +14,6 @@ const OF_POD_SPECS: &[Path] = &[
     &["volumes", EACH, "projected", "sources", EACH, "clusterTrustBundle"],
     &["volumes", EACH, "projected", "sources", EACH, "podCertificate"],
     &["schedulingGroup"],
-];
-
-pub(super) const OF_PODS: &[Path] = &[
-    &["status", "containerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
-    &["status", "initContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
-    &["status", "ephemeralContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
-    &["status", "nodeAllocatableResourceClaimStatuses"],
-];
-/// Kubelets read this once; it stays in the type.
-pub(super) const OF_NODES: &[Path] = &[&["spec", "configSource"], &["status", "config"]];
-/// Of `v1beta1`; `v1` only reads it.
-pub(super) const OF_ENDPOINT_SLICES: &[Path] = &[&["endpoints", EACH, "deprecatedTopology"]];
-pub(super) const OF_STATEFUL_SETS: &[Path] =
-    &[&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]];
-pub(super) const OF_CSI_DRIVERS: &[Path] = &[&["spec", "preventPodSchedulingIfMissing"]];
-pub(super) const OF_LEASES: &[Path] = &[&["spec", "strategy"], &["spec", "preferredHolder"]];
-pub(super) const OF_RESOURCE_SLICES: &[Path] = &[
-    &["spec", "devices", EACH, "nodeAllocatableResourceMappings"],
-    &["spec", "devices", EACH, "attributes", EACH, "bools"],
-    &["spec", "devices", EACH, "attributes", EACH, "ints"],
-    &["spec", "devices", EACH, "attributes", EACH, "strings"],
-    &["spec", "devices", EACH, "attributes", EACH, "versions"],
 ];
 
 impl Strategy {

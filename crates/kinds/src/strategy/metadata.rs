@@ -26,7 +26,7 @@ pub(super) fn keep_identity(new: &mut Value, old: &Value) {
     }
 }
 
-pub(super) fn keep_on_status(allowed: StatusMetadata, new: &mut Value, old: &Value) {
+pub(crate) fn keep_on_status(allowed: StatusMetadata, new: &mut Value, old: &Value) {
     let names: &[&str] = match allowed {
         StatusMetadata::Anything => return,
         StatusMetadata::AllBut(names) => names,

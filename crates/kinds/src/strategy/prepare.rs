@@ -3,9 +3,8 @@
 use api::object;
 use serde_json::{Map, Value};
 
-use super::{
-    Circumstances, Counts, Status, Strategy, certificate_request, metadata, namespace, pod_subresource,
-};
+use super::subresource::Subresource;
+use super::{Circumstances, Counts, Status, Strategy, metadata};
 use crate::defaults::member::Members;
 
 impl Strategy {
@@ -44,23 +43,23 @@ impl Strategy {
         metadata::keep_identity(new, old);
     }
 
-    /// A write to a subresource that is the object itself, seen through a narrow window: `status`, and `finalize`,
-    /// `approval`, `resize` and `ephemeralcontainers` where there are such.
+    /// A write to a subresource that is the object itself: `status`, or one that the strategy names.
     pub fn prepare_subresource(&self, name: &str, new: &mut Value, old: &Value, with: &Circumstances<'_>) {
         object::set_generation(new, object::generation(old));
-        let before = old.as_object();
-        match (name, before) {
-            ("finalize", Some(old)) => namespace::finalize(members(new), old),
-            ("approval", Some(old)) => certificate_request::approval(members(new), old, with),
-            ("resize", Some(old)) => pod_subresource::resize(members(new), old),
-            ("ephemeralcontainers", Some(old)) => pod_subresource::ephemeral_containers(members(new), old),
+        let subresource = self.subresource(name);
+        match (subresource, old.as_object()) {
+            (Some(subresource), Some(old)) => (subresource.prepare)(members(new), old, with),
             _ => self.prepare_status(new, old, with),
         }
         self.drop_disabled(new);
-        if matches!(name, "resize" | "ephemeralcontainers") {
+        if subresource.is_some_and(|it| it.counts_generation) {
             self.count_generation(new, old);
         }
         metadata::keep_identity(new, old);
+    }
+
+    pub(super) fn subresource(&self, name: &str) -> Option<&'static Subresource> {
+        self.subresources.iter().find(|it| it.name == name)
     }
 
     fn prepare_status(&self, new: &mut Value, old: &Value, with: &Circumstances<'_>) {
@@ -86,14 +85,14 @@ impl Strategy {
         }
     }
 
-    /// Whether a deleted object can stay for those who have to let go of it.
+    /// Whether a deleted object can stay for a while, so that what runs on its behalf can end.
     pub fn is_graceful(&self) -> bool {
-        self.graceful
+        self.graceful.is_some()
     }
 
-    /// How long a deleted object stays for those who have to let go of it. Nothing where it goes at once.
+    /// How many seconds a deleted object stays. `None` where it goes at once.
     pub fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
-        self.graceful.then(|| super::pod::grace_period(object, asked))
+        self.graceful.map(|period| period(object, asked))
     }
 }
 
@@ -106,7 +105,7 @@ fn members(value: &mut Value) -> &mut Members {
 }
 
 /// Puts back what stood in a member, or nothing.
-pub(super) fn keep(new: &mut Members, old: &Value, name: &str) {
+pub(crate) fn keep(new: &mut Members, old: &Value, name: &str) {
     match old.get(name) {
         Some(value) => drop(new.insert(name.to_owned(), value.clone())),
         None => drop(new.remove(name)),

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 
-use super::service;
+use crate::built_in::core::service::strategy as service;
 use crate::defaults::member::{self, Members};
 
 const NONE: &str = "None";
 const SINGLE: &str = "SingleStack";
 const DUAL: &str = "RequireDualStack";
 
-/// `clusterIP` and `clusterIPs` say the same; whoever writes only one of them means both.
-pub(super) fn agree(service: &mut Members, old: Option<&Members>) {
+/// `clusterIP` and `clusterIPs` say the same: where a client writes only one of them, the other follows.
+pub(crate) fn agree(service: &mut Members, old: Option<&Members>) {
     let before = old.map(|old| member::object(old, "spec").cloned().unwrap_or_default());
     let spec = member::made(service, "spec");
     let address = member::text(spec, "clusterIP").to_owned();
@@ -35,7 +35,7 @@ pub(super) fn agree(service: &mut Members, old: Option<&Members>) {
 }
 
 /// An update that leaves out what was allocated keeps it.
-pub(super) fn keep_allocated(spec: &mut Members, before: &Members) {
+pub(crate) fn keep_allocated(spec: &mut Members, before: &Members) {
     let both = |needs: fn(&Members) -> bool, spec: &Members| needs(before) && needs(spec);
     if both(service::has_cluster_ip, spec) {
         for name in ["clusterIP", "clusterIPs"] {

@@ -9,7 +9,7 @@ use super::taken::Taken;
 const MAX_REASON_BYTES: usize = 1024;
 const MAX_MESSAGE_BYTES: usize = 32 * 1024;
 
-pub(super) fn check(conditions: &At<'_, '_>, errors: &mut ErrorList) {
+pub(crate) fn check(conditions: &At<'_, '_>, errors: &mut ErrorList) {
     let mut taken = Taken::default();
     for condition in conditions.items() {
         let sort = condition.field("type");

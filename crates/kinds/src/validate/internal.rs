@@ -10,7 +10,7 @@ use schema::types::{Field, Node, TypeId};
 use serde_json::Value;
 
 use super::at::At;
-use super::persistent_volume::SOURCES;
+use crate::built_in::core::persistent_volume::SOURCES;
 use crate::types;
 
 const META: &str = "io.k8s.apimachinery.";
@@ -18,12 +18,12 @@ const CORE: &str = "io.k8s.api.core.v1.";
 const VOLUME_SPEC: &str = "io.k8s.api.core.v1.PersistentVolumeSpec";
 
 /// Of a type of the core group: `shown_core("SecurityContext", …)`.
-pub(super) fn shown_core(type_name: &str, at: &At<'_, '_>) -> BadValue {
+pub(crate) fn shown_core(type_name: &str, at: &At<'_, '_>) -> BadValue {
     shown(&format!("{CORE}{type_name}"), at.value())
 }
 
 /// Of metadata, which keeps its JSON names, in the order in which Go writes them.
-pub(super) fn shown_metadata(at: &At<'_, '_>) -> BadValue {
+pub(crate) fn shown_metadata(at: &At<'_, '_>) -> BadValue {
     match types().named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta") {
         Some((id, _)) => {
             let text = schema::encode::encode(types(), id, at.value());
@@ -34,7 +34,7 @@ pub(super) fn shown_metadata(at: &At<'_, '_>) -> BadValue {
 }
 
 /// `null` for what is missing, as for a pointer.
-pub(super) fn shown(type_name: &str, value: &Value) -> BadValue {
+pub(crate) fn shown(type_name: &str, value: &Value) -> BadValue {
     match types().named(type_name) {
         Some((id, _)) if !value.is_null() => {
             let mut out = String::new();
@@ -46,7 +46,7 @@ pub(super) fn shown(type_name: &str, value: &Value) -> BadValue {
 }
 
 /// Of a list of a type of the core group.
-pub(super) fn shown_core_list(type_name: &str, list: &[Value]) -> BadValue {
+pub(crate) fn shown_core_list(type_name: &str, list: &[Value]) -> BadValue {
     let Some((id, _)) = types().named(&format!("{CORE}{type_name}")) else { return BadValue::json(list) };
     let text = |value: &Value| {
         let mut out = String::new();
@@ -60,7 +60,7 @@ pub(super) fn shown_core_list(type_name: &str, list: &[Value]) -> BadValue {
 }
 
 /// What a change of a part of the core group comes to, line by line.
-pub(super) fn changed_core(type_name: &str, old: &Value, new: &Value) -> String {
+pub(crate) fn changed_core(type_name: &str, old: &Value, new: &Value) -> String {
     let Some((id, _)) = types().named(&format!("{CORE}{type_name}")) else { return String::new() };
     let text = |value: &Value| {
         let mut out = String::new();
@@ -71,7 +71,7 @@ pub(super) fn changed_core(type_name: &str, old: &Value, new: &Value) -> String 
 }
 
 /// The same for some fields of a part, which are a type of their own inside.
-pub(super) fn changed_fields<'f>(
+pub(crate) fn changed_fields<'f>(
     type_name: &str,
     fields: impl Iterator<Item = &'f str> + Clone,
     old: &Value,

@@ -35,19 +35,19 @@ fn typed<'a>(object: &'a Value, errors: &mut ErrorList) -> Option<ObjectMeta<'a>
     }
 }
 
-pub(super) fn create(object: &Value, scope: Scope, rule: NameRule, errors: &mut ErrorList) {
+pub(crate) fn create(object: &Value, scope: Scope, rule: NameRule, errors: &mut ErrorList) {
     create_any(object, scope, rule, errors);
     finalizers(object, errors);
 }
 
 /// Whatever its finalizers are called.
-pub(super) fn create_any(object: &Value, scope: Scope, rule: NameRule, errors: &mut ErrorList) {
+pub(crate) fn create_any(object: &Value, scope: Scope, rule: NameRule, errors: &mut ErrorList) {
     let Some(meta) = typed(object, errors) else { return };
     errors.extend(meta::check_create(&PATH, &meta, scope, rule));
 }
 
 /// Only what the object is called, for one whose metadata has passed with another rule.
-pub(super) fn name(object: &Value, rule: NameRule, errors: &mut ErrorList) {
+pub(crate) fn name(object: &Value, rule: NameRule, errors: &mut ErrorList) {
     let (prefix, name) = (api::object::generate_name(object), api::object::name(object));
     let of_prefix = if prefix.is_empty() { Vec::new() } else { rule.prefix_problems(prefix) };
     for (field, text, problems) in [("generateName", prefix, of_prefix), ("name", name, rule.problems(name))]
@@ -57,13 +57,13 @@ pub(super) fn name(object: &Value, rule: NameRule, errors: &mut ErrorList) {
     }
 }
 
-pub(super) fn update(new: &Value, old: &Value, errors: &mut ErrorList) {
+pub(crate) fn update(new: &Value, old: &Value, errors: &mut ErrorList) {
     update_any(new, old, errors);
     finalizers(new, errors);
 }
 
 /// Whatever its finalizers are called.
-pub(super) fn update_any(new: &Value, old: &Value, errors: &mut ErrorList) {
+pub(crate) fn update_any(new: &Value, old: &Value, errors: &mut ErrorList) {
     let (Some(new), Some(old)) = (typed(new, errors), typed(old, errors)) else { return };
     errors.extend(meta::check_update(&PATH, &new, &old));
 }
@@ -73,18 +73,18 @@ fn finalizers(object: &Value, errors: &mut ErrorList) {
     errors.extend(meta::check_kube_finalizers(&PATH.child("finalizers"), &finalizers));
 }
 
-pub(super) fn labels(labels: &At<'_, '_>, errors: &mut ErrorList) {
+pub(crate) fn labels(labels: &At<'_, '_>, errors: &mut ErrorList) {
     let entries = labels.entries().map(|(key, value)| (key, value.text()));
     errors.extend(api::name::labels(labels.path(), entries));
 }
 
-pub(super) fn annotations(annotations: &At<'_, '_>, errors: &mut ErrorList) {
+pub(crate) fn annotations(annotations: &At<'_, '_>, errors: &mut ErrorList) {
     let entries = annotations.entries().map(|(key, value)| (key, value.text()));
     errors.extend(api::name::annotations(annotations.path(), entries));
 }
 
 /// Of objects that are made from a template: labels and annotations, and nothing else.
-pub(super) fn template(metadata: &At<'_, '_>, errors: &mut ErrorList) {
+pub(crate) fn template(metadata: &At<'_, '_>, errors: &mut ErrorList) {
     annotations(&metadata.field("annotations"), errors);
     labels(&metadata.field("labels"), errors);
     for field in FORBIDDEN_IN_TEMPLATES.into_iter().filter(|field| metadata.has(field)) {

@@ -26,26 +26,26 @@ const QUOTA: [&str; 7] = [
     "limits.ephemeral-storage",
 ];
 
-pub(super) fn is_huge_pages(name: &str) -> bool {
+pub(crate) fn is_huge_pages(name: &str) -> bool {
     name.starts_with("hugepages-")
 }
 
 /// Of Kubernetes itself rather than of a vendor.
-pub(super) fn is_native(name: &str) -> bool {
+pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-pub(super) fn may_overcommit(name: &str) -> bool {
+pub(crate) fn may_overcommit(name: &str) -> bool {
     is_native(name) && !is_huge_pages(name)
 }
 
-pub(super) fn is_extended(name: &str) -> bool {
+pub(crate) fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with("requests.")
         && Format::QualifiedName.fits(&format!("requests.{name}"))
 }
 
-pub(super) fn is_standard_quota(name: &str) -> bool {
+pub(crate) fn is_standard_quota(name: &str) -> bool {
     CONTAINER.contains(&name)
         || INTEGER.contains(&name)
         || QUOTA.contains(&name)
@@ -53,7 +53,7 @@ pub(super) fn is_standard_quota(name: &str) -> bool {
         || name.starts_with("requests.hugepages-")
 }
 
-pub(super) fn check(path: &Path<'_>, name: &str) -> ErrorList {
+pub(crate) fn check(path: &Path<'_>, name: &str) -> ErrorList {
     let errors = Format::QualifiedName.check(path, name);
     if errors.is_empty() && !name.contains('/') && !is_standard_quota(name) && name != "storage" {
         return Error::invalid(path, name, "must be a standard resource type or fully qualified").into();
@@ -61,7 +61,7 @@ pub(super) fn check(path: &Path<'_>, name: &str) -> ErrorList {
     errors
 }
 
-pub(super) fn check_for_container(path: &Path<'_>, name: &str) -> ErrorList {
+pub(crate) fn check_for_container(path: &Path<'_>, name: &str) -> ErrorList {
     let mut errors = check(path, name);
     if !name.contains('/') {
         if !CONTAINER.contains(&name) && !is_huge_pages(name) {
@@ -73,7 +73,7 @@ pub(super) fn check_for_container(path: &Path<'_>, name: &str) -> ErrorList {
     errors
 }
 
-pub(super) fn check_for_pod(path: &Path<'_>, name: &str) -> ErrorList {
+pub(crate) fn check_for_pod(path: &Path<'_>, name: &str) -> ErrorList {
     let errors = check(path, name);
     if errors.is_empty() && !matches!(name, "cpu" | "memory") && !is_huge_pages(name) {
         return Error::not_supported(path, name, ["cpu", "hugepages-", "memory"]).into();
@@ -81,7 +81,7 @@ pub(super) fn check_for_pod(path: &Path<'_>, name: &str) -> ErrorList {
     errors
 }
 
-pub(super) fn check_for_quota(path: &Path<'_>, name: &str) -> ErrorList {
+pub(crate) fn check_for_quota(path: &Path<'_>, name: &str) -> ErrorList {
     let mut errors = check(path, name);
     if !name.contains('/') && !is_standard_quota(name) {
         errors.push(Error::invalid(path, name, "must be a standard resource for quota"));
@@ -90,7 +90,7 @@ pub(super) fn check_for_quota(path: &Path<'_>, name: &str) -> ErrorList {
 }
 
 /// Not negative, and whole for what cannot be divided.
-pub(super) fn check_amount(path: &Path<'_>, name: &str, amount: &Quantity) -> ErrorList {
+pub(crate) fn check_amount(path: &Path<'_>, name: &str, amount: &Quantity) -> ErrorList {
     let mut errors = ErrorList::new();
     if amount.is_negative() {
         errors.push(Error::invalid(path, amount.to_string(), "must be greater than or equal to 0"));
@@ -103,7 +103,7 @@ pub(super) fn check_amount(path: &Path<'_>, name: &str, amount: &Quantity) -> Er
 }
 
 /// Why an amount of huge pages cannot be had.
-pub(super) fn huge_page_problem(name: &str, amount: &Quantity) -> Option<String> {
+pub(crate) fn huge_page_problem(name: &str, amount: &Quantity) -> Option<String> {
     let size = name.strip_prefix("hugepages-")?.parse::<Quantity>().ok();
     let size = size.filter(Quantity::is_integer).and_then(|size| size.value()).filter(|size| *size > 0);
     let divides = size.is_some_and(|size| amount.value().is_some_and(|amount| amount % size == 0));

@@ -4,7 +4,7 @@ use std::{borrow::Borrow, collections::HashSet, hash::Hash};
 
 /// Only ever asked what it holds: the order of the hashes shows nowhere.
 #[derive(Clone, Debug)]
-pub(super) struct Taken<T>(HashSet<T>);
+pub(crate) struct Taken<T>(HashSet<T>);
 
 impl<T> Default for Taken<T> {
     fn default() -> Self {
@@ -13,23 +13,23 @@ impl<T> Default for Taken<T> {
 }
 
 impl<T: Eq + Hash> Taken<T> {
-    pub(super) fn contains<Q: Eq + Hash + ?Sized>(&self, value: &Q) -> bool
+    pub(crate) fn contains<Q: Eq + Hash + ?Sized>(&self, value: &Q) -> bool
     where
         T: Borrow<Q>,
     {
         self.0.contains(value)
     }
 
-    pub(super) fn push(&mut self, value: T) {
+    pub(crate) fn push(&mut self, value: T) {
         self.0.insert(value);
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Adds a value; `false` where it was there before.
-    pub(super) fn add(&mut self, value: T) -> bool {
+    pub(crate) fn add(&mut self, value: T) -> bool {
         self.0.insert(value)
     }
 }

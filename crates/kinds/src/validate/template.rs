@@ -3,9 +3,10 @@
 use api::field::ErrorList;
 
 use super::at::At;
-use super::{metadata, pod, selector};
+use super::{metadata, selector};
+use crate::built_in::core::pod::validate as pod;
 
-pub(super) fn check(template: &At<'_, '_>, errors: &mut ErrorList) {
+pub(crate) fn check(template: &At<'_, '_>, errors: &mut ErrorList) {
     // Kubernetes: the path leaves out `metadata`.
     let metadata = template.field("metadata");
     let labels = metadata.field("labels");
@@ -24,7 +25,7 @@ pub(super) fn check(template: &At<'_, '_>, errors: &mut ErrorList) {
 }
 
 /// For workloads whose pods run on and on.
-pub(super) fn runs_forever(template: &At<'_, '_>, kind: &str, errors: &mut ErrorList) {
+pub(crate) fn runs_forever(template: &At<'_, '_>, kind: &str, errors: &mut ErrorList) {
     let spec = template.field("spec");
     let policy = spec.field("restartPolicy");
     if policy.text() != "Always" {
@@ -38,7 +39,7 @@ pub(super) fn runs_forever(template: &At<'_, '_>, kind: &str, errors: &mut Error
 
 /// A selector that is there, selects something, and is of a form that can be understood. `invalid` is what
 /// Kubernetes says of one that is not.
-pub(super) fn required_selector(
+pub(crate) fn required_selector(
     at: &At<'_, '_>,
     kind: &str,
     invalid: &str,
@@ -61,7 +62,7 @@ pub(super) fn required_selector(
 }
 
 /// The template below a selector. An empty selector asks for nothing.
-pub(super) fn matches(
+pub(crate) fn matches(
     template: &At<'_, '_>,
     selector: &api::label_selector::Selector,
     errors: &mut ErrorList,

@@ -7,12 +7,14 @@ use api::name::{self, Format};
 
 use super::at::At;
 use super::file_path;
+use crate::built_in::core::persistent_volume_claim;
+use crate::built_in::core::pod::validate as pod;
 
 /// One sort of source: the field, the name that errors inside it go by, and that of a second source. Kubernetes
 /// spells some of them in its own way.
 #[derive(Debug)]
-pub(super) struct Source {
-    pub(super) field: &'static str,
+pub(crate) struct Source {
+    pub(crate) field: &'static str,
     inside: &'static str,
     /// What it is called where it is one too many; empty where it never is.
     surplus: &'static str,
@@ -46,7 +48,7 @@ const AZURE_FILE: Source = source("azureFile", |at, errors| texts(at, &["secretN
 const HOST_PATH: Source = source("hostPath", host_path);
 
 /// Sources of a pod's volume that need nothing but themselves, in the order of the checks.
-pub(super) const OF_POD: &[Source] = &[
+pub(crate) const OF_POD: &[Source] = &[
     source("emptyDir", empty_dir),
     HOST_PATH,
     source("gitRepo", git_repo),
@@ -69,7 +71,7 @@ pub(super) const OF_POD: &[Source] = &[
     }),
     CEPH,
     QUOBYTE,
-    Source { surplus: "downwarAPI", ..source("downwardAPI", super::pod::downward_volume) },
+    Source { surplus: "downwarAPI", ..source("downwardAPI", pod::downward_volume) },
     FC,
     FLEX,
     source("configMap", |at, errors| {
@@ -83,17 +85,17 @@ pub(super) const OF_POD: &[Source] = &[
     PORTWORX,
     AZURE_DISK,
     source("storageos", storage_os),
-    source("projected", super::pod::projected_volume),
+    source("projected", pod::projected_volume),
     SCALE_IO,
     source("csi", csi_inline),
-    source("ephemeral", super::persistent_volume_claim::ephemeral_volume),
+    source("ephemeral", persistent_volume_claim::check_ephemeral_volume),
     source("image", |at, errors| {
         at.field("pullPolicy").required_one_of(errors, &["Always", "IfNotPresent", "Never"]);
     }),
 ];
 
 /// Sources of a persistent volume, in the order of the checks.
-pub(super) const OF_PERSISTENT_VOLUME: &[Source] = &[
+pub(crate) const OF_PERSISTENT_VOLUME: &[Source] = &[
     HOST_PATH,
     GCE,
     AWS,
@@ -132,12 +134,12 @@ pub(super) const OF_PERSISTENT_VOLUME: &[Source] = &[
 ];
 
 /// Exactly one source, and that one right.
-pub(super) fn check(volume: &At<'_, '_>, sources: &[Source], errors: &mut ErrorList) {
+pub(crate) fn check(volume: &At<'_, '_>, sources: &[Source], errors: &mut ErrorList) {
     check_with(volume, sources, errors, |_, _| {});
 }
 
 /// The same, and what else the source asks for. Kubernetes: of several sources, only the first is looked at.
-pub(super) fn check_with(
+pub(crate) fn check_with(
     volume: &At<'_, '_>,
     sources: &[Source],
     errors: &mut ErrorList,
@@ -337,7 +339,7 @@ fn local(at: &At<'_, '_>, errors: &mut ErrorList) {
     }
 }
 
-pub(super) fn csi_driver_name(driver: &At<'_, '_>, errors: &mut ErrorList) {
+pub(crate) fn csi_driver_name(driver: &At<'_, '_>, errors: &mut ErrorList) {
     const LONGEST: usize = 63;
     if driver.text().is_empty() {
         driver.required(errors, "");

@@ -1,4 +1,4 @@
-//! Status apart from spec, metadata that stays, and fields that nobody comes to own.
+//! Status apart from spec, metadata that stays, and fields that a writer does not come to own.
 
 use api::object;
 use schema::field_set::{FieldSet, Path};
@@ -137,7 +137,7 @@ fn who_approves_a_certificate_does_not_sign_it() {
 }
 
 #[test]
-fn nobody_owns_what_has_no_effect() {
+fn a_writer_does_not_own_fields_that_its_write_leaves_alone() {
     let paths: [&[&str]; 7] = [
         &["spec"],
         &["status"],

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
-/// Beyond this nobody reads it, and comparing takes its time.
+/// A longer difference is not readable, and takes long to compute.
 const MAX_LINES: usize = 10_000;
 /// Lines that are looked at while the longest runs are searched for: of texts that have little in common, the rest is
 /// shown as changed.

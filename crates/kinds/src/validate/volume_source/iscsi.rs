@@ -5,7 +5,7 @@ use api::field::ErrorList;
 use super::super::at::At;
 use super::{lun, texts};
 
-/// Of a pod's volume, which is told what its names can begin with.
+/// Of a pod's volume: an error says what names can begin with.
 pub(super) fn of_pod(at: &At<'_, '_>, errors: &mut ErrorList) {
     target(at, "must be valid format starting with iqn, eui, or naa", errors);
 }

@@ -1,0 +1,5 @@
+//! The kinds of `apiextensions.k8s.io`.
+
+pub(crate) mod custom_resource_definition;
+
+const GROUP: &str = "apiextensions.k8s.io";

@@ -1,0 +1,6 @@
+//! The kinds of `batch`.
+
+pub(crate) mod cron_job;
+pub(crate) mod job;
+
+const GROUP: &str = "batch";

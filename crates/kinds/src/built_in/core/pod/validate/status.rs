@@ -1,0 +1,152 @@
+//! What a kubelet may write into a pod's status.
+
+use api::field::{BadValue, ErrorList};
+use api::name::{self, Format};
+
+use super::change::changed_annotations;
+use crate::validate::at::{At, IMMUTABLE};
+use crate::validate::taken::Taken;
+use std::{cell::LazyCell, collections::HashMap};
+
+pub(crate) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    changed_annotations(new, old, errors);
+    let (status, old_status) = (new.field("status"), old.field("status"));
+    conditions(&status.field("conditions"), errors);
+    let (spec, old_spec) = (new.field("spec"), old.field("spec"));
+    claims(&status.field("resourceClaimStatuses"), &spec, errors);
+    if spec.text_of("nodeName") != old_spec.text_of("nodeName") {
+        status.field("nodeName").forbidden(errors, "may not be changed directly");
+    }
+    let (node, old_node) = (status.field("nominatedNodeName"), old_status.text_of("nominatedNodeName"));
+    if !node.text().is_empty() && node.text() != old_node {
+        node.is_format(errors, Format::Dns1123Subdomain);
+        if !old_spec.text_of("nodeName").is_empty() {
+            node.forbidden(errors, "may not be set on pods that are already bound to a node");
+        }
+    }
+    let observed = status.field("observedGeneration");
+    if observed.int() < 0 {
+        observed.invalid_int(errors, "must be a non-negative integer");
+    }
+    if status.text_of("qosClass") != old_status.text_of("qosClass") {
+        status.field("qosClass").invalid_text(errors, IMMUTABLE);
+    }
+    for field in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
+        transitions(&status.field(field), &old_status.field(field), &old_spec, field, errors);
+    }
+    addresses(&status, "podIPs", errors);
+    let first = status.value().pointer("/hostIPs/0/ip").and_then(|ip| ip.as_str());
+    if let Some(first) = first.filter(|first| *first != status.text_of("hostIP")) {
+        let ips = status.field("hostIPs");
+        ips.index(0).field("ip").invalid_as(errors, first, "must be equal to `hostIP`");
+    }
+    addresses(&status, "hostIPs", errors);
+}
+
+fn conditions(conditions: &At<'_, '_>, errors: &mut ErrorList) {
+    for condition in conditions.items() {
+        let observed = condition.field("observedGeneration");
+        if observed.int() < 0 {
+            observed.invalid_int(errors, "must be a non-negative integer");
+        }
+        let sort = condition.text_of("type");
+        if !matches!(sort, "PodScheduled" | "Ready" | "Initialized") {
+            errors.extend(Format::QualifiedName.check(&condition.path().child("Type"), sort));
+        }
+    }
+}
+
+/// What has ended runs again only where its restart policy says so.
+fn transitions(
+    now: &At<'_, '_>,
+    before: &At<'_, '_>,
+    spec: &At<'_, '_>,
+    field: &str,
+    errors: &mut ErrorList,
+) {
+    let has_ended = |status: &At<'_, '_>| status.field("state").has("terminated");
+    let running: Taken<&str> =
+        now.items().filter(|new| !has_ended(new)).map(|new| new.text_of("name")).collect();
+    let list = if field == "initContainerStatuses" { "initContainers" } else { "containers" };
+    let containers = spec.field(list);
+    let by_name = LazyCell::new(|| first_by_name(&containers));
+    for (index, old) in before.items().enumerate().filter(|(_, old)| has_ended(old)) {
+        let name = old.text_of("name");
+        let restarted = running.contains(name);
+        let code =
+            old.value().pointer("/state/terminated/exitCode").and_then(|code| code.as_i64()).unwrap_or(0);
+        let may_restart = || may_restart(spec, list, by_name.get(name).copied(), code);
+        if restarted && (field == "ephemeralContainerStatuses" || !may_restart()) {
+            let path = now.path().index(index);
+            let problem = "may not be transitioned to non-terminated state";
+            errors.push(api::field::Error::forbidden(&path.child("state"), problem));
+        }
+    }
+}
+
+/// Items by their names; the first of a name counts.
+pub(super) fn first_by_name<'v, 'q>(list: &'q At<'v, '_>) -> HashMap<&'v str, At<'v, 'q>> {
+    let mut found = HashMap::new();
+    for item in list.items() {
+        found.entry(item.text_of("name")).or_insert(item);
+    }
+    found
+}
+
+/// Whether a container of a list, if its spec knows it, may run again after it has ended with a code.
+fn may_restart(spec: &At<'_, '_>, list: &str, own: Option<At<'_, '_>>, code: i64) -> bool {
+    let own = own.as_ref();
+    let rules = own.map(|it| it.field("restartPolicyRules").list()).unwrap_or_default();
+    let applies = |rule: &serde_json::Value| {
+        let values = rule.pointer("/exitCodes/values").and_then(|values| values.as_array());
+        let listed = values.is_some_and(|values| values.iter().any(|value| value.as_i64() == Some(code)));
+        match rule.pointer("/exitCodes/operator").and_then(|operator| operator.as_str()) {
+            Some("In") => listed,
+            Some("NotIn") => !listed,
+            _ => false,
+        }
+    };
+    if rules.iter().any(applies) {
+        return true;
+    }
+    let own = own.map(|it| it.text_of("restartPolicy")).filter(|policy| !policy.is_empty());
+    match own.unwrap_or_else(|| spec.text_of("restartPolicy")) {
+        "Always" => true,
+        "OnFailure" => code != 0,
+        _ => list == "initContainers" && spec.text_of("restartPolicy") == "Always",
+    }
+}
+
+/// What became of the claims of a pod, each of which its spec names.
+fn claims(statuses: &At<'_, '_>, spec: &At<'_, '_>, errors: &mut ErrorList) {
+    let named = spec.field("resourceClaims");
+    let named: Taken<&str> = named.items().map(|it| it.text_of("name")).collect();
+    let mut taken = Taken::default();
+    for status in statuses.items() {
+        let (name, claim) = (status.field("name"), status.field("resourceClaimName"));
+        if !named.contains(name.text()) {
+            name.invalid_text(errors, "must match the name of an entry in `spec.resourceClaims`");
+        }
+        if taken.contains(&name.text()) {
+            name.duplicate(errors);
+        }
+        taken.push(name.text());
+        if !claim.text().is_empty() {
+            claim.is_format(errors, Format::Dns1123Subdomain);
+        }
+    }
+}
+
+fn addresses(status: &At<'_, '_>, field: &str, errors: &mut ErrorList) {
+    let list = status.field(field);
+    for item in list.items() {
+        errors.extend(name::legacy_ip(item.path(), item.text_of("ip")));
+    }
+    let families = list.items().map(|item| item.text_of("ip").contains(':')).collect::<Vec<_>>();
+    if families.len() > 2 || (families.len() == 2 && families[0] == families[1]) {
+        // Kubernetes: in the form of its own types.
+        let shown = list.items().map(|item| serde_json::json!({"IP": item.text_of("ip")}));
+        let shown = BadValue::json(&shown.collect::<Vec<_>>());
+        list.invalid_as(errors, shown, "may specify no more than one IP for each IP family");
+    }
+}

@@ -1,0 +1,5 @@
+//! The kinds of `discovery.k8s.io`.
+
+pub(crate) mod endpoint_slice;
+
+const GROUP: &str = "discovery.k8s.io";
