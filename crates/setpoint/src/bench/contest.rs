@@ -94,9 +94,14 @@ pub(super) async fn compete(world: &World, options: &Options, contestants: &mut 
         if options.watchers > 0 {
             for contestant in contestants.iter_mut() {
                 progress.set_message(format!("fan-out to {} watchers", options.watchers));
-                let last =
-                    fan_out(world, &contestant.place, usize::from(options.watchers), WatchForm::Json, span)
-                        .await;
+                let last = fan_out(
+                    world,
+                    &contestant.place,
+                    usize::from(options.watchers),
+                    WatchForm::default(),
+                    span,
+                )
+                .await;
                 contestant.fan_out.merge(&last.context("fan-out")?);
                 progress.inc(1);
             }

@@ -31,31 +31,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MOST_WRITES: u64 = 1000;
 const LEAST_WRITES: u64 = 3;
 
-/// In which form watchers are told, and of what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WatchForm {
-    /// Everything, as JSON.
-    Json,
-    /// What selectors by label and field match (which is everything), as JSON, protobuf or rows of a Table.
-    SelectedJson,
-    SelectedProtobuf,
-    SelectedTable,
+/// What watchers ask for, and in which form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WatchForm {
+    /// Selectors, as more of the query.
+    pub(crate) query: &'static str,
+    pub(crate) accept: &'static str,
 }
 
-impl WatchForm {
-    fn query(self) -> &'static str {
-        match self {
-            WatchForm::Json => "",
-            _ => "&labelSelector=%21absent&fieldSelector=metadata.name%21%3Dabsent",
-        }
-    }
-
-    fn accept(self) -> &'static str {
-        match self {
-            WatchForm::Json | WatchForm::SelectedJson => "application/json",
-            WatchForm::SelectedProtobuf => "application/vnd.kubernetes.protobuf",
-            WatchForm::SelectedTable => "application/json;as=Table;v=v1;g=meta.k8s.io",
-        }
+impl Default for WatchForm {
+    fn default() -> WatchForm {
+        WatchForm { query: "", accept: "application/json" }
     }
 }
 
@@ -70,9 +56,9 @@ enum Counter {
 
 impl Counter {
     fn new(form: WatchForm) -> Counter {
-        match form {
-            WatchForm::SelectedProtobuf => Counter::Frames { length: Vec::new(), left: 0 },
-            _ => Counter::Lines,
+        match form.accept.contains("protobuf") {
+            true => Counter::Frames { length: Vec::new(), left: 0 },
+            false => Counter::Lines,
         }
     }
 
@@ -144,10 +130,10 @@ async fn watch(
     revision: &str,
     form: WatchForm,
 ) -> Result<Incoming> {
-    let (path, query) = (place.path(""), form.query());
+    let (path, query) = (place.path(""), form.query);
     let path = format!("{path}?watch=true&timeoutSeconds=600&resourceVersion={revision}{query}");
     let mut request = place.target.over_http2(place.request(Method::GET, &path, ""));
-    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(form.accept()));
+    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(form.accept));
     requests.ready().await?;
     let response = requests.send_request(request).await.context("cannot open a watch")?;
     if !response.status().is_success() {
