@@ -74,7 +74,7 @@ macro_rules! each_promise {
             a_feed_survives_a_compaction_that_it_is_ahead_of
             a_feed_from_before_the_floor_is_refused
             a_feed_from_the_future_is_refused
-            a_slow_reader_is_cut_off_and_blocks_nobody
+            a_slow_reader_is_cut_off_and_blocks_no_writer
             a_reader_that_nothing_concerns_never_falls_behind
             a_mark_comes_after_everything_before_it
             two_writers_race_and_one_wins

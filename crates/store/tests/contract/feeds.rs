@@ -102,7 +102,7 @@ pub(crate) async fn a_feed_from_the_future_is_refused(stage: Stage) {
     assert!(matches!(refused, Error::Future { .. }), "{refused:?}");
 }
 
-pub(crate) async fn a_slow_reader_is_cut_off_and_blocks_nobody(stage: Stage) {
+pub(crate) async fn a_slow_reader_is_cut_off_and_blocks_no_writer(stage: Stage) {
     let mut slow = stage.store.feed("/f/".into(), None).await.unwrap();
     for number in 0..LIMITS.changes * 2 {
         stage.commit(Batch::new().put("/f/key", format!("{number}"))).await;
