@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
         .args(["--provider=skeleton", "--allowed-not-ready-nodes=-1", "--dump-logs-on-failure=false"])
         .args(["--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=3h", "--disable-log-dump=true"]);
     if !options.with_real_controllers {
-        // Nobody gives a namespace what these wait for.
+        // Without the real controllers, namespaces lack the objects that these tests wait for.
         command.arg("--e2e-verify-service-account=false");
     }
     let left_out = if options.everything { Vec::new() } else { left_out()? };

@@ -1,10 +1,11 @@
-//! Who may depend on whom. A new edge is a change of the architecture: ARCHITECTURE.md tells why.
+//! Which crate may depend on which. A new edge is a change of the architecture: ARCHITECTURE.md tells why.
 
-use crate::tools;
-use anyhow::{Context, Result};
-use std::{collections::BTreeSet, fs};
+pub(crate) mod modules;
 
-/// Each crate and the crates of the house that it may look at.
+use crate::source::Workspace;
+use std::collections::BTreeSet;
+
+/// Each crate and the crates of the workspace that it may depend on.
 const TABLE: &[(&str, &[&str])] = &[
     ("world", &[]),
     ("api", &[]),
@@ -24,32 +25,41 @@ const TABLE: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 const ANYTHING: &str = "*";
-/// Everybody may test with them, nobody may ship them.
+/// Any crate may have them as dev-dependencies, and none may ship them.
 const TEST_ONLY: [&str; 2] = ["testkit", "fuzz"];
 
 /// Dependencies that the table does not allow, and crates that it does not know.
-pub(crate) fn strays() -> Result<Vec<String>> {
-    let root = tools::root()?;
-    let mut strays = Vec::new();
-    let mut folders = vec![root.join("xtask")];
-    for entry in fs::read_dir(root.join("crates"))? {
-        folders.push(entry?.path());
-    }
-    for folder in folders.iter().filter(|folder| folder.join("Cargo.toml").exists()) {
-        let name =
-            folder.file_name().and_then(|name| name.to_str()).context("a crate's folder has a name")?;
-        let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
-        strays.extend(check(name, &manifest));
-    }
-    Ok(strays)
+pub(crate) fn strays(workspace: &Workspace) -> Vec<String> {
+    let crates = workspace.manifests.iter().filter(|(folder, _)| !folder.starts_with("examples/"));
+    crates.flat_map(|(folder, manifest)| check(name_of(folder), manifest)).collect()
+}
+
+/// The folders of the crates that there are, in the order of the table, with their manifests.
+pub(crate) fn crates(workspace: &Workspace) -> impl Iterator<Item = (&str, &str)> {
+    let find = |name: &str| workspace.manifests.iter().find(|(folder, _)| name_of(folder) == name);
+    let found = TABLE.iter().filter_map(move |(name, _)| find(name));
+    found.map(|(folder, manifest)| (folder.as_str(), manifest.as_str()))
+}
+
+fn name_of(folder: &str) -> &str {
+    folder.trim_start_matches("crates/")
 }
 
 fn check(name: &str, manifest: &str) -> Vec<String> {
     let Some((_, allowed)) = TABLE.iter().find(|(known, _)| *known == name) else {
         return vec![format!("{name} is not in the table of xtask/src/dependencies.rs")];
     };
+    let is_stray = |dependency: &&str| {
+        TEST_ONLY.contains(dependency) || !(allowed.contains(&ANYTHING) || allowed.contains(dependency))
+    };
+    let strays = shipped(manifest).into_iter().filter(is_stray);
+    strays.map(|dependency| format!("{name} must not depend on {dependency}")).collect()
+}
+
+/// The crates of the table that are compiled into the crate of a manifest.
+pub(crate) fn shipped(manifest: &str) -> Vec<&str> {
     let house: BTreeSet<_> = TABLE.iter().map(|(name, _)| *name).collect();
-    let mut strays = Vec::new();
+    let mut found = Vec::new();
     let mut section = "";
     for line in manifest.lines().map(str::trim) {
         if let Some(header) = line.strip_prefix('[') {
@@ -57,15 +67,11 @@ fn check(name: &str, manifest: &str) -> Vec<String> {
             continue;
         }
         let dependency = line.split(['.', '=', ' ']).next().unwrap_or_default();
-        if !house.contains(dependency) || !is_shipped(section) {
-            continue;
-        }
-        if TEST_ONLY.contains(&dependency) || !(allowed.contains(&ANYTHING) || allowed.contains(&dependency))
-        {
-            strays.push(format!("{name} must not depend on {dependency}"));
+        if house.contains(dependency) && is_shipped(section) {
+            found.push(dependency);
         }
     }
-    strays
+    found
 }
 
 /// Whether a section of a manifest names what is compiled into the crate itself.
@@ -79,9 +85,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_house_keeps_its_table() {
-        assert_eq!(strays().unwrap(), Vec::<String>::new());
-        assert!(tools::root().unwrap().join("crates/world/Cargo.toml").exists());
+    fn the_crates_keep_to_the_table() {
+        let workspace = Workspace::read(&crate::tools::root().unwrap()).unwrap();
+        assert_eq!(strays(&workspace), Vec::<String>::new());
+        assert!(crates(&workspace).any(|(folder, _)| folder == "crates/world"));
     }
 
     #[test]

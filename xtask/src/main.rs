@@ -1,5 +1,4 @@
-//! The chores of the house: `cargo xtask test`, `cargo xtask bench …`, `cargo xtask fuzz …`, `cargo xtask twin …`,
-//! `cargo xtask tools`.
+//! What developers run: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench …`, `cargo xtask fuzz …` and others.
 
 #![expect(clippy::print_stdout, reason = "it talks to people")]
 #![expect(clippy::disallowed_methods, reason = "it waits for programs of others, in real time")]
@@ -11,9 +10,12 @@ mod dependencies;
 mod examples;
 mod fuzz;
 mod interop;
+mod map;
+mod source;
 mod steps;
 mod suites;
 mod test;
+mod tidy;
 mod tools;
 mod twin;
 
@@ -23,7 +25,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test           format, lints, the dependency table, every test, then the tests against real programs
+  test           format, lints, the dependency table, tidy, every test, then the tests against real programs
+  tidy           rules of style and structure that the compiler does not know; --lower brings the excuses of
+                 xtask/tidy-excuses.txt down to what is still there
+  map            crates, modules and journeys as Markdown; --write puts them into ARCHITECTURE.md, --check compares
   bench store    the store beside the bare disk
   bench server   the API server beside a bare hyper + rustls server; with names, only those parts: starts, get,
                  list, create, apply, watch, memory
@@ -45,6 +50,8 @@ fn main() -> Result<ExitCode> {
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["test"] => test::run(),
+        ["tidy", ref arguments @ ..] => tidy::run(arguments),
+        ["map", ref arguments @ ..] => map::run(arguments),
         ["bench", subject, ref parts @ ..] => bench::run(subject, parts),
         ["interop", ref names @ ..] => interop::run(names),
         ["conformance", ref arguments @ ..] => conformance::run(arguments),

@@ -24,13 +24,20 @@ impl Tally {
         Ok(())
     }
 
-    pub(crate) fn count(&mut self, name: &str, good: bool) {
+    fn count(&mut self, name: &str, good: bool) {
         if good {
             self.passed += 1;
         } else {
             self.failed += 1;
             println!("── {name}: FAILED");
         }
+    }
+
+    /// Counts a check of this program, which passes where it has found no problem.
+    pub(crate) fn problems(&mut self, name: &str, problems: &[String]) {
+        println!("\n── {name}");
+        problems.iter().for_each(|problem| println!("{problem}"));
+        self.count(name, problems.is_empty());
     }
 
     /// Runs a test runner, shows what it says, and counts its tests.

@@ -200,7 +200,7 @@ fn is_ginkgo(name: &str) -> bool {
         || name.ends_with("Suite")
 }
 
-/// Ginkgo writes colours even where nobody sees them.
+/// Ginkgo writes colours even to a pipe.
 fn without_colours(line: &str) -> String {
     let mut parts = line.split("\u{1b}[");
     let mut plain = parts.next().unwrap_or_default().to_owned();

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything that must hold, from the cheapest check to real outside programs.
 
-use crate::{dependencies, steps::Tally, tools};
+use crate::{dependencies, source::Workspace, steps::Tally, tidy, tools};
 use anyhow::Result;
 use std::{
     path::PathBuf,
@@ -23,10 +23,9 @@ pub(crate) fn run() -> Result<ExitCode> {
             "warnings",
         ]),
     )?;
-    println!("\n── who may depend on whom");
-    let strays = dependencies::strays()?;
-    strays.iter().for_each(|stray| println!("{stray}"));
-    tally.count("who may depend on whom", strays.is_empty());
+    let workspace = Workspace::read(&tools::root()?)?;
+    tally.problems("which crate may depend on which", &dependencies::strays(&workspace));
+    tally.problems("tidy", &tidy::problems()?);
     tally.suite("tests", &mut cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]))?;
     outside(&mut tally)?;
     Ok(summary(&tally))

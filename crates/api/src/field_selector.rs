@@ -92,7 +92,7 @@ impl FromStr for Selector {
 
     fn from_str(text: &str) -> Result<Self, BadSelector> {
         let mut parts = split_terms(text);
-        // Kubernetes: sorted, so that the order does not matter to whoever compares the result.
+        // Kubernetes: sorted, so that equal selectors have equal texts.
         parts.sort_unstable();
         let terms = parts.into_iter().filter(|part| !part.is_empty()).map(|part| {
             let (field, operator, value) = split_term(part)

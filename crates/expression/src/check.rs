@@ -156,7 +156,7 @@ impl Checker<'_, '_> {
                 Type::Dyn
             }
             Type::Dyn | Type::Error => Type::Dyn,
-            // Kubernetes: its own types are objects to the checker, but nobody declares their fields.
+            // Kubernetes: its own types are objects to the checker, but their fields are not declared.
             Type::Opaque(name) if name.starts_with("kubernetes.") => {
                 self.found.at(offset, format!("unexpected failed resolution of '{name}'"));
                 Type::Error

@@ -38,7 +38,7 @@ struct Machine<'r, 'a> {
 
 enum Local<'r, 'a> {
     Known(Outcome<'a>),
-    /// A named value that nobody has asked for yet.
+    /// A named value that no expression has asked for yet.
     Pending(&'r Op),
 }
 

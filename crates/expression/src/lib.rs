@@ -27,7 +27,7 @@ mod evaluate;
 mod plan;
 pub mod program;
 
-// The seam to whoever owns schemas: types, sizes and views come from shapes.
+// The seam to the owners of schemas: types, sizes and views come from shapes.
 pub mod declare;
 pub mod escape;
 pub mod shape;

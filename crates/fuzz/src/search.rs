@@ -160,7 +160,7 @@ fn check(target: &Target, input: &[u8]) -> Result<usize, String> {
     })
 }
 
-/// Keeps panics of targets off the terminal: the last one is shown by whoever reports it.
+/// Keeps panics of targets off the terminal: the report shows the last one.
 fn hush() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -2,8 +2,8 @@
 //!
 //! | file | what happens there |
 //! |---|---|
-//! | `fresh` | create: whoever makes an object owns what it says |
-//! | [`update()`] | create, update and patch: whoever changes a field takes it from the others |
+//! | `fresh` | create: the manager that creates an object owns its fields |
+//! | [`update()`] | create, update and patch: a manager that changes a field takes it from the others |
 //! | [`apply()`] | server-side apply: a configuration is merged in, unless another owns what it would change |
 //! | `owner`, `owners` | the owners and their entries in `metadata.managedFields` |
 //! | `typed`, `compare`, `merge`, `prune` | walks over objects of one type |
@@ -59,7 +59,7 @@ pub type Convert<'a> = dyn Fn(&Value, &str) -> Result<(Value, &'a Types, TypeId)
 /// Why an object cannot be had in a version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unconvertible {
-    /// The version is not served any more: whoever owns fields in it loses them.
+    /// The version is not served any more: managers that own fields in it lose them.
     #[error("no such version")]
     NoSuchVersion,
     #[error("{0}")]
@@ -77,7 +77,7 @@ impl std::fmt::Debug for Target<'_> {
 }
 
 /// The object that says nothing. Go writes some members all the same, such as structs by value; a new object
-/// is compared with it, which shows in who owns `.spec` itself: nobody.
+/// is compared with it, which shows in `.spec` itself: it has no owner.
 fn empty_object(target: &Target<'_>) -> Value {
     let mut object = Value::Object(serde_json::Map::new());
     encode::normalize(target.types, target.of, &mut object);

@@ -1,19 +1,14 @@
-//! Custom resources: versions, conversion, names, and how a definition goes.
+//! Custom resources: versions, names, and how a definition goes.
+
+mod conversion;
 
 use crate::{
     client::{send, send_with},
     slow_store::{Asked, Slow},
 };
-use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use server::{Answer, Config, Exchange, Outbound, Server};
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
-    },
-    time::Duration,
-};
+use server::{Config, Server};
+use std::{sync::Arc, time::Duration};
 use world::World;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -241,114 +236,6 @@ fn a_status_of_null_is_none_where_there_is_none_and_refused_where_there_is_one()
     });
 }
 
-/// A converter that calls the size amount in v2, as a webhook would.
-#[derive(Debug, Default)]
-struct Converter {
-    asked: AtomicUsize,
-    is_down: AtomicBool,
-}
-
-impl Outbound for Converter {
-    fn post(&self, exchange: Exchange) -> BoxFuture<'_, Result<Answer, String>> {
-        self.asked.fetch_add(1, SeqCst);
-        Box::pin(async move {
-            if self.is_down.load(SeqCst) {
-                return Err("connection refused".to_owned());
-            }
-            let review: Value = serde_json::from_slice(&exchange.body).unwrap();
-            let request = &review["request"];
-            let wanted = request["desiredAPIVersion"].as_str().unwrap();
-            let (from, to) = if wanted.ends_with("v2") { ("size", "amount") } else { ("amount", "size") };
-            let mut objects = request["objects"].as_array().unwrap().clone();
-            for object in &mut objects {
-                object["apiVersion"] = wanted.into();
-                if let Some(value) = object["spec"].as_object_mut().and_then(|spec| spec.remove(from)) {
-                    object["spec"][to] = value;
-                }
-            }
-            let response = json!({
-                "uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": objects,
-            });
-            let answer = json!({
-                "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response,
-            });
-            Ok(Answer {
-                status: 200,
-                body: answer.to_string().into(),
-                content_type: "application/json".to_owned(),
-            })
-        })
-    }
-}
-
-fn converted(mut definition: Value) -> Value {
-    definition["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
-        "conversionReviewVersions": ["v1"],
-        "clientConfig": {"url": "https://converter.example.com/convert"},
-    }});
-    definition
-}
-
-#[test]
-fn a_webhook_converts_on_read_write_list_watch_and_apply() {
-    simulate(|world| async move {
-        let converter = Arc::new(Converter::default());
-        let outbound: Arc<dyn Outbound> = Arc::<Converter>::clone(&converter);
-        let server = start(&world, Config { outbound, ..Config::default() }).await;
-        define(&server, &converted(definition("disks", "Disk"))).await;
-        let (status, made) = send(&server, "POST", &disks("v2"), disk("v2", "a", json!({"amount": 7}))).await;
-        assert_eq!((status, &made["spec"]), (201, &json!({"amount": 7})), "{made}");
-        let (_, kept) = send(&server, "GET", &format!("{}/a", disks("v1")), "").await;
-        assert_eq!(kept["spec"], json!({"size": 7}));
-        send(&server, "POST", &disks("v1"), disk("v1", "b", json!({"size": 8}))).await;
-        let before = converter.asked.load(SeqCst);
-        let (_, list) = send(&server, "GET", &disks("v2"), "").await;
-        let amounts: Vec<_> =
-            list["items"].as_array().unwrap().iter().map(|it| &it["spec"]["amount"]).collect();
-        assert_eq!(amounts, [7, 8]);
-        assert_eq!(converter.asked.load(SeqCst), before + 1, "a list is converted at once");
-
-        let watch = format!("{}?watch=1&timeoutSeconds=1&resourceVersion=1", disks("v2"));
-        let (_, events) = send_with(&server, "GET", &watch, "application/json", "").await;
-        let first: Value =
-            serde_json::from_slice(events.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
-        assert_eq!(first["object"]["spec"], json!({"amount": 7}));
-
-        let apply = |manager: &str| format!("{}/a?fieldManager={manager}", disks("v2"));
-        let body = disk("v2", "a", json!({"amount": 7, "note": "mine"}));
-        let (status, _) =
-            send_with(&server, "PATCH", &apply("two"), "application/apply-patch+yaml", body).await;
-        assert_eq!(status, 200);
-        let path = format!("{}/a?fieldManager=one", disks("v1"));
-        let body = disk("v1", "a", json!({"size": 9}));
-        let (status, refused) =
-            send_with(&server, "PATCH", &path, "application/apply-patch+yaml", body).await;
-        let refused: Value = serde_json::from_slice(&refused).unwrap();
-        assert_eq!(status, 409, "{refused}");
-        let cause = &refused["details"]["causes"][0];
-        let message = "conflict with \"two\"";
-        assert_eq!((&cause["field"], &cause["message"]), (&json!(".spec.amount"), &json!(message)));
-    });
-}
-
-#[test]
-fn a_webhook_that_is_down_is_named() {
-    simulate(|world| async move {
-        let converter = Arc::new(Converter::default());
-        let outbound: Arc<dyn Outbound> = Arc::<Converter>::clone(&converter);
-        let server = start(&world, Config { outbound, ..Config::default() }).await;
-        define(&server, &converted(definition("disks", "Disk"))).await;
-        send(&server, "POST", &disks("v1"), disk("v1", "a", json!({"size": 7}))).await;
-        converter.is_down.store(true, SeqCst);
-        let (status, told) = send(&server, "GET", &format!("{}/a", disks("v2")), "").await;
-        let expected = "conversion webhook for example.com/v1, Kind=Disk failed: Post \
-                        \"https://converter.example.com/convert?timeout=30s\": connection refused";
-        assert_eq!((status, told["message"].as_str().unwrap()), (500, expected));
-        // The stored version needs nobody's help.
-        assert_eq!(send(&server, "GET", &format!("{}/a", disks("v1")), "").await.0, 200);
-    });
-}
-
 #[test]
 fn requests_that_do_not_fit_get_the_words_of_the_handler_of_custom_resources() {
     simulate(|world| async move {
@@ -407,21 +294,6 @@ fn requests_that_do_not_fit_get_the_words_of_the_handler_of_custom_resources() {
         let (_, gone) = send(&server, "DELETE", &format!("{DEFINITIONS}/disks.example.com"), "").await;
         assert_eq!(gone["metadata"]["generation"], 1, "{gone}");
         assert_eq!(gone["metadata"].get("deletionGracePeriodSeconds"), None, "{gone}");
-    });
-}
-
-#[test]
-fn what_a_version_does_not_know_makes_it_forget_its_owners() {
-    simulate(|world| async move {
-        let server = start(&world, Config::default()).await;
-        define(&server, &definition("disks", "Disk")).await;
-        send(&server, "POST", &disks("v1"), disk("v1", "a", json!({"size": 1}))).await;
-        let path = format!("{}/a", disks("v2"));
-        for (body, owners) in [(r#"{"spec":{"note":"n"}}"#, Some(2)), (r#"{"spec":{"amount":2}}"#, None)] {
-            let (_, patched) = send_with(&server, "PATCH", &path, "application/merge-patch+json", body).await;
-            let patched: Value = serde_json::from_slice(&patched).unwrap();
-            assert_eq!(patched["metadata"]["managedFields"].as_array().map(Vec::len), owners, "{patched}");
-        }
     });
 }
 

@@ -1,99 +1,16 @@
-//! Admission webhooks: who is asked, what is told, and what becomes of the answer, in virtual time.
+//! Admission webhooks: which are called, with which review, and what becomes of their answers, in virtual time.
+
+mod elsewhere;
 
 use crate::client::{send, send_with};
-use futures::future::BoxFuture;
+use elsewhere::Elsewhere;
 use serde_json::{Value, json};
-use server::{Answer, Config, Exchange, Outbound, Server};
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use server::{Config, Outbound, Server};
+use std::sync::Arc;
 use world::World;
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-
-/// Programs elsewhere: the path says how they behave.
-#[derive(Debug)]
-struct Elsewhere {
-    world: World,
-    asked: Mutex<Vec<(String, Value)>>,
-}
-
-impl Elsewhere {
-    /// The paths that were asked since the last look.
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().drain(..).map(|(path, _)| path).collect()
-    }
-
-    /// What the last one was told.
-    fn last(&self) -> Value {
-        self.asked.lock().unwrap().last().unwrap().1.clone()
-    }
-}
-
-impl Outbound for Elsewhere {
-    fn post(&self, exchange: Exchange) -> BoxFuture<'_, Result<Answer, String>> {
-        Box::pin(async move {
-            let path = exchange.url.split('/').next_back().unwrap().split('?').next().unwrap().to_owned();
-            let review: Value = serde_json::from_slice(&exchange.body).unwrap();
-            self.asked.lock().unwrap().push((path.clone(), review.clone()));
-            let uid = &review["request"]["uid"];
-            let patch = |patch: Value| {
-                use base64::Engine;
-                let text = base64::engine::general_purpose::STANDARD.encode(patch.to_string());
-                json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": text})
-            };
-            let response = match path.as_str() {
-                "down" => return Err("connection refused".to_owned()),
-                "broken" => {
-                    return Ok(Answer { status: 500, body: "boom".into(), content_type: String::new() });
-                }
-                "redirect" => {
-                    return Ok(Answer { status: 302, body: "".into(), content_type: String::new() });
-                }
-                "garbage" => {
-                    return Ok(Answer {
-                        status: 200,
-                        body: "%$!".into(),
-                        content_type: "application/json".to_owned(),
-                    });
-                }
-                "hang" => {
-                    self.world.sleep(Duration::from_secs(1000)).await;
-                    Value::Null
-                }
-                "wrong-uid" => json!({"uid": "other", "allowed": true}),
-                "deny" => json!({"uid": uid, "allowed": false, "status": {"message": "never"}}),
-                "warn" => json!({"uid": uid, "allowed": true, "warnings": ["mind the gap"]}),
-                "bad-patch" => patch(json!([{"op": "remove", "path": "/nowhere/else"}])),
-                "label" => {
-                    patch(json!([{"op": "add", "path": "/metadata/labels", "value": {"made": "yes"}}]))
-                }
-                "elsewhere" => {
-                    patch(json!([{"op": "replace", "path": "/metadata/namespace", "value": "elsewhere"}]))
-                }
-                "whole" => patch(json!([{"op": "replace", "path": "", "value": {
-                    "apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "whole"},
-                    "metadata": {"name": review["request"]["name"], "namespace": review["request"]["namespace"]},
-                }}])),
-                "data" => patch(json!([{"op": "add", "path": "/data", "value": {"a": "b"}}])),
-                "ports" => {
-                    patch(json!([{"op": "add", "path": "/spec/ports/-", "value": {"name": "b", "port": 81}}]))
-                }
-                _ => json!({"uid": uid, "allowed": true}),
-            };
-            let answer = json!({
-                "apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response,
-            });
-            Ok(Answer {
-                status: 200,
-                body: answer.to_string().into(),
-                content_type: "application/json".to_owned(),
-            })
-        })
-    }
-}
 
 /// A webhook for new config maps, with what else is said about it.
 fn hook(path: &str, more: Value) -> Value {
@@ -119,7 +36,7 @@ fn merge(value: &mut Value, more: Value) {
 }
 
 async fn start(world: &World) -> (Server, Arc<Elsewhere>) {
-    let elsewhere = Arc::new(Elsewhere { world: world.clone(), asked: Mutex::default() });
+    let elsewhere = Arc::new(Elsewhere::new(world));
     let outbound: Arc<dyn Outbound> = Arc::<Elsewhere>::clone(&elsewhere);
     let config = Config { outbound, ..Config::default() };
     let server = Server::start(world, Arc::new(store::Memory::new()), config).await.unwrap();

@@ -218,6 +218,6 @@ pub(crate) fn stopped() -> Result<impl Future<Output = ()>> {
 
 pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout();
-    // Whoever closed our output does not want to read it.
+    // A closed output is no failure: its reader has seen enough.
     drop(writeln!(out, "{line}").and_then(|()| out.flush()));
 }

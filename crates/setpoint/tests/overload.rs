@@ -82,7 +82,7 @@ impl Lab {
         let socket = TcpStream::connect(&self.address).await.unwrap();
         let name = ServerName::try_from("127.0.0.1").unwrap();
         let stream = self.tls.connect(name, socket).await.unwrap();
-        // Small windows: whoever does not read takes little.
+        // Small windows: a client that does not read takes little.
         let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
         builder.initial_stream_window_size(32 << 10).initial_connection_window_size(4 << 20);
         let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
@@ -201,8 +201,8 @@ fn ten_times_what_it_takes_hurts_only_who_asks_for_it() {
             assert_eq!(seconds.is_some(), code == 429, "{code}: {seconds:?}");
         }
         assert!(codes.keys().all(|code| [200, 429].contains(code)), "{codes:?}");
-        assert!(codes[&200] >= TAKEN / 4, "whoever has a place is served: {codes:?}");
-        assert!(codes[&429] >= TAKEN, "whoever has none is told so: {codes:?}");
+        assert!(codes[&200] >= TAKEN / 4, "requests that have a place are served: {codes:?}");
+        assert!(codes[&429] >= TAKEN, "requests that have none get 429: {codes:?}");
         drop(noting);
         let grown = most.load(Relaxed).saturating_sub(before);
         println!("it grew by {} MB, of {} MB", grown >> 20, ALL_BYTES >> 20);
@@ -224,7 +224,7 @@ fn ten_times_what_it_takes_hurts_only_who_asks_for_it() {
 }
 
 #[test]
-fn whoever_asks_for_much_and_reads_nothing_fills_no_memory() {
+fn a_client_that_asks_for_much_and_reads_nothing_fills_no_memory() {
     let scratch = tempfile::tempdir().unwrap();
     let run = world::run(async |world| {
         let lab = Lab::start(&world, scratch.path());

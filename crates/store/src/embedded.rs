@@ -78,7 +78,7 @@ pub struct Progress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     pub revision: Revision,
-    /// A write that a crash had cut short, and that nobody had been told about.
+    /// A write that a crash had cut short, before it was acknowledged.
     pub torn: Option<Torn>,
 }
 
@@ -257,7 +257,7 @@ fn write(
             is_writable.store(true, Relaxed);
         }
         for (request, answer) in group.drain(..).zip(answers) {
-            // Whoever asked may be gone; the commit stands all the same.
+            // The caller may be gone; the commit stands all the same.
             drop(request.answer.send(answer));
         }
         if engine.is_checkpoint_due() {

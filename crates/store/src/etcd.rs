@@ -124,8 +124,8 @@ impl Etcd {
         let request = transaction(&batch);
         let answer: wire::TxnResponse = self.connection.call(wire::TXN, request, Effect::Writes).await?;
         let revision = header_revision(answer.header)?;
-        // The answer comes once the feeds of this process have the commit, or what the batch lost against: whoever looks
-        // at what they tell next sees it, as on the other stores.
+        // The answer comes once the feeds of this process have the commit, or what the batch lost against: a
+        // caller that reads its feed next sees it, as on the other stores.
         if let Err(error) = self.reach(revision).await {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(error, %revision, "etcd has answered a commit, but its watch does not tell of it");

@@ -117,7 +117,7 @@ impl Tree {
         Ok(count)
     }
 
-    /// Shows every key of a range in order, letting writers in from time to time. Whoever calls this
+    /// Shows every key of a range in order, letting writers in from time to time. The caller
     /// holds a pin, or the past may change between two keys.
     fn scan(&self, range: &Range, mut visit: impl FnMut(&Bytes, &Versions) -> ControlFlow<()>) {
         if range.is_empty() {
@@ -184,7 +184,7 @@ impl Tree {
             keys.apply(&commit);
             Arc::new(commit)
         });
-        // Feeds hear of it before anyone can read it: nobody who has read a revision can miss it.
+        // Feeds hear of it before anyone can read it: a client that has read a revision cannot miss it.
         self.window.append(commits.collect::<Vec<_>>());
         if let Some(floor) = self.window.excess(&self.limits) {
             self.raise_floor(keys, floor);
@@ -204,7 +204,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Forgets what is older than `floor`, as far as nobody is reading there.
+    /// Forgets what is older than `floor`, as far as no pin keeps it readable.
     fn raise_floor(&self, keys: &mut Keys, floor: Revision) {
         let floor = keys.pins.keys().next().map_or(floor, |pinned| floor.min(*pinned));
         if floor <= self.window.floor() {

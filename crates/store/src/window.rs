@@ -1,4 +1,4 @@
-//! The latest commits, and the readers who follow them. Nobody waits for a reader.
+//! The latest commits, and the readers that follow them. A commit never waits for a reader.
 //!
 //! A reader has no buffer of its own: it has a place in the shared history. A commit marks the
 //! readers whose prefix it touches and wakes them; each then takes what it has not seen. A reader
@@ -124,7 +124,7 @@ impl Window {
         floor
     }
 
-    /// Forgets everything up to `floor`, and hands it to whoever has more to clean up.
+    /// Forgets everything up to `floor`, and returns it, as callers have more to clean up.
     pub(crate) fn forget(&self, floor: Revision) -> Vec<Arc<Commit>> {
         let mut history = self.write();
         let count = history.commits.partition_point(|commit| commit.revision <= floor);
@@ -355,7 +355,7 @@ impl Readers {
     }
 }
 
-/// Wakes outside of every lock: whoever wakes may want them.
+/// Wakes outside of every lock: the task that wakes may take them.
 fn wake(wakers: Vec<Waker>) {
     for waker in wakers {
         waker.wake();

@@ -204,7 +204,9 @@ fn a_feed_goes_on_from_its_last_revision_after_a_restart() {
         let store = open(&world, scratch.path()).await;
         assert_eq!(store.opened().revision, next);
         let mut feed = store.feed("/".into(), Some(seen)).await.unwrap();
-        let Event::Commit(commit) = feed.next().await.unwrap() else { panic!("a mark nobody asked for") };
+        let Event::Commit(commit) = feed.next().await.unwrap() else {
+            panic!("a mark that was not asked for")
+        };
         assert_eq!(commit.revision, next);
         assert_eq!(commit.changes[0].previous.as_ref().unwrap().value, "1");
     })

@@ -72,7 +72,7 @@ fn a_feed_survives_restarts_of_etcd() {
                 server.kill();
                 let while_down = store.commit(Batch::new().put("/f/lost", "v"));
                 let refused = world.timeout(Duration::from_millis(200), while_down).await;
-                assert!(!matches!(refused, Ok(Ok(_))), "nobody is there to take it");
+                assert!(!matches!(refused, Ok(Ok(_))), "no etcd is there to take it");
                 server.restart();
                 expected = commit_at_last(&world, &store, "/f/next").await;
             }
@@ -170,7 +170,7 @@ fn an_unreachable_cluster_is_a_clear_error() {
 }
 
 #[test]
-fn the_cluster_forgets_by_itself_whoever_compacts() {
+fn the_cluster_compacts_by_itself_whichever_process_does_it() {
     world::run(|world| async move {
         let server = EtcdServer::start(FAST);
         let mut options = EtcdOptions::new([server.url()]);
@@ -189,7 +189,7 @@ fn the_cluster_forgets_by_itself_whoever_compacts() {
             }
         };
         world.timeout(Duration::from_secs(30), forgotten).await.expect("compaction runs");
-        // The key that the processes agree through belongs to nobody's range, feed or backup.
+        // The key that the processes agree through is in no range, feed or backup.
         assert_eq!(first.range(Range::all()).await.unwrap().entries.len(), 1);
     })
     .unwrap();

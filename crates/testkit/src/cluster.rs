@@ -122,7 +122,7 @@ impl Cluster {
         self.inner.wire.pending.cut(resource)
     }
 
-    /// Keeps all events of a resource from whoever watches it, until what comes back is dropped:
+    /// Keeps all events of a resource from its watchers, until what comes back is dropped:
     /// caches go stale.
     pub fn hold_watches(&self, resource: &str) -> Held {
         self.inner.wire.pending.hold(resource)
@@ -138,7 +138,7 @@ impl Cluster {
         self.inner.wire.revision().await
     }
 
-    /// Forgets the past: whoever wants to watch from an earlier version gets 410.
+    /// Forgets the past: a watch from an earlier version gets 410.
     pub async fn compact(&self) {
         use store::{ReadStore, Store};
         let store = &self.inner.wire.store;

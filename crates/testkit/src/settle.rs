@@ -57,10 +57,10 @@ impl Cluster {
     }
 
     /// Runs until nothing has anything left to do: no request without an answer, nothing written,
-    /// nobody busy who was given to [`Cluster::watch_idle`].
+    /// and all that [`Cluster::watch_idle`] was given is idle.
     ///
     /// # Panics
-    /// When that does not come to pass, naming who is still busy.
+    /// When that does not come to pass, naming what is still busy.
     pub async fn settle(&self) {
         let wire = &self.inner.wire;
         let begun = self.world().now();

@@ -19,7 +19,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use store::{Memory, ReadStore};
 use world::{Moment, World};
 
-/// In longer answers nobody looks for a version.
+/// Longer answers are not searched for a version.
 const MAX_READ: usize = 1 << 20;
 
 /// What a client gets: it may end in the middle.

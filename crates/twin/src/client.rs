@@ -194,7 +194,7 @@ fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
     bytes.windows(wanted.len()).any(|window| window == wanted)
 }
 
-/// Trusts whoever answers: both servers were started a moment ago on this machine, each with a new certificate.
+/// Trusts any certificate: both servers were started a moment ago on this machine, each with a new certificate.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

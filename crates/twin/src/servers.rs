@@ -120,7 +120,7 @@ impl Servers {
 
 impl Drop for Servers {
     fn drop(&mut self) {
-        // Whoever is gone already needs no signal.
+        // A process that has ended needs no signal.
         for child in self.children.iter_mut().rev() {
             drop(child.kill());
             drop(child.wait());
@@ -159,7 +159,7 @@ fn token_file() -> String {
     USERS.iter().enumerate().map(line).collect()
 }
 
-/// A port that nobody holds now. Somebody else may take it before the server does; then the start fails and is told.
+/// A port that is free now. Another process may take it before the server does; then the start fails with an error.
 fn free_port() -> Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(listener.local_addr()?)

@@ -13,7 +13,7 @@
 //!         let world = world.clone();
 //!         async move { world.sleep(Duration::from_secs(3600)).await }
 //!     });
-//!     hour.await.expect("nobody cancels the sleeper");
+//!     hour.await.expect("the sleeper is not cancelled");
 //!     world.name_suffix()
 //! })
 //! .expect("every task can finish");
@@ -88,7 +88,7 @@ impl World {
     pub fn long<T>(&self, work: impl FnOnce() -> T) -> T {
         use tokio::runtime::RuntimeFlavor::CurrentThread;
         match &self.0 {
-            // A runtime of one thread has nobody to hand the others to.
+            // A runtime of one thread has no other thread to run the other tasks.
             Kind::Real(runtime) if runtime.runtime_flavor() == CurrentThread => work(),
             Kind::Real(_) => tokio::task::block_in_place(work),
             Kind::Simulated(_) => work(),

@@ -59,7 +59,7 @@ pub(crate) fn split<T: Send + 'static>(
     let (cancel, registration) = AbortHandle::new_pair();
     let body = Abortable::new(work, registration).map(|ended| {
         if let Ok(value) = ended {
-            // The maker may have lost interest; then nobody misses the result.
+            // The handle may have been dropped; then the result is not needed.
             drop(sender.send(value));
         }
     });

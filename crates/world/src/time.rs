@@ -37,7 +37,7 @@ impl Moment {
 
 impl std::ops::Add<Duration> for Moment {
     type Output = Moment;
-    /// A moment beyond what the clock can count is one that nobody lives to see.
+    /// A sum that the clock cannot count is a moment in the far future.
     fn add(self, later: Duration) -> Moment {
         Moment(self.0.checked_add(later).unwrap_or_else(|| self.0 + FAR_FUTURE))
     }

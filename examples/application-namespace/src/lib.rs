@@ -87,7 +87,7 @@ pub fn controller() -> Controller {
         .reconcile((), reconcile)
 }
 
-/// A namespace that nobody owns yet still matters to whoever names it.
+/// The applications that name a namespace, even if it has no owner yet.
 fn who_wants(applications: &View<ApplicationNamespace>, namespace: &Namespace) -> Vec<Key> {
     let found = applications.indexed(BY_NAMESPACE, &namespace.name_any()).unwrap_or_default();
     found.iter().map(|application| Key::of(application.as_ref())).collect()

@@ -113,7 +113,7 @@ pub fn check_kube_finalizers(path: &Path<'_>, finalizers: &[String]) -> ErrorLis
     .collect()
 }
 
-/// The name of whoever makes a change: short and printable. An empty one is for the caller to judge.
+/// The name of a field manager: short and printable. The caller of this decides about an empty one.
 pub fn field_manager(path: &Path<'_>, manager: &str) -> ErrorList {
     let too_long =
         (manager.len() > MAX_FIELD_MANAGER_BYTES).then(|| Error::too_long(path, MAX_FIELD_MANAGER_BYTES));

@@ -41,7 +41,7 @@ fn charge(call: &Call, overload: &Overload, values: &[Value<'_>], result: &Value
     }
 }
 
-/// Lists and maps that are taken out of the arguments grow in place while nobody else holds them.
+/// Lists and maps that are taken out of the arguments grow in place while they are held nowhere else.
 fn grow<'a>(call: &Call, mut values: Vec<Value<'a>>) -> Result<Outcome<'a>, Vec<Value<'a>>> {
     match (&*call.function, &values[..]) {
         ("_+_", [Value::List(_), Value::List(_)])

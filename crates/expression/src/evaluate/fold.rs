@@ -1,4 +1,4 @@
-//! Comprehensions.
+//! Runs comprehensions: `all`, `exists`, `map`, `filter` and their kin, as one loop.
 
 use super::{Local, Machine};
 use crate::{error::Error, library::Outcome, plan::Loop, value::Value};

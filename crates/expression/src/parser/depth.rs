@@ -3,7 +3,7 @@
 /// Kubernetes: cel-go's limit for each grammar rule.
 const MAX_RULE_DEPTH: u32 = 250;
 /// The sum over all rules, of which a parenthesis takes four: what half of a thread's stack surely holds
-/// when the tree is walked, even in a build that nobody optimised.
+/// when the tree is walked, even in an unoptimised build.
 const MAX_DEPTH: u32 = 480;
 
 #[derive(Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ pub struct List<'a>(Repr<'a>);
 #[derive(Clone, Debug)]
 enum Repr<'a> {
     Made(Arc<[Value<'a>]>),
-    /// An accumulator of a comprehension grows in place while nobody else holds it.
+    /// An accumulator of a comprehension grows in place while it is held nowhere else.
     Grown(Arc<Vec<Value<'a>>>),
     Json {
         items: &'a [Json],

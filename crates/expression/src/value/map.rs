@@ -134,7 +134,7 @@ impl<'a> Map<'a> {
         self.keys().into_iter().filter_map(value).collect()
     }
 
-    /// This map with one more entry; it grows in place while nobody else holds it.
+    /// This map with one more entry; it grows in place while it is held nowhere else.
     pub(crate) fn with(self, key: Key<'a>, value: Value<'a>) -> Map<'a> {
         let mut entries = match self.0 {
             Repr::Made(entries) => entries,

@@ -70,7 +70,7 @@ fn check(input: &[u8]) {
             let review = post(&server, REVIEWS, &json!({"spec": {"token": token}})).await.json();
             assert_ne!(review["status"]["authenticated"], true, "{token}");
         }
-        // Whatever is no token is nobody's.
+        // What is no token authenticates no user.
         for header in [input.to_vec(), [b"Bearer ", input].concat(), [b"Basic ", input].concat()] {
             let named = who(&server, &header).await;
             assert!(!matches!(named, Some(Ok(_))), "{} is {named:?}", header.escape_ascii());
@@ -85,7 +85,7 @@ async fn genuine(server: &Server) -> String {
     asked["status"]["token"].as_str().unwrap().to_owned()
 }
 
-/// Tokens that nobody has signed: made of the input, of both, or with one character changed.
+/// Tokens that the server has not signed: made of the input, of both, or with one character changed.
 fn forgeries(input: &[u8], genuine: &str) -> Vec<String> {
     const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=";
     let Some((first, rest)) = input.split_first() else { return Vec::new() };

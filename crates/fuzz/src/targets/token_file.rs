@@ -39,7 +39,7 @@ fn check(input: &[u8]) {
 }
 
 /// The users of secrets that stand on lines without quotes, and not elsewhere. Left out are those who may not even ask
-/// who they are: nobody in particular, and whoever is said to be one of those.
+/// who they are: the anonymous user, and members of its group.
 fn told(text: &str) -> BTreeMap<&str, String> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let is_plain =

@@ -12,7 +12,7 @@ pub(super) struct Faults {
     fatal: Option<String>,
     /// The first value that its type does not take: Go's decoder goes on and tells it in the end.
     first: Option<String>,
-    /// Unknown members and those that came twice. `None` where nobody wants to know.
+    /// Unknown members and those that came twice. `None` where the caller does not want them.
     strict: Option<Vec<String>>,
 }
 
@@ -30,7 +30,7 @@ impl Faults {
         self.first.get_or_insert_with(text);
     }
 
-    /// Notes a strict error, unless it is known, too many are, or nobody wants to know.
+    /// Notes a strict error, unless it is known, too many are, or the caller does not want them.
     pub(super) fn strict(&mut self, text: impl FnOnce() -> String) {
         let Some(strict) = self.strict.as_mut().filter(|strict| strict.len() < MAX_STRICT_ERRORS) else {
             return;

@@ -2,7 +2,7 @@
 
 use super::{Element, FieldSet};
 
-/// What a resource lets its callers own. A status resource never writes the spec, so nobody comes to own
+/// What a resource lets its callers own. A status resource never writes the spec, so no manager comes to own
 /// the spec through it.
 #[derive(Clone, Debug, Default)]
 pub enum Filter {

@@ -122,7 +122,7 @@ impl std::fmt::Display for Kind<'_> {
     }
 }
 
-/// An object that nobody owns is taken to be the work of one who came before.
+/// An object without owners is taken to be the work of an earlier manager.
 fn first_owners(target: &Target<'_>, live: &Value, now: &str) -> Result<Owners, String> {
     if live.as_object().is_none_or(serde_json::Map::is_empty) {
         return Ok(Owners::default());

@@ -1,6 +1,6 @@
 //! A new object in, what its creator owns out, in one walk.
 //!
-//! What nobody has owned yet is not settled with anybody, so no sets have to be compared: the fields are written down as
+//! What has no owner yet is in no conflict, so no sets have to be compared: the fields are written down as
 //! they are met. That goes for plain objects. Whatever is odd (a value that does not fit its type, items with the same
 //! key, nesting without end) is left to [`update`](super::update()), which sees the same and more.
 
@@ -14,7 +14,7 @@ use crate::field_set::shape::{ListShape, MapShape, Place, Shape};
 use crate::field_set::{Element, FieldSet, Filter, compare_values};
 use crate::types::{Node, Types};
 
-/// The FieldsV1 of whoever creates `new`, where `empty` is the object that says nothing. `None` where it is odd.
+/// The FieldsV1 of the manager that creates `new`, where `empty` is the object that says nothing. `None` where it is odd.
 pub(super) fn fields(target: &Target<'_>, empty: &Value, new: &Value) -> Option<Value> {
     let hidden = match target.filter(target.version) {
         Filter::All => None,

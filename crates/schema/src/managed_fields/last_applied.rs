@@ -13,7 +13,7 @@ const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Kubernetes: all annotations of an object together are no larger.
 const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
 
-/// The fields that client-side apply set and that nobody changed since: conflicts over them are none.
+/// The fields that client-side apply set and that have not changed since: conflicts over them are none.
 pub(super) fn excused(target: &Target<'_>, live: &Value) -> Option<FieldSet> {
     let annotation = annotations(live)?.get(ANNOTATION)?.as_str()?;
     let live = target.typed(live, Duplicates::Refused).ok()?;

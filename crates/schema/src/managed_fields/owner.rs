@@ -30,7 +30,7 @@ pub enum Operation {
 
 impl Owner {
     pub(super) fn new(manager: &str, operation: Operation, version: &str, subresource: &str) -> Self {
-        // Kubernetes: a request that names nobody, and has no user agent either.
+        // Kubernetes: a request that names no manager, and has no user agent either.
         let manager = if manager.is_empty() { "unknown" } else { manager };
         Owner::of_entry(manager, operation, version, subresource)
     }

@@ -80,7 +80,7 @@ fn build() -> Types {
     types
 }
 
-/// A thing with some of its fields. Lists have items: nobody owns an empty one, so whoever applies it leaves no
+/// A thing with some of its fields. Lists have items: an empty one has no owner, so applying it leaves no
 /// trace.
 pub(crate) fn thing() -> impl Strategy<Value = Value> {
     let word = || prop::sample::select(["a", "b", "c"].as_slice());

@@ -16,7 +16,7 @@ use crate::field_set::shape::Place;
 use crate::field_set::{FieldSet, Filter};
 use crate::types::Node;
 
-/// Kubernetes: nobody owns these.
+/// Kubernetes: these fields have no owner.
 pub(super) static NOBODYS: LazyLock<FieldSet> = LazyLock::new(|| {
     let metadata = ["name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName"];
     let metadata = metadata.into_iter().chain(["generation", "managedFields", "resourceVersion"]);
@@ -31,7 +31,7 @@ pub(super) enum Unsettled {
     Failed(String),
 }
 
-/// Whether fields are taken from whoever owns them.
+/// Whether fields are taken from their owners.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taking {
     Forced,

@@ -1,4 +1,4 @@
-//! Create, update and patch: whoever changes a field comes to own it, and the others lose it.
+//! Create, update and patch: a manager that changes a field comes to own it, and the others lose it.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub fn create(target: &Target<'_>, new: &mut Value, manager: &str, now: &str) {
 /// Sets the managedFields of an object that is about to replace `live`. Both are in the version of the
 /// request, defaulted, and as [`encode::normalize`](crate::encode::normalize) leaves them.
 ///
-/// An object without owners stays without, unless it is new: whoever emptied its managedFields wanted that.
+/// An object without owners stays without, unless it is new: a client emptied its managedFields on purpose.
 /// Where owners cannot be settled, say because an object does not fit the version that one of them wrote, they are
 /// forgotten.
 pub fn update(target: &Target<'_>, live: &Value, new: &mut Value, manager: &str, now: &str) {

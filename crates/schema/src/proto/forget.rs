@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::types::{Node, TypeId, Types};
 
 /// Takes out what a message of the type cannot say. Kubernetes: objects of built-in kinds lie in etcd as messages,
-/// so that `"rules": []` is answered as `"rules": null`, even to whoever wrote it.
+/// so that `"rules": []` is answered as `"rules": null`, even to the client that wrote it.
 pub fn forget_empty(types: &Types, id: TypeId, object: &mut Value) {
     walk(types, &Node::Object(id), object);
 }

@@ -1,4 +1,4 @@
-//! The measurements of one process, the same for whoever runs the controller in it.
+//! The measurements of one process, the same for each framework that runs the controller in it.
 
 use crate::{
     Figures, name,

@@ -2,7 +2,7 @@
 //!
 //! A client is one connection of HTTP/1.1 that is kept open: it costs less to write and to read than
 //! HTTP/2 with one stream at a time, and what the client saves goes to the server on the same
-//! machine. Whoever waits for an answer drives the connection, so that no request hops between tasks.
+//! machine. The task that waits for an answer drives the connection, so that no request hops between tasks.
 
 use super::kubeconfig::Target;
 use anyhow::{Context, Result, bail};

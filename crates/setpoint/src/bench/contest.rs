@@ -106,7 +106,7 @@ pub(super) async fn compete(world: &World, options: &Options, contestants: &mut 
                 progress.inc(1);
             }
         }
-        // Whoever came first comes last now.
+        // The one that came first comes last now.
         contestants.reverse();
     }
     if options.rounds % 2 == 1 {

@@ -99,7 +99,7 @@ impl Place {
         let namespace = client.ask(world, self.request(Method::DELETE, &path, "")).await?;
         client.ask(world, self.request(Method::DELETE, &self.path(""), "")).await?;
         if !is_managed {
-            // Nobody else will say that this namespace, now empty, may go.
+            // No controller finalizes this namespace, which is empty now.
             let mut namespace: Value = serde_json::from_slice(&namespace)?;
             namespace["spec"] = json!({});
             let finalize = self.request(Method::PUT, &format!("{path}/finalize"), namespace.to_string());

@@ -31,7 +31,7 @@ pub(super) fn open(options: &Options) -> Result<Option<Audit>> {
     Ok(Some(Audit { policy, out }))
 }
 
-/// Nobody else reads it: it tells what everybody does.
+/// Only the owner may read it: it tells what each user does.
 fn append(path: &Path) -> io::Result<std::fs::File> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent)?;

@@ -8,7 +8,7 @@ use std::fs;
 const MOST: u64 = 8 << 30;
 /// All of the store is in memory, in which requests and watches need room, too.
 const SHARE: u64 = 4;
-/// What is taken where nobody says how much memory there is.
+/// What is assumed where the system does not say how much memory there is.
 const UNKNOWN: u64 = 2 << 30;
 
 /// A number of bytes, as Kubernetes writes quantities: `4Gi`.
@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "it must be more than 0 bytes; write it like 4Gi".to_owned())
 }
 
-/// What the store may hold where nobody says.
+/// What the store may hold where no flag says.
 pub(super) fn default() -> u64 {
     let whole = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_memory(&text));
     let own = fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());

@@ -46,7 +46,7 @@ fn write(file: &mut File, mut queue: mpsc::Receiver<Record>) -> io::Result<()> {
         file.write_all(&buffer)?;
         file.sync_data()?;
         buffer.clear();
-        // Whoever has gone does not want to know.
+        // A caller that has gone does not need the answer.
         for answer in waiting.drain(..) {
             let _ = answer.send(());
         }

@@ -43,8 +43,8 @@ impl Engine {
         dead >= self.log.segment_bytes().max(self.tree.live_bytes())
     }
 
-    /// Commits each batch on its own, in order, and makes all of them durable at once. Nobody sees
-    /// any of them before that.
+    /// Commits each batch on its own, in order, and makes all of them durable at once. No reader
+    /// sees any of them before that.
     pub(crate) fn commit<'a>(
         &mut self,
         batches: impl Iterator<Item = &'a Batch>,

@@ -161,7 +161,7 @@ impl Log {
     }
 
     /// Makes `frame` durable. After [`LogFailure::Full`] nothing has happened and a later frame may
-    /// fit; after [`LogFailure::Broken`] nobody knows, and nothing is taken any more.
+    /// fit; after [`LogFailure::Broken`] it is unknown, and nothing is taken any more.
     pub(crate) fn append(&mut self, frame: &mut FrameBuilder) -> Result<(), LogFailure> {
         if let Some(failure) = &self.broken {
             return Err(failure.clone());

@@ -50,7 +50,7 @@ fn the_time_of_an_applier_changes_only_with_the_object() {
     let live = applied(None, &config, "one", false).unwrap();
     let again = on_thing(|target| apply(target, Some(&live), &config, "one", false, LATER)).unwrap();
     assert_eq!(again, Applied::Unchanged(live.clone()));
-    // Kubernetes: whoever only joins in has none.
+    // Kubernetes: a manager that applies what others own already gets no time.
     let Applied::Unchanged(joined) =
         on_thing(|target| apply(target, Some(&live), &config, "two", false, LATER)).unwrap()
     else {

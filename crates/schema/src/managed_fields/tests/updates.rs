@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 #[test]
-fn whoever_creates_owns_what_goes_beyond_the_empty_object() {
+fn a_creator_owns_what_goes_beyond_the_empty_object() {
     for (spec, expected) in [
         (json!({}), vec![]),
         (json!({"items": null}), vec![]),
@@ -137,7 +137,7 @@ fn owners_in_other_versions_lose_fields_by_other_names() {
     let second = format!(r#"one Update {{"f:spec":{{"f:amount":{{}}}}}} example.com/v2 {LATER}"#);
     assert_eq!(entries(&new), [r#"one Update {"f:spec":{"f:labels":{".":{},"f:a":{}}}}"#, &second]);
 
-    // Of what cannot be converted nobody knows who owns it.
+    // The owner of what cannot be converted is unknown.
     let mut broken = live.clone();
     broken["metadata"]["managedFields"][0]["apiVersion"] = json!("broken");
     let mut new = broken.clone();

@@ -24,7 +24,7 @@ pub(super) fn with<R>(schema: &Structural, run: impl for<'x> FnOnce(&'x [Seen<'x
 
 impl<'s> Seen<'s> {
     fn at(&self, id: ShapeId) -> &dyn Sight {
-        let all = self.all.get().expect("nobody has a shape before all are there");
+        let all = self.all.get().expect("no shape is handed out before all are there");
         &all[id.0 as usize]
     }
 }

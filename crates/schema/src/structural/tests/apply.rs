@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn what_nobody_owns_any_more_is_gone(some in parts(SOME), others in parts(OTHERS)) {
+    fn a_field_that_has_no_owner_any_more_is_removed(some in parts(SOME), others in parts(OTHERS)) {
         let live = applied(None, &some, "one", false).unwrap();
         let live = applied(Some(&live), &others, "two", false).unwrap();
         let left = applied(Some(&live), &json!({}), "one", false).unwrap();
