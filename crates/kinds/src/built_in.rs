@@ -36,8 +36,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::cells::column::{Column, NAME_AND_CREATION};
-use crate::convert::Conversion;
+use crate::cells::column::{NAME_AND_CREATION, TableColumn};
+use crate::convert::VersionConversion;
 use crate::defaults::type_defaults::TypeDefaults;
 use crate::selectable::Selectable;
 use crate::strategy::Strategy;
@@ -62,13 +62,13 @@ pub(crate) struct BuiltIn {
     pub(crate) deprecation: Option<(&'static str, &'static str)>,
     /// Of the types that this kind brings, also where other kinds hold objects of those types.
     pub(crate) defaults: &'static [TypeDefaults],
-    pub(crate) columns: &'static [Column],
+    pub(crate) columns: &'static [TableColumn],
     /// The order of the rows of a table, where it is not that of the names.
     pub(crate) row_order: Option<fn(&Value, &Value) -> Ordering>,
     /// The conditions of an object's row in a table.
     pub(crate) row_conditions: Option<fn(&Value) -> Vec<Value>>,
     pub(crate) selectable: Selectable,
-    pub(crate) conversions: &'static [Conversion],
+    pub(crate) conversions: &'static [VersionConversion],
     /// Kubernetes checks and prints its internal type. Where the served versions differ in shape, that is like this
     /// one.
     pub(crate) internal_version: Option<&'static str>,
@@ -128,7 +128,7 @@ impl BuiltIn {
         self
     }
 
-    pub(crate) const fn columns(mut self, columns: &'static [Column]) -> Self {
+    pub(crate) const fn columns(mut self, columns: &'static [TableColumn]) -> Self {
         self.columns = columns;
         self
     }
@@ -148,7 +148,7 @@ impl BuiltIn {
         self
     }
 
-    pub(crate) const fn conversions(mut self, conversions: &'static [Conversion]) -> Self {
+    pub(crate) const fn conversions(mut self, conversions: &'static [VersionConversion]) -> Self {
         self.conversions = conversions;
         self
     }

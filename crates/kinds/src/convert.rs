@@ -18,7 +18,7 @@ pub type GroupVersion<'a> = (&'a str, &'a str);
 
 /// One change of shape between two versions.
 #[derive(Debug)]
-pub(crate) struct Conversion {
+pub(crate) struct VersionConversion {
     pub(crate) from: GroupVersion<'static>,
     pub(crate) to: GroupVersion<'static>,
     pub(crate) convert: fn(&mut Members),

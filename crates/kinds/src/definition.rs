@@ -83,7 +83,7 @@ pub struct Version {
     pub deprecation: Option<String>,
     pub has_status: bool,
     pub scale: Option<Scale>,
-    pub columns: Vec<Column>,
+    pub columns: Vec<PrinterColumn>,
     /// JSON paths of the fields that select, `.spec.size`.
     pub selectable: Vec<String>,
     /// The text of its `openAPIV3Schema`, a slice of the definition's.
@@ -92,7 +92,7 @@ pub struct Version {
 
 /// A column of the table that `kubectl get` shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct PrinterColumn {
     pub name: String,
     pub type_name: String,
     pub format: String,

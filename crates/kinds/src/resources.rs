@@ -96,7 +96,7 @@ fn columns(of: &Resource) -> Vec<Column> {
     let built_in =
         built_in::of_kind(&of.group, &of.kind).filter(|_| of.verbs.iter().any(|verb| verb == "get"));
     let columns = built_in.map_or(&[][..], |it| it.columns).iter().filter(|column| column.has_header);
-    let header = |it: &column::Column| Column {
+    let header = |it: &column::TableColumn| Column {
         name: name(it.name),
         type_name: name(it.type_name),
         format: name(it.format),

@@ -28,7 +28,7 @@ use serde_json::Value;
 
 use crate::built_in;
 use crate::defaults::member::Members;
-use subresource::Subresource;
+use subresource::SubresourceRules;
 
 /// How the objects of a resource are kept.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ pub struct Strategy {
     pod_spec: Option<Path>,
     /// Fields behind a feature that is switched off; a write drops them.
     disabled: &'static [Path],
-    subresources: &'static [Subresource],
+    subresources: &'static [SubresourceRules],
 }
 
 /// The names of the members that lead to a field.

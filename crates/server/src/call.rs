@@ -5,7 +5,7 @@ use crate::{
     audit::Trail,
     authenticate::Caller,
     authorize::{self, Permit},
-    follow, input,
+    input,
     negotiate::Form,
     refusal::Refusal,
     request::{Options, Target, Verb},
@@ -39,8 +39,8 @@ pub(crate) struct Call {
     pub(crate) time: Option<Time>,
     /// Where it leaves notes for auditors.
     pub(crate) trail: Trail,
-    /// Whether hooks behind a commit want to know of its commits.
-    is_followed: bool,
+    /// Whether its commits are noted for the hooks behind them.
+    notes_commits: bool,
 }
 
 /// What comes of a call beside its answer.
@@ -76,7 +76,6 @@ impl Call {
         let (caller, mut target) = permit.redeem(verb).map_err(Unrouted::ByRouter)?;
         let form = route::check(verb, &served, &mut target, &head.headers, &options)?;
         let trail = Trail::of(&head).clone();
-        let is_followed = verb.is_write() && follow::concerns(&served, &target);
         Ok(Call {
             inner: Arc::clone(inner),
             caller,
@@ -88,7 +87,7 @@ impl Call {
             notes: Arc::default(),
             time: None,
             trail,
-            is_followed,
+            notes_commits: false,
         })
     }
 
@@ -110,7 +109,7 @@ impl Call {
             notes: Arc::default(),
             time: None,
             trail: Trail::default(),
-            is_followed: false,
+            notes_commits: false,
         }
     }
 
@@ -176,9 +175,14 @@ impl Call {
         self.notes.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Notes from now on what is committed.
+    pub(crate) fn note_commits(&mut self) {
+        self.notes_commits = true;
+    }
+
     /// Notes a commit for the hooks behind it.
     pub(crate) fn note_commit(&self, name: &str, before: Option<&Stored>, after: Option<&Stored>) {
-        if self.is_followed {
+        if self.notes_commits {
             let (namespace, name) = (self.target.namespace.clone(), name.to_owned());
             let commit = Committed { namespace, name, before: before.cloned(), after: after.cloned() };
             self.notes.commits.lock().unwrap_or_else(PoisonError::into_inner).push(commit);
@@ -187,10 +191,7 @@ impl Call {
 
     /// What was committed since the last time.
     pub(crate) fn take_commits(&self) -> Vec<Committed> {
-        match self.is_followed {
-            true => std::mem::take(&mut self.notes.commits.lock().unwrap_or_else(PoisonError::into_inner)),
-            false => Vec::new(),
-        }
+        std::mem::take(&mut self.notes.commits.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Refusal {

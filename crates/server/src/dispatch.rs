@@ -142,13 +142,16 @@ impl Inner {
         let is_answered = |_: &Verb| head.method != Method::HEAD || served.custom().is_some();
         let Some(verb) = verb.filter(is_answered) else { return Err(route::no_verb(&served, target)) };
         let deprecation = served.deprecation().map(|text| text.into_owned());
-        let call = match Call::new(self, permit, verb, served, head, options) {
+        let mut call = match Call::new(self, permit, verb, served, head, options) {
             Ok(call) => call,
             Err(route::Unrouted::ByRouter(refusal)) => return Err(refusal),
             Err(route::Unrouted::ByHandler(refusal)) => {
                 return Ok(answer::with_warnings(answer::refusal(refusal, form), deprecation.as_deref()));
             }
         };
+        if verb.is_write() && follow::concerns(&call.served, &call.target) {
+            call.note_commits();
+        }
         let response = trace::run(&call, verb, form, self.perform(verb, &call, body)).await;
         let warnings = call.warnings();
         let warnings = deprecation.iter().chain(&warnings).map(String::as_str);

@@ -5,7 +5,7 @@ use api::name::Format;
 use serde_json::Value;
 
 use crate::built_in::core::pod::warnings as pod_warnings;
-use crate::cells::column::{Cell, Column, string};
+use crate::cells::column::{Cell, TableColumn, string};
 use crate::cells::row::joined;
 use crate::cells::selector::label_selector_or_none;
 use crate::defaults::member::{self, Members};
@@ -13,13 +13,13 @@ use crate::validate::at::At;
 
 pub(crate) const ROLLING_UPDATE: &str = "RollingUpdate";
 
-pub(crate) const CONTAINERS: Column =
+pub(crate) const CONTAINERS: TableColumn =
     string("Containers", Cell::Computed(|it| joined(it.at("/spec/template/spec/containers"), "name").into()))
         .wide();
-pub(crate) const IMAGES: Column =
+pub(crate) const IMAGES: TableColumn =
     string("Images", Cell::Computed(|it| joined(it.at("/spec/template/spec/containers"), "image").into()))
         .wide();
-pub(crate) const SELECTOR: Column =
+pub(crate) const SELECTOR: TableColumn =
     string("Selector", Cell::Computed(|it| label_selector_or_none(it.at("/spec/selector")).into())).wide();
 
 pub(crate) fn label_like_template(object: &mut Members) {

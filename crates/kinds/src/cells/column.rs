@@ -7,7 +7,7 @@ use super::row::Row;
 
 /// Header and cell of one column.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
+pub(crate) struct TableColumn {
     pub(crate) name: &'static str,
     /// `string`, `integer`, `boolean` or `date`. Kubernetes: many a column says `string` and shows numbers.
     pub(crate) type_name: &'static str,
@@ -36,31 +36,32 @@ pub(crate) enum Cell {
 }
 
 /// The name of the object.
-pub(crate) const NAME: Column = string("Name", Cell::Computed(|it| it.name().into())).with_format("name");
+pub(crate) const NAME: TableColumn =
+    string("Name", Cell::Computed(|it| it.name().into())).with_format("name");
 /// How long ago the object was created.
-pub(crate) const AGE: Column = string("Age", Cell::Computed(|it| it.age().into()));
-const CREATED_AT: Column = column("date", "Created At", Cell::Computed(|it| created(it.object)));
+pub(crate) const AGE: TableColumn = string("Age", Cell::Computed(|it| it.age().into()));
+const CREATED_AT: TableColumn = column("date", "Created At", Cell::Computed(|it| created(it.object)));
 
 /// The columns of a kind that says nothing about them.
-pub(crate) const NAME_AND_CREATION: &[Column] = &[NAME, CREATED_AT];
+pub(crate) const NAME_AND_CREATION: &[TableColumn] = &[NAME, CREATED_AT];
 
-pub(crate) const fn string(name: &'static str, cell: Cell) -> Column {
+pub(crate) const fn string(name: &'static str, cell: Cell) -> TableColumn {
     column("string", name, cell)
 }
 
-pub(crate) const fn integer(name: &'static str, cell: Cell) -> Column {
+pub(crate) const fn integer(name: &'static str, cell: Cell) -> TableColumn {
     column("integer", name, cell)
 }
 
-pub(crate) const fn boolean(name: &'static str, cell: Cell) -> Column {
+pub(crate) const fn boolean(name: &'static str, cell: Cell) -> TableColumn {
     column("boolean", name, cell)
 }
 
-const fn column(type_name: &'static str, name: &'static str, cell: Cell) -> Column {
-    Column { name, type_name, format: "", priority: 0, has_header: true, cell }
+const fn column(type_name: &'static str, name: &'static str, cell: Cell) -> TableColumn {
+    TableColumn { name, type_name, format: "", priority: 0, has_header: true, cell }
 }
 
-impl Column {
+impl TableColumn {
     pub(crate) const fn with_format(mut self, format: &'static str) -> Self {
         self.format = format;
         self

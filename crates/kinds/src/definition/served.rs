@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use schema::types::Name;
 
-use super::{Column, Definition, Version};
+use super::{Definition, PrinterColumn, Version};
 use crate::resources::{self, Resource, Storage, Subresource};
 
 // Kubernetes: in this order.
@@ -57,8 +57,8 @@ impl Definition {
     }
 }
 
-impl From<&Column> for resources::Column {
-    fn from(column: &Column) -> Self {
+impl From<&PrinterColumn> for resources::Column {
+    fn from(column: &PrinterColumn) -> Self {
         resources::Column {
             name: owned(&column.name),
             type_name: owned(&column.type_name),

@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::approval::is_protected;
 use super::condition::{ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL, TERMINATING};
 use super::{
-    Column, Conversion, ConversionWebhook, Definition, Names, Scale, State, Version, WebhookAddress,
+    Conversion, ConversionWebhook, Definition, Names, PrinterColumn, Scale, State, Version, WebhookAddress,
 };
 use crate::resources::Scope;
 
@@ -262,7 +262,7 @@ fn read_version(version: VersionText, deprecation: Option<String>, schemas: &[By
         deprecation,
         has_status: subresources.status.is_some(),
         scale: subresources.scale.map(Scale::from),
-        columns: version.additional_printer_columns.into_iter().flatten().map(Column::from).collect(),
+        columns: version.additional_printer_columns.into_iter().flatten().map(PrinterColumn::from).collect(),
         selectable: selectable.into_iter().map(|field| field.json_path).collect(),
         schema: schema.and_then(|number| schemas.get(number).cloned()),
     }
@@ -321,9 +321,9 @@ impl From<ScaleText> for Scale {
     }
 }
 
-impl From<ColumnText> for Column {
+impl From<ColumnText> for PrinterColumn {
     fn from(text: ColumnText) -> Self {
-        Column {
+        PrinterColumn {
             name: text.name,
             type_name: text.r#type,
             format: text.format,

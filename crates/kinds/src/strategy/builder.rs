@@ -4,7 +4,7 @@ use api::name::NameRule;
 
 use super::{
     Counts, CreateRule, GcPolicy, Generation, GracePeriod, Path, Status, StatusMetadata, Strategy,
-    Subresource, UpdateRule,
+    SubresourceRules, UpdateRule,
 };
 use crate::defaults::member::Members;
 
@@ -144,7 +144,7 @@ impl Strategy {
         self
     }
 
-    pub(crate) const fn subresources(mut self, subresources: &'static [Subresource]) -> Self {
+    pub(crate) const fn subresources(mut self, subresources: &'static [SubresourceRules]) -> Self {
         self.subresources = subresources;
         self
     }

@@ -3,7 +3,7 @@
 use api::object;
 use serde_json::{Map, Value};
 
-use super::subresource::Subresource;
+use super::subresource::SubresourceRules;
 use super::{Circumstances, Counts, Status, Strategy, metadata};
 use crate::defaults::member::Members;
 
@@ -58,7 +58,7 @@ impl Strategy {
         metadata::keep_identity(new, old);
     }
 
-    pub(super) fn subresource(&self, name: &str) -> Option<&'static Subresource> {
+    pub(super) fn subresource(&self, name: &str) -> Option<&'static SubresourceRules> {
         self.subresources.iter().find(|it| it.name == name)
     }
 

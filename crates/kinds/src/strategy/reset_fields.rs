@@ -2,7 +2,7 @@
 
 use schema::field_set::Filter;
 
-use super::subresource::{Subresource, all_but};
+use super::subresource::{SubresourceRules, all_but};
 use super::{Path, Status, StatusMetadata, Strategy};
 
 const SPEC: &[Path] = &[&["spec"]];
@@ -24,7 +24,7 @@ impl Strategy {
                 (None, StatusMetadata::Anything | StatusMetadata::AllBut(_)) => all_but(SPEC),
                 (None, StatusMetadata::Little | StatusMetadata::Nothing) => all_but(SPEC_AND_METADATA),
             },
-            name => self.subresource(name).map_or(Filter::All, Subresource::reset_fields),
+            name => self.subresource(name).map_or(Filter::All, SubresourceRules::reset_fields),
         }
     }
 }

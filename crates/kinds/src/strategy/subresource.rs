@@ -7,7 +7,7 @@ use super::{Path, UpdateRule};
 
 /// What a write to a subresource does. Every kind with a status has `status`, which needs no such entry.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Subresource {
+pub(crate) struct SubresourceRules {
     pub(super) name: &'static str,
     /// Keeps of the old object what this subresource does not write.
     pub(super) prepare: UpdateRule,
@@ -22,13 +22,13 @@ enum Writes {
     Only(&'static [Path]),
 }
 
-impl Subresource {
+impl SubresourceRules {
     pub(crate) const fn writes_all_but(
         name: &'static str,
         prepare: UpdateRule,
         fields: &'static [Path],
     ) -> Self {
-        Subresource { name, prepare, counts_generation: false, writes: Writes::AllBut(fields) }
+        SubresourceRules { name, prepare, counts_generation: false, writes: Writes::AllBut(fields) }
     }
 
     /// `*` in a path is every item of a list.
@@ -37,7 +37,7 @@ impl Subresource {
         prepare: UpdateRule,
         fields: &'static [Path],
     ) -> Self {
-        Subresource { name, prepare, counts_generation: false, writes: Writes::Only(fields) }
+        SubresourceRules { name, prepare, counts_generation: false, writes: Writes::Only(fields) }
     }
 
     pub(crate) const fn counts_generation(mut self) -> Self {

@@ -18,12 +18,12 @@ pub(crate) struct Source {
     inside: &'static str,
     /// What it is called where it is one too many; empty where it never is.
     surplus: &'static str,
-    check: Check,
+    check: CheckSource,
 }
 
-type Check = fn(&At<'_, '_>, &mut ErrorList);
+type CheckSource = fn(&At<'_, '_>, &mut ErrorList);
 
-const fn source(field: &'static str, check: Check) -> Source {
+const fn source(field: &'static str, check: CheckSource) -> Source {
     Source { field, inside: field, surplus: field, check }
 }
 

@@ -7,22 +7,24 @@
 
 mod running;
 mod scope;
+mod status;
 mod usage;
+
+pub(crate) use status::{after, concerns};
 
 use super::pod_resources::{self, Amounts};
 use crate::{
     Inner,
-    call::{Call, Committed},
+    call::Call,
     live::{Fold, Live},
     refusal::Refusal,
-    request::Target,
     served::Served,
     stored::{Stored, at_rest},
-    write::{self, Attempt},
 };
 use api::object;
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
+use status::{count, known_usage, with_usage};
 use std::{collections::BTreeSet, sync::Arc};
 use store::{Batch, Entry, Range, Revision};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -131,18 +133,6 @@ pub(crate) async fn turn(call: &Call) -> Result<Turn<'_>, Refusal> {
     Ok(Turn { call, right: Right::Alone { _place: place(inner, namespace).write().await } })
 }
 
-pub(crate) fn concerns(served: &Served, target: &Target) -> bool {
-    served.is("", "resourcequotas") && target.subresource != "status"
-}
-
-/// Writes into the status of quotas what is used of them.
-pub(crate) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
-    for commit in commits.iter().filter(|commit| commit.after.is_some()) {
-        settle(&call.inner, &call.served, &commit.namespace, &commit.name).await?;
-    }
-    Ok(())
-}
-
 async fn has_quotas(inner: &Inner, namespace: &str) -> Result<bool, Refusal> {
     let Some(served) = quotas(inner) else { return Ok(false) };
     let prefix = served.prefix(namespace);
@@ -161,75 +151,6 @@ fn place<'a>(inner: &'a Inner, namespace: &str) -> &'a RwLock<()> {
 fn quotas(inner: &Inner) -> Option<&Arc<Served>> {
     let (group, version, resource) = QUOTAS;
     inner.registry.find(group, version, resource)
-}
-
-async fn settle(inner: &Inner, served: &Served, namespace: &str, name: &str) -> Result<(), Refusal> {
-    let _place = place(inner, namespace).write().await;
-    write::try_again(&mut CountUsage { inner, served, namespace, name }).await.map(drop)
-}
-
-/// Writes what is used into the status of a quota.
-struct CountUsage<'a> {
-    inner: &'a Inner,
-    served: &'a Served,
-    namespace: &'a str,
-    name: &'a str,
-}
-
-impl Attempt for CountUsage<'_> {
-    type Done = ();
-
-    async fn attempt(&mut self) -> Result<Option<()>, Refusal> {
-        let CountUsage { inner, served, namespace, name } = *self;
-        let read = inner.store.get(served.key(namespace, name).into(), None).await;
-        let Some(entry) = read?.entry else { return Ok(Some(())) };
-        let quota = Stored::new(entry.value.clone(), entry.revision).value()?;
-        let hard = pod_resources::amounts(&quota["spec"], "hard");
-        if hard.is_empty() || known_usage(&quota, &hard).is_some() {
-            return Ok(Some(()));
-        }
-        let used = count(inner, namespace, &quota, &hard).await?;
-        let json = at_rest(served, &mut with_usage(quota, &used));
-        let batch = Batch::new().replace(entry.key, json, entry.revision);
-        Ok(write::commit(inner, batch).await?.then_some(()))
-    }
-}
-
-/// What a quota says is used, if it speaks of what it limits now.
-fn known_usage(quota: &Value, hard: &Amounts) -> Option<Amounts> {
-    let used = pod_resources::amounts(&quota["status"], "used");
-    let is_current =
-        pod_resources::amounts(&quota["status"], "hard") == *hard && quota["status"]["hard"].is_object();
-    (is_current && hard.keys().all(|name| used.contains_key(name))).then_some(used)
-}
-
-fn with_usage(mut quota: Value, used: &Amounts) -> Value {
-    quota["status"] = json!({"hard": quota["spec"]["hard"], "used": used});
-    quota
-}
-
-/// Counts what there is of all that a quota limits.
-async fn count(inner: &Inner, namespace: &str, quota: &Value, hard: &Amounts) -> Result<Amounts, Refusal> {
-    let mut used: Amounts = hard.keys().map(|name| (name.clone(), Default::default())).collect();
-    let now = inner.world.wall();
-    let sorts: BTreeSet<_> = hard.keys().filter_map(|name| CountedResource::behind(name)).collect();
-    for sort in sorts {
-        let is_it = |served: &&Served| served.is(sort.group, sort.resource);
-        let customs = inner.registry.customs(&*inner.store).await?;
-        let Some(served) = inner.registry.kept().find(is_it).or_else(|| customs.all().find(is_it)) else {
-            continue;
-        };
-        let page = inner.store.range(Range::prefix(served.prefix(namespace))).await;
-        for entry in page?.entries {
-            let object = Stored::new(entry.value, entry.revision).value()?;
-            if scope::covers(quota, sort, &object) {
-                let usage = sort.usage(&object, now);
-                let limited = usage.into_iter().filter(|(name, _)| hard.contains_key(name)).collect();
-                pod_resources::add(&mut used, &limited);
-            }
-        }
-    }
-    Ok(used)
 }
 
 impl Turn<'_> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::GROUP;
 use super::webhook_configuration::validate as webhook;
 use crate::built_in::BuiltIn;
-use crate::cells::column::{AGE, Cell, Column, NAME, integer, string};
+use crate::cells::column::{AGE, Cell, NAME, TableColumn, integer, string};
 use crate::cells::row::{UNSET, text};
 use crate::defaults::type_defaults::{DefaultValue, TypeDefaults};
 use crate::policy::{Names, Offer, Wanted};
@@ -60,7 +60,7 @@ pub(crate) static MUTATING_ADMISSION_POLICY: BuiltIn =
             .values(&[("failurePolicy", DefaultValue::Text("Fail"))])])
         .columns(&[NAME, integer("Mutations", Cell::Count("/spec/mutations")), PARAM_KIND, AGE]);
 
-const PARAM_KIND: Column = string(
+const PARAM_KIND: TableColumn = string(
     "ParamKind",
     Cell::Computed(|it| match it.at("/spec/paramKind") {
         Value::Null => UNSET.into(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::GROUP;
 use super::admission_policy::{check_match, check_mutating_operations};
 use crate::built_in::BuiltIn;
-use crate::cells::column::{AGE, Cell, Column, NAME, string};
+use crate::cells::column::{AGE, Cell, NAME, TableColumn, string};
 use crate::cells::row::{UNSET, text};
 use crate::cells::selector::debug;
 use crate::strategy::Strategy;
@@ -39,7 +39,7 @@ pub(crate) static MUTATING_ADMISSION_POLICY_BINDING: BuiltIn =
         )
         .columns(COLUMNS);
 
-const COLUMNS: &[Column] = &[
+const COLUMNS: &[TableColumn] = &[
     NAME,
     string("PolicyName", Cell::Text("/spec/policyName")),
     string("ParamRef", Cell::Computed(|it| parameter(it.at("/spec/paramRef")).into())),

@@ -6,7 +6,7 @@ use api::name::NameRule;
 
 use super::GROUP;
 use crate::built_in::BuiltIn;
-use crate::cells::column::{AGE, Cell, Column, NAME, integer};
+use crate::cells::column::{AGE, Cell, NAME, TableColumn, integer};
 use crate::defaults::type_defaults::{DefaultValue, TypeDefaults};
 use crate::strategy::Strategy;
 use crate::validate::validation::{Metadata, UpdateChecks, Validation};
@@ -57,4 +57,4 @@ pub(crate) static MUTATING_WEBHOOK_CONFIGURATION: BuiltIn =
         ])])
         .columns(COLUMNS);
 
-const COLUMNS: &[Column] = &[NAME, integer("Webhooks", Cell::Count("/webhooks")), AGE];
+const COLUMNS: &[TableColumn] = &[NAME, integer("Webhooks", Cell::Count("/webhooks")), AGE];

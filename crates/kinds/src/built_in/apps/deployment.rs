@@ -5,7 +5,7 @@ use api::field::{Error, ErrorList};
 use super::GROUP;
 use crate::built_in::BuiltIn;
 use crate::built_in::workload::{CONTAINERS, IMAGES, ROLLING_UPDATE, warn_of_name_and_template};
-use crate::cells::column::{AGE, Cell, Column, NAME, string};
+use crate::cells::column::{AGE, Cell, NAME, TableColumn, string};
 use crate::cells::row::Row;
 use crate::cells::selector::label_selector;
 use crate::defaults::member::{self, Members};
@@ -49,7 +49,7 @@ pub(crate) static DEPLOYMENT: BuiltIn = BuiltIn::new(GROUP, "Deployment", "deplo
     ]);
 
 /// How many replicas are ready, and how many there should be.
-pub(super) const READY_OF_DESIRED: Column = string(
+pub(super) const READY_OF_DESIRED: TableColumn = string(
     "Ready",
     Cell::Computed(|it| {
         format!("{}/{}", it.number("/status/readyReplicas"), it.number("/spec/replicas")).into()

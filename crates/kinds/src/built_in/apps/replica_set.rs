@@ -6,7 +6,7 @@ use super::GROUP;
 use super::deployment::{check_same_selector, check_template};
 use crate::built_in::BuiltIn;
 use crate::built_in::workload::{CONTAINERS, IMAGES, SELECTOR, warn_of_name_and_template};
-use crate::cells::column::{AGE, Cell, Column, NAME, integer};
+use crate::cells::column::{AGE, Cell, NAME, TableColumn, integer};
 use crate::defaults::type_defaults::{DefaultValue, TypeDefaults};
 use crate::strategy::Strategy;
 use crate::strategy::builder::{SPEC, TEMPLATE};
@@ -26,9 +26,9 @@ pub(crate) static REPLICA_SET: BuiltIn = BuiltIn::new(GROUP, "ReplicaSet", "repl
     .defaults(&[TypeDefaults::of("apps.v1.ReplicaSet").values(&[("spec.replicas", DefaultValue::Number(1))])])
     .columns(&[NAME, DESIRED, CURRENT, READY, AGE, CONTAINERS, IMAGES, SELECTOR]);
 
-pub(crate) const DESIRED: Column = integer("Desired", Cell::Number("/spec/replicas"));
-pub(crate) const CURRENT: Column = integer("Current", Cell::Number("/status/replicas"));
-pub(crate) const READY: Column = integer("Ready", Cell::Number("/status/readyReplicas"));
+pub(crate) const DESIRED: TableColumn = integer("Desired", Cell::Number("/spec/replicas"));
+pub(crate) const CURRENT: TableColumn = integer("Current", Cell::Number("/status/replicas"));
+pub(crate) const READY: TableColumn = integer("Ready", Cell::Number("/status/readyReplicas"));
 
 fn check(set: &At<'_, '_>, errors: &mut ErrorList) {
     let spec = set.field("spec");

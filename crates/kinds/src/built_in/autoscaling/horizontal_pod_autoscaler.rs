@@ -8,7 +8,7 @@ mod validate;
 
 use super::GROUP;
 use crate::built_in::BuiltIn;
-use crate::convert::Conversion;
+use crate::convert::VersionConversion;
 use crate::defaults::type_defaults::{DefaultValue, TypeDefaults};
 use crate::strategy::Strategy;
 use crate::validate::validation::{UpdateChecks, Validation};
@@ -34,8 +34,8 @@ pub(crate) static HORIZONTAL_POD_AUTOSCALER: BuiltIn =
         ])
         .columns(columns::COLUMNS)
         .conversions(&[
-            Conversion { from: (GROUP, "v1"), to: (GROUP, "v2"), convert: convert::to_v2 },
-            Conversion { from: (GROUP, "v2"), to: (GROUP, "v1"), convert: convert::to_v1 },
+            VersionConversion { from: (GROUP, "v1"), to: (GROUP, "v2"), convert: convert::to_v2 },
+            VersionConversion { from: (GROUP, "v2"), to: (GROUP, "v1"), convert: convert::to_v1 },
         ])
         .internal_version("v2")
         .annotations_for_fields(&convert::TRAVELLING);

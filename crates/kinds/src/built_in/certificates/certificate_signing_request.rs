@@ -12,7 +12,7 @@ use crate::cells::column::{AGE, Cell, NAME, string};
 use crate::cells::row::{NONE, Row, condition};
 use crate::selectable::{Selectable, SelectableField};
 use crate::strategy::Strategy;
-use crate::strategy::subresource::Subresource;
+use crate::strategy::subresource::SubresourceRules;
 use crate::validate::validation::{UpdateChecks, Validation};
 
 pub(crate) static CERTIFICATE_SIGNING_REQUEST: BuiltIn =
@@ -27,7 +27,7 @@ pub(crate) static CERTIFICATE_SIGNING_REQUEST: BuiltIn =
                 .on_create(strategy::prepare_create)
                 .on_update(strategy::prepare_update)
                 .on_status(strategy::prepare_status)
-                .subresources(&[Subresource::writes_all_but(
+                .subresources(&[SubresourceRules::writes_all_but(
                     "approval",
                     strategy::prepare_approval,
                     &[&["spec"], &["status", "certificate"]],

@@ -11,7 +11,7 @@ use crate::cells::column::{AGE, Cell, NAME, string};
 use crate::defaults::member::{self, Members};
 use crate::defaults::type_defaults::{DefaultValue, TypeDefaults};
 use crate::selectable::{Selectable, SelectableField};
-use crate::strategy::subresource::Subresource;
+use crate::strategy::subresource::SubresourceRules;
 use crate::strategy::{Circumstances, Strategy};
 use crate::validate::at::At;
 use crate::validate::validation::Validation;
@@ -28,7 +28,7 @@ pub(crate) static NAMESPACE: BuiltIn = BuiltIn::new(GROUP, "Namespace", "namespa
             .status()
             .on_create(prepare_create)
             .on_update(prepare_update)
-            .subresources(&[Subresource::writes_all_but("finalize", prepare_finalize, &[&["status"]])]),
+            .subresources(&[SubresourceRules::writes_all_but("finalize", prepare_finalize, &[&["status"]])]),
     )
     .validation(
         Validation::new(check)

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::GROUP;
 use crate::built_in::BuiltIn;
-use crate::cells::column::{Cell, Column, NAME, string};
+use crate::cells::column::{Cell, NAME, TableColumn, string};
 use crate::cells::row::{Row, instant, number, or, text};
-use crate::convert::Conversion;
+use crate::convert::VersionConversion;
 use crate::defaults::member::Members;
 use crate::selectable::{Selectable, SelectableField};
 use crate::strategy::{GcPolicy, Strategy};
@@ -54,7 +54,7 @@ pub(crate) static EVENT: BuiltIn = BuiltIn::new(GROUP, "Event", "events")
         SelectableField::computed("reportingController", |_, event| controller(event)),
         SelectableField::text("type"),
     ]))
-    .conversions(&[Conversion { from: (GROUP, "v1"), to: ("", "v1"), convert: to_core }]);
+    .conversions(&[VersionConversion { from: (GROUP, "v1"), to: ("", "v1"), convert: to_core }]);
 
 pub(crate) static CORE_EVENT: BuiltIn = BuiltIn::new("", "Event", "events")
     .strategy(
@@ -82,9 +82,9 @@ pub(crate) static CORE_EVENT: BuiltIn = BuiltIn::new("", "Event", "events")
         SelectableField::computed("source", |_, event| component(event)),
         SelectableField::text("type"),
     ]))
-    .conversions(&[Conversion { from: ("", "v1"), to: (GROUP, "v1"), convert: from_core }]);
+    .conversions(&[VersionConversion { from: ("", "v1"), to: (GROUP, "v1"), convert: from_core }]);
 
-const COLUMNS: &[Column] = &[
+const COLUMNS: &[TableColumn] = &[
     string("Last Seen", Cell::Computed(|it| last_seen(it).into())),
     string("Type", Cell::Text("/type")),
     string("Reason", Cell::Text("/reason")),

@@ -5,7 +5,7 @@ use api::name::{Format, NameRule};
 
 use super::GROUP;
 use crate::built_in::BuiltIn;
-use crate::cells::column::{AGE, Cell, Column, NAME, string};
+use crate::cells::column::{AGE, Cell, NAME, TableColumn, string};
 use crate::cells::row::{Row, text};
 use crate::defaults::member::{self, Members};
 use crate::defaults::type_defaults::{DefaultValue, TypeDefaults};
@@ -39,7 +39,7 @@ pub(crate) static CLUSTER_ROLE_BINDING: BuiltIn =
         )
         .columns(COLUMNS);
 
-const COLUMNS: &[Column] = &[
+const COLUMNS: &[TableColumn] = &[
     NAME,
     string(
         "Role",

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::cells::column::{AGE, Cell, Column, NAME, string};
+use crate::cells::column::{AGE, Cell, NAME, TableColumn, string};
 use crate::cells::row::{NONE, Row, UNKNOWN, UNSET, quantity, text};
 
 /// How many metrics a cell shows.
 const SHOWN: usize = 2;
 
-pub(super) const COLUMNS: &[Column] = &[
+pub(super) const COLUMNS: &[TableColumn] = &[
     NAME,
     string("Reference", Cell::Computed(|it| reference(it).into())),
     string("Targets", Cell::Computed(|it| metrics(it).into())),

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::cells::age::age;
-use crate::cells::column::{AGE, Cell, Column, NAME, string};
+use crate::cells::column::{AGE, Cell, NAME, TableColumn, string};
 use crate::cells::row::{NONE, Row, holds, instant, items, number, or, text};
 
-pub(super) const COLUMNS: &[Column] = &[
+pub(super) const COLUMNS: &[TableColumn] = &[
     NAME,
     string("Ready", Cell::Computed(|it| format!("{}/{}", Story::of(it).ready, total(it)).into())),
     string("Status", Cell::Computed(|it| status(it).into())),

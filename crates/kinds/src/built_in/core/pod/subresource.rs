@@ -4,19 +4,19 @@ use serde_json::Value;
 
 use crate::defaults::member::{self, Members};
 use crate::strategy::disabled::EACH;
-use crate::strategy::subresource::Subresource;
+use crate::strategy::subresource::SubresourceRules;
 use crate::strategy::{Circumstances, StatusMetadata, metadata};
 
 const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 
-pub(super) const SUBRESOURCES: &[Subresource] = &[
-    Subresource::writes_only(
+pub(super) const SUBRESOURCES: &[SubresourceRules] = &[
+    SubresourceRules::writes_only(
         "ephemeralcontainers",
         ephemeral_containers,
         &[&["spec", "ephemeralContainers"]],
     )
     .counts_generation(),
-    Subresource::writes_only(
+    SubresourceRules::writes_only(
         "resize",
         resize,
         &[
