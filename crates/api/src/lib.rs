@@ -3,6 +3,7 @@
 //! | room | what lies there |
 //! |---|---|
 //! | [`kind`] | what an object is: group, version, kind and resource |
+//! | [`path`] | the URL under which it is served |
 //! | [`name`] | what it may be called, and every other text with a format |
 //! | [`object`] | an object as JSON: who and what it is, read and set in place |
 //! | [`meta`] | its metadata, typed, and the rules for it |
@@ -20,6 +21,7 @@ pub mod label_selector;
 pub mod meta;
 pub mod name;
 pub mod object;
+pub mod path;
 pub mod quantity;
 pub mod status;
 pub mod time;
