@@ -11,6 +11,7 @@
 //! | [`quantity`], [`time`] | amounts and moments, exact on the wire |
 //! | [`field`] | where in an object something is wrong, and how |
 //! | [`status`] | the answer that is not an object |
+//! | [`prometheus`] | metrics, in the text that Prometheus collects |
 //! | [`go`] | how Go prints a value, because clients match on the text |
 
 pub mod field;
@@ -22,6 +23,7 @@ pub mod meta;
 pub mod name;
 pub mod object;
 pub mod path;
+pub mod prometheus;
 pub mod quantity;
 pub mod status;
 pub mod time;
