@@ -3,6 +3,7 @@
 //! | room | what lies there |
 //! |---|---|
 //! | [`kind`] | what an object is: group, version, kind and resource |
+//! | [`path`] | the URL under which it is served |
 //! | [`name`] | what it may be called, and every other text with a format |
 //! | [`object`] | an object as JSON: who and what it is, read and set in place |
 //! | [`meta`] | its metadata, typed, and the rules for it |
@@ -10,6 +11,7 @@
 //! | [`quantity`], [`time`] | amounts and moments, exact on the wire |
 //! | [`field`] | where in an object something is wrong, and how |
 //! | [`status`] | the answer that is not an object |
+//! | [`prometheus`] | metrics, in the text that Prometheus collects |
 //! | [`go`] | how Go prints a value, because clients match on the text |
 
 pub mod field;
@@ -20,6 +22,8 @@ pub mod label_selector;
 pub mod meta;
 pub mod name;
 pub mod object;
+pub mod path;
+pub mod prometheus;
 pub mod quantity;
 pub mod status;
 pub mod time;

@@ -1,34 +1,33 @@
-//! Moments as Kubernetes writes them: RFC 3339 in UTC, to the second or to the microsecond.
+//! Times as Kubernetes writes them, RFC 3339 in UTC to the second or to the microsecond; and Go's durations.
 
-mod parse;
+mod duration;
+mod instant;
 
 use std::fmt;
+use std::str::FromStr;
 
 use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::Offset;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use parse::BadTime;
+pub use duration::parse_duration;
+pub use instant::{BadTime, DateTime, Instant, Precision};
 
-/// `metav1.Time`: whole seconds. It is kept as a date in UTC, since a jiff timestamp ends one day too early for
-/// the `9999-12-31T23:59:59Z` that stands for never.
+/// `metav1.Time`: whole seconds. Not a jiff timestamp, which ends one day too early for the
+/// `9999-12-31T23:59:59Z` that stands for never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Time(DateTime);
+pub struct Time(Instant);
 
 /// `metav1.MicroTime`: whole microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MicroTime(DateTime);
-
-/// The moment that Go takes for none; on the wire it is `null`.
-const ZERO: DateTime = DateTime::constant(1, 1, 1, 0, 0, 0, 0);
+pub struct MicroTime(Instant);
 
 impl Time {
-    pub const ZERO: Time = Time(ZERO);
+    /// The time that Go takes for none; on the wire it is `null`.
+    pub const ZERO: Time = Time(Instant::ZERO);
 
     pub fn is_zero(&self) -> bool {
-        *self == Self::ZERO
+        self.0.is_zero()
     }
 
     pub fn timestamp(self) -> Timestamp {
@@ -37,10 +36,10 @@ impl Time {
 }
 
 impl MicroTime {
-    pub const ZERO: MicroTime = MicroTime(ZERO);
+    pub const ZERO: MicroTime = MicroTime(Instant::ZERO);
 
     pub fn is_zero(&self) -> bool {
-        *self == Self::ZERO
+        self.0.is_zero()
     }
 
     pub fn timestamp(self) -> Timestamp {
@@ -60,79 +59,70 @@ impl Default for MicroTime {
     }
 }
 
-/// What lies outside of jiff's range becomes its end.
-fn timestamp(utc: DateTime) -> Timestamp {
-    let end = if utc < ZERO { Timestamp::MIN } else { Timestamp::MAX };
-    Offset::UTC.to_timestamp(utc).unwrap_or(end)
+/// Times outside of jiff's range become its first or last.
+fn timestamp(instant: Instant) -> Timestamp {
+    let end = if instant.seconds < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    let nanos = i32::try_from(instant.nanos).unwrap_or_default();
+    Timestamp::new(instant.seconds, nanos).unwrap_or(end)
 }
 
-/// Drops what is smaller than a unit of so many nanoseconds.
-fn truncate(utc: DateTime, unit: i32) -> DateTime {
-    let kept = utc.subsec_nanosecond() / unit * unit;
-    utc.with().subsec_nanosecond(kept).build().expect("fewer nanoseconds than before are in range")
+/// Without what is smaller than a unit of so many nanoseconds.
+fn truncated(timestamp: Timestamp, unit: u32) -> Instant {
+    let (nanoseconds, second) = (timestamp.as_nanosecond(), 1_000_000_000);
+    let seconds =
+        i64::try_from(nanoseconds.div_euclid(second)).expect("a timestamp has years of four digits");
+    let nanos = u32::try_from(nanoseconds.rem_euclid(second)).expect("less than a second");
+    Instant { seconds, nanos: nanos / unit * unit }
+}
+
+/// Go reads on into the year 10000, but nothing could read what it writes.
+fn parse(text: &str, precision: Precision) -> Result<Instant, BadTime> {
+    let instant = Instant::parse(text, precision)?;
+    if instant.year() > 9999 {
+        return Err(BadTime(format!("parsing time \"{text}\": year out of range")));
+    }
+    Ok(instant)
 }
 
 impl From<Timestamp> for Time {
-    fn from(moment: Timestamp) -> Self {
-        Time(truncate(Offset::UTC.to_datetime(moment), 1_000_000_000))
+    fn from(timestamp: Timestamp) -> Self {
+        Time(truncated(timestamp, 1_000_000_000))
     }
 }
 
 impl From<Timestamp> for MicroTime {
-    fn from(moment: Timestamp) -> Self {
-        MicroTime(truncate(Offset::UTC.to_datetime(moment), 1_000))
+    fn from(timestamp: Timestamp) -> Self {
+        MicroTime(truncated(timestamp, 1_000))
     }
 }
 
-impl std::str::FromStr for Time {
+impl FromStr for Time {
     type Err = BadTime;
 
     fn from_str(text: &str) -> Result<Self, BadTime> {
-        parse::seconds(text).map(|utc| Time(truncate(utc, 1_000_000_000)))
+        parse(text, Precision::Seconds).map(|instant| Time(Instant { nanos: 0, ..instant }))
     }
 }
 
 /// Exactly six digits, as in Kubernetes.
-impl std::str::FromStr for MicroTime {
+impl FromStr for MicroTime {
     type Err = BadTime;
 
     fn from_str(text: &str) -> Result<Self, BadTime> {
-        parse::micros(text).map(MicroTime)
+        parse(text, Precision::Micros).map(MicroTime)
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_seconds(f, self.0)?;
-        f.write_str("Z")
+        write!(f, "{}Z", DateTime(self.0))
     }
 }
 
 impl fmt::Display for MicroTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_seconds(f, self.0)?;
-        write!(f, ".{:06}Z", self.0.subsec_nanosecond() / 1_000)
+        write!(f, "{}.{:06}Z", DateTime(self.0), self.0.nanos / 1_000)
     }
-}
-
-fn write_seconds(f: &mut fmt::Formatter<'_>, utc: DateTime) -> fmt::Result {
-    let (year, month, day) = (utc.year(), utc.month(), utc.day());
-    let (hour, minute, second) = (utc.hour(), utc.minute(), utc.second());
-    if year < 0 {
-        return write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
-    }
-    // Digit by digit: every object that is written tells two or three times, and formatting takes ten times as long.
-    let mut text = *b"0000-00-00T00:00:00";
-    let mut put = |at: usize, number: u16| {
-        text[at] += (number / 10) as u8;
-        text[at + 1] += (number % 10) as u8;
-    };
-    put(0, year.unsigned_abs() / 100);
-    put(2, year.unsigned_abs() % 100);
-    for (at, number) in [(5, month), (8, day), (11, hour), (14, minute), (17, second)] {
-        put(at, number.unsigned_abs().into());
-    }
-    f.write_str(str::from_utf8(&text).expect("digits are ASCII"))
 }
 
 impl Serialize for Time {

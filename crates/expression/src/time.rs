@@ -1,6 +1,7 @@
 //! Durations and timestamps: reading, printing, arithmetic within the years 1 to 9999.
 
 use crate::{error::Error, number};
+use api::time::{DateTime, Instant, Precision};
 use jiff::{SignedDuration, civil, tz};
 use std::{cmp::Ordering, fmt};
 
@@ -70,66 +71,8 @@ impl fmt::Debug for Timestamp {
 
 /// Nanoseconds of `1h30m`, `-1.5s`, `0`: what Go's `time.ParseDuration` takes.
 pub fn parse_duration(text: &str) -> Result<i64, Error> {
-    duration(text)
-        .ok_or_else(|| Error::new("type conversion error from 'string' to 'google.protobuf.Duration'"))
-}
-
-fn duration(text: &str) -> Option<i64> {
-    let (negative, mut rest) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    if rest == "0" {
-        return Some(0);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut total: i128 = 0;
-    while !rest.is_empty() {
-        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-        let whole = digits(rest);
-        let (number, mut tail) = rest.split_at(whole);
-        let mut fraction = "";
-        if let Some(after) = tail.strip_prefix('.') {
-            let count = digits(after);
-            (fraction, tail) = after.split_at(count);
-        }
-        if number.is_empty() && fraction.is_empty() {
-            return None;
-        }
-        let length = tail.find(|letter: char| letter == '.' || letter.is_ascii_digit()).unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at(length);
-        let unit = nanos_of(unit)?;
-        let whole: i128 = if number.is_empty() { 0 } else { number.parse().ok()? };
-        total = total.checked_add(whole.checked_mul(unit)?)?;
-        total += fraction_of(fraction, unit);
-        if total > i128::from(i64::MAX) + 1 {
-            return None;
-        }
-        rest = tail;
-    }
-    i64::try_from(if negative { -total } else { total }).ok()
-}
-
-fn nanos_of(unit: &str) -> Option<i128> {
-    Some(match unit {
-        "ns" => 1,
-        "us" | "µs" | "μs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    })
-}
-
-/// `0.fraction` of a unit, rounded down; digits beyond a nanosecond of an hour say nothing.
-fn fraction_of(fraction: &str, unit: i128) -> i128 {
-    let kept = &fraction[..fraction.len().min(18)];
-    let digits: i128 = kept.parse().unwrap_or(0);
-    digits * unit / 10_i128.pow(kept.len() as u32)
+    api::time::parse_duration(text)
+        .map_err(|_| Error::new("type conversion error from 'string' to 'google.protobuf.Duration'"))
 }
 
 /// `1.5s`
@@ -151,82 +94,18 @@ pub fn parse_date(text: &str) -> Option<Timestamp> {
 }
 
 fn timestamp(text: &str) -> Option<Timestamp> {
-    let bytes = text.as_bytes();
-    let number = |from: usize, to: usize| {
-        let part = bytes.get(from..to)?;
-        part.iter()
-            .all(u8::is_ascii_digit)
-            .then(|| std::str::from_utf8(part).ok()?.parse::<i16>().ok())
-            .flatten()
-    };
-    // Go takes an hour of one digit.
-    if bytes.get(12) == Some(&b':') {
-        return timestamp(&format!("{}0{}", text.get(..11)?, text.get(11..)?));
-    }
-    let is = |at: usize, expected: u8| bytes.get(at) == Some(&expected);
-    if !(is(4, b'-') && is(7, b'-') && is(10, b'T') && is(13, b':') && is(16, b':')) {
-        return None;
-    }
-    let date = civil::Date::new(number(0, 4)?, number(5, 7)? as i8, number(8, 10)? as i8).ok()?;
-    let mut at = 19;
-    let mut nanos = 0;
-    if matches!(bytes.get(at), Some(b'.' | b',')) {
-        let count = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if count == 0 {
-            return None;
-        }
-        let digits = &text[at + 1..at + 1 + count.min(9)];
-        nanos = format!("{digits:0<9}").parse().ok()?;
-        at += 1 + count;
-    }
-    let time =
-        civil::Time::new(number(11, 13)? as i8, number(14, 16)? as i8, number(17, 19)? as i8, nanos).ok()?;
-    let offset = offset(&text[at..])?;
-    let since = date.to_datetime(time).duration_since(civil::date(1970, 1, 1).at(0, 0, 0, 0));
-    Some(Timestamp { seconds: since.as_secs() - i64::from(offset), nanos: 0, offset }).map(|whole| {
-        let (seconds, nanos) = match since.subsec_nanos() {
-            nanos if nanos < 0 => (whole.seconds - 1, nanos + NANOS_PER_SECOND as i32),
-            nanos => (whole.seconds, nanos),
-        };
-        Timestamp { seconds, nanos, offset }
-    })
-}
-
-/// `Z` or `+02:00`
-fn offset(text: &str) -> Option<i32> {
-    if text == "Z" {
-        return Some(0);
-    }
-    let bytes = text.as_bytes();
-    let shaped = bytes.len() == 6 && matches!(bytes[0], b'+' | b'-') && bytes[3] == b':';
-    if !shaped || !bytes[1..3].iter().chain(&bytes[4..6]).all(u8::is_ascii_digit) {
-        return None;
-    }
-    let (hours, minutes): (i32, i32) = (text[1..3].parse().ok()?, text[4..6].parse().ok()?);
-    if hours > 24 || minutes >= 60 {
-        return None;
-    }
-    let seconds = (hours * 60 + minutes) * 60;
-    Some(if bytes[0] == b'-' { -seconds } else { seconds })
+    let (Instant { seconds, nanos }, offset) = Instant::parse_with_offset(text, Precision::Seconds).ok()?;
+    Some(Timestamp { seconds, nanos: i32::try_from(nanos).ok()?, offset: i32::try_from(offset).ok()? })
 }
 
 /// RFC 3339 in the zone that it was read in, with as many digits of a second as there are.
 pub fn format_timestamp(timestamp: Timestamp) -> String {
-    let (offset, time) = match timestamp.civil(timestamp.offset) {
-        Ok(time) => (timestamp.offset, time),
-        Err(_) => (0, timestamp.civil(0).unwrap_or_default()),
-    };
-    let mut text = format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-        time.year(),
-        time.month(),
-        time.day(),
-        time.hour(),
-        time.minute(),
-        time.second()
-    );
-    if time.subsec_nanosecond() != 0 {
-        let fraction = format!(".{:09}", time.subsec_nanosecond());
+    let is_representable = timestamp.civil(timestamp.offset).is_ok();
+    let offset = if is_representable { timestamp.offset } else { 0 };
+    let local = Instant { seconds: timestamp.seconds + i64::from(offset), nanos: 0 };
+    let mut text = DateTime(local).to_string();
+    if timestamp.nanos != 0 {
+        let fraction = format!(".{:09}", timestamp.nanos);
         text.push_str(fraction.trim_end_matches('0'));
     }
     match offset {
@@ -320,7 +199,7 @@ mod tests {
             ("9223372036854775808ns", None),
             ("-9223372036854775808ns", Some(i64::MIN)),
         ] {
-            assert_eq!(duration(text), expected, "{text}");
+            assert_eq!(parse_duration(text).ok(), expected, "{text}");
         }
         for (nanos, expected) in
             [(0, "0s"), (1_500_000_000, "1.5s"), (-90_000_000_000, "-90s"), (1, "0.000000001s")]

@@ -1,8 +1,7 @@
-//! An owner, a selector and candidates in, the children that are the owner's out: orphans that match
-//! are adopted, children that no longer match are released.
+//! Adopts orphans that match the selector of an owner, and releases its children that no longer match.
 //!
-//! As Kubernetes' own controllers do it: whoever another controller owns is left alone, and before
-//! the first adoption the owner is read live, since a cached one may be long gone.
+//! As Kubernetes' own controllers do it: objects with another controller are left alone, and before the
+//! first adoption the owner is read from the server, since a cached one may be deleted.
 
 use crate::{owner, retry};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -18,29 +17,29 @@ use std::fmt::Debug;
 /// What to do with a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// It is ours and matches.
+    /// The owner controls it, and it matches.
     Keep,
-    /// It is nobody's and matches.
+    /// It has no controller, and matches.
     Adopt,
-    /// It is ours and matches no longer.
+    /// The owner controls it, and it no longer matches.
     Release,
-    /// It is none of our business.
+    /// It belongs to another controller, or does not match.
     Ignore,
 }
 
-/// Why there was no answer to who belongs to the owner.
+/// Why children could not be claimed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It would adopt every orphan in reach.
+    /// It would adopt every orphan.
     #[error("the selector of {owner:?} selects everything")]
     SelectsEverything { owner: String },
     #[error(transparent)]
-    Owner(#[from] owner::Refused),
+    Owner(#[from] owner::OwnerError),
     #[error("the owner or a child could not be read or written")]
     Kube(#[from] kube::Error),
 }
 
-/// One owner, and where its kind and its children's kind are found.
+/// An owner, its selector, and the APIs of its kind and of its children's kind.
 #[derive(Debug)]
 pub struct Adoption<'a, O, C> {
     pub owner: &'a O,
@@ -55,10 +54,10 @@ where
     O::DynamicType: Default,
     C: Resource + Clone + Debug + DeserializeOwned,
 {
-    /// Adopts and releases among the candidates, and gives the children that are the owner's now.
+    /// Adopts and releases among the candidates, and returns the children of the owner.
     ///
-    /// Candidates that changed or went meanwhile are left out: their change will be heard of. Every
-    /// candidate is tried; then the first failure is told.
+    /// Candidates that were changed or deleted meanwhile are left out: that will trigger another reconcile.
+    /// All candidates are tried before the first error is returned.
     pub async fn claim(&self, candidates: impl IntoIterator<Item = C>) -> Result<Vec<C>, Error> {
         let reference = owner::reference(self.owner)?;
         if self.selector.selects_all() {
@@ -76,7 +75,7 @@ where
                 Claim::Adopt => {
                     let may_adopt = match may_adopt {
                         Some(known) => known,
-                        None => *may_adopt.insert(self.is_owner_there().await?),
+                        None => *may_adopt.insert(self.owner_exists().await?),
                     };
                     match may_adopt {
                         true => self.send(&candidate, adoption(candidate.meta(), &reference)).await,
@@ -92,7 +91,7 @@ where
         failure.map_or(Ok(claimed), |error| Err(error.into()))
     }
 
-    /// Lets go of all candidates that the owner controls: they live on when it is gone.
+    /// Releases all candidates that the owner controls: they are not deleted with it.
     pub async fn release(&self, candidates: impl IntoIterator<Item = C>) -> Result<(), Error> {
         let reference = owner::reference(self.owner)?;
         for candidate in candidates.into_iter().filter(|child| owner::is_controlled_by(child, self.owner)) {
@@ -101,14 +100,14 @@ where
         Ok(())
     }
 
-    /// Whether the server still has this very owner, and means to keep it.
-    async fn is_owner_there(&self) -> Result<bool, kube::Error> {
+    /// Whether the owner still exists, by its UID, and is not being deleted.
+    async fn owner_exists(&self) -> Result<bool, kube::Error> {
         let live = self.owners.get_opt(&self.owner.name_any()).await?;
         Ok(live
             .is_some_and(|live| live.uid() == self.owner.uid() && live.meta().deletion_timestamp.is_none()))
     }
 
-    /// The child after the patch; nothing if it went, or is no longer what it was when it was read.
+    /// The child after the patch; `None` if it was deleted or changed since it was read.
     async fn send(&self, child: &C, operations: Value) -> Result<Option<C>, kube::Error> {
         let patch = serde_json::from_value(operations).expect("operations are a JSON patch");
         let name = child.name_any();
@@ -116,7 +115,7 @@ where
             Ok(child) => Ok(Some(child)),
             Err(error) if retry::is_missing(&error) || retry::is_conflict(&error) => Ok(None),
             Err(error) if retry::is_invalid(&error) => {
-                // Either a test of the patch did not hold, or the result breaks a rule.
+                // Either a test of the patch failed, or the result is invalid.
                 let live = self.children.get_opt(&name).await?;
                 match live.is_some_and(|live| is_as_read(live.meta(), child.meta())) {
                     true => Err(error),
@@ -128,20 +127,20 @@ where
     }
 }
 
-/// What an owner should do with a candidate that its selector does or does not match.
+/// What an owner should do with a candidate.
 pub fn claim(owner: &ObjectMeta, candidate: &ObjectMeta, matches: bool) -> Claim {
-    let is_owner_leaving = owner.deletion_timestamp.is_some();
+    let is_owner_deleting = owner.deletion_timestamp.is_some();
     let controller = candidate.owner_references.iter().flatten().find(|r| r.controller == Some(true));
     match controller {
         Some(other) if Some(&other.uid) != owner.uid.as_ref() => Claim::Ignore,
         Some(_) if matches => Claim::Keep,
-        // What a leaving owner does not release now goes with it: that is the collector's to decide.
-        Some(_) if is_owner_leaving => Claim::Ignore,
+        // The garbage collector decides about the children of an owner that is being deleted.
+        Some(_) if is_owner_deleting => Claim::Ignore,
         Some(_) => Claim::Release,
         None => {
-            let is_in_reach = owner.namespace.is_none() || owner.namespace == candidate.namespace;
-            let is_candidate_leaving = candidate.deletion_timestamp.is_some();
-            match matches && is_in_reach && !is_owner_leaving && !is_candidate_leaving {
+            let is_same_namespace = owner.namespace.is_none() || owner.namespace == candidate.namespace;
+            let is_candidate_deleting = candidate.deletion_timestamp.is_some();
+            match matches && is_same_namespace && !is_owner_deleting && !is_candidate_deleting {
                 true => Claim::Adopt,
                 false => Claim::Ignore,
             }
@@ -161,7 +160,7 @@ fn release(child: &ObjectMeta, uid: &str) -> Value {
     rewrite(child, json!(references.filter(|present| present.uid != uid).collect::<Vec<_>>()))
 }
 
-/// Tests that the object and its owners are as they were read, so that nobody's reference is lost.
+/// Tests that the object and its owners have not changed since they were read, so that no reference is lost.
 fn rewrite(meta: &ObjectMeta, references: Value) -> Value {
     json!([
         { "op": "test", "path": "/metadata/uid", "value": meta.uid },
@@ -179,11 +178,11 @@ mod tests {
     use super::*;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-    fn meta(namespace: &str, uid: &str, is_leaving: bool) -> ObjectMeta {
+    fn meta(namespace: &str, uid: &str, is_deleting: bool) -> ObjectMeta {
         ObjectMeta {
             namespace: (!namespace.is_empty()).then(|| namespace.into()),
             uid: Some(uid.into()),
-            deletion_timestamp: is_leaving.then_some(Time(jiff::Timestamp::UNIX_EPOCH)),
+            deletion_timestamp: is_deleting.then_some(Time(jiff::Timestamp::UNIX_EPOCH)),
             ..ObjectMeta::default()
         }
     }
@@ -195,8 +194,8 @@ mod tests {
     }
 
     #[test]
-    fn claims_follow_the_owner_and_the_selector() {
-        let (live, leaving) = (meta("a", "1", false), meta("a", "1", true));
+    fn controller_and_selector_decide_the_claim() {
+        let (live, deleting) = (meta("a", "1", false), meta("a", "1", true));
         let orphan = meta("a", "c", false);
         let ours = owned(orphan.clone(), "1");
         let cases = [
@@ -209,9 +208,9 @@ mod tests {
             (&live, &meta("a", "c", true), true, Claim::Ignore),
             (&live, &meta("b", "c", false), true, Claim::Ignore),
             (&meta("", "1", false), &meta("b", "c", false), true, Claim::Adopt),
-            (&leaving, &orphan, true, Claim::Ignore),
-            (&leaving, &ours, true, Claim::Keep),
-            (&leaving, &ours, false, Claim::Ignore),
+            (&deleting, &orphan, true, Claim::Ignore),
+            (&deleting, &ours, true, Claim::Keep),
+            (&deleting, &ours, false, Claim::Ignore),
         ];
         for (place, (owner, candidate, matches, expected)) in cases.into_iter().enumerate() {
             assert_eq!(claim(owner, candidate, matches), expected, "case {place}");

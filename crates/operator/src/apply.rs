@@ -1,13 +1,13 @@
-//! Objects as they should be in, server-side apply out: one object, or all children of an owner.
+//! Server-side apply of one object, or of all children of an owner.
 //!
-//! A set of children is applied in an order that lets each find what it needs, and then what the set
-//! no longer holds is pruned. Which kinds a set ever held is kept in an annotation on its owner,
-//! written before the first object of a kind is, so that no crash and no new version of the program
-//! forgets a kind that vanished from the set.
+//! The children of a set are applied in the order of their dependencies; then children that are no longer in
+//! the set are pruned. The kinds of a set are recorded in an annotation of its owner before the first
+//! object of a kind is applied, so that neither a crash nor a new version of the program forgets a kind
+//! that has left the set.
 
 use crate::{
     name, owner,
-    prune::{self, Kind, Pruned},
+    prune::{self, MemberKind, Pruned},
     retry,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -20,12 +20,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fmt::Debug};
 
-/// Every child carries this label, with a value that is its own for each owner and manager.
+/// The label of every child; its value is unique to the owner and the manager.
 pub const SET_LABEL: &str = "setpoint.dev/set";
-/// The annotation on the owner lives under this domain and is named for the manager.
+/// The domain of the annotation on the owner, which is named after the manager.
 const DOMAIN: &str = "setpoint.dev";
 
-/// What the server writes: to apply it would claim it, or be refused.
+/// Metadata that the server sets: applying it would be refused, or make us its owner.
 const SERVER_WRITTEN: &[&str] = &[
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -37,12 +37,12 @@ const SERVER_WRITTEN: &[&str] = &[
     "uid",
 ];
 
-/// Whether to take fields from another manager that also set them.
+/// Whether to take over fields that another manager has set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Force {
-    /// A field that another manager set to something else is a conflict.
+    /// A field that another manager has set to another value is a conflict.
     No,
-    /// What this controller says goes. Right for fields that are its own by design.
+    /// The field is overwritten. Right for fields that belong to this controller by design.
     Yes,
 }
 
@@ -50,9 +50,9 @@ pub enum Force {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Owner(#[from] owner::Refused),
+    Owner(#[from] owner::OwnerError),
     #[error("owner {owner:?} is being deleted: what is made for it now may outlive it")]
-    OwnerLeaving { owner: String },
+    OwnerDeleting { owner: String },
     #[error("a {kind} of the set has no name")]
     Nameless { kind: String },
     #[error("{kind} {name:?} is in the set twice")]
@@ -90,7 +90,7 @@ pub struct Set<'a, O: Resource> {
 
 #[derive(Debug)]
 struct Child {
-    kind: Kind,
+    kind: MemberKind,
     kind_name: String,
     namespace: Option<String>,
     name: String,
@@ -100,12 +100,12 @@ struct Child {
 /// What [`Set::apply`] did.
 #[derive(Debug)]
 pub struct Applied {
-    /// The children as they are now, in the order they were applied.
+    /// The children after the apply, in the order in which they were applied.
     pub children: Vec<DynamicObject>,
     pub pruned: Pruned,
 }
 
-/// Applies one object. `manager` must stay the same for ever: the name of the controller.
+/// Applies one object. `manager` is the name of the controller, and must never change.
 pub async fn object<K>(api: &Api<K>, object: &K, manager: &str, force: Force) -> Result<K, kube::Error>
 where
     K: Resource + Clone + Debug + Serialize + DeserializeOwned,
@@ -122,17 +122,17 @@ where
     O: Resource,
     O::DynamicType: Default,
 {
-    /// An empty set, which prunes all that the owner had. `manager` is the name of the controller.
+    /// An empty set; to apply it prunes all children of the owner. `manager` is the name of the controller.
     pub fn of(owner: &'a O, manager: &'a str) -> Result<Set<'a, O>, Error> {
         let owner_kind = ApiResource::erase::<O>(&O::DynamicType::default());
         let reference = owner::reference(owner)?;
         if owner.meta().deletion_timestamp.is_some() {
-            return Err(Error::OwnerLeaving { owner: reference.name });
+            return Err(Error::OwnerDeleting { owner: reference.name });
         }
         Ok(Set { owner, owner_kind, reference, manager, children: Vec::new() })
     }
 
-    /// Puts a child into the set, controlled by the owner.
+    /// Adds a child, and makes the owner its controller.
     pub fn add<C>(&mut self, child: C) -> Result<&mut Self, Error>
     where
         C: Resource + Serialize,
@@ -164,7 +164,7 @@ where
             source: kube::Error::SerdeError(source),
         })?;
         let namespace = child.meta().namespace.clone();
-        let new = Child { kind: Kind::of(kind), kind_name: kind.kind.clone(), namespace, name, body };
+        let new = Child { kind: MemberKind::of(kind), kind_name: kind.kind.clone(), namespace, name, body };
         if self.children.iter().any(|child| child.address() == new.address()) {
             return Err(Error::Twice { kind: new.kind_name, name: new.name });
         }
@@ -172,12 +172,12 @@ where
         Ok(self)
     }
 
-    /// Applies all children, then prunes what the owner had of this manager and is not among them.
+    /// Applies all children, then prunes the owner's other children of this manager.
     ///
-    /// Nothing is pruned before everything is applied.
+    /// Nothing is pruned before all children are applied.
     pub async fn apply(mut self, client: &Client, force: Force) -> Result<Applied, Error> {
         self.children.sort_by(|one, other| one.order().cmp(&other.order()));
-        let wanted: BTreeSet<Kind> = self.children.iter().map(|child| child.kind.clone()).collect();
+        let wanted: BTreeSet<MemberKind> = self.children.iter().map(|child| child.kind.clone()).collect();
         let recorded = recorded(self.owner.meta(), self.manager);
         let known = prune::union(&wanted, &recorded);
         self.record(client, &recorded, &known).await?;
@@ -199,12 +199,12 @@ where
         Ok(Applied { children, pruned })
     }
 
-    /// Writes down which kinds the set may have objects of, if that is not what is written.
+    /// Records the kinds of which the set may have objects, if they have changed.
     async fn record(
         &self,
         client: &Client,
-        before: &BTreeSet<Kind>,
-        after: &BTreeSet<Kind>,
+        before: &BTreeSet<MemberKind>,
+        after: &BTreeSet<MemberKind>,
     ) -> Result<(), Error> {
         if before == after {
             return Ok(());
@@ -226,11 +226,11 @@ where
 }
 
 impl Child {
-    fn address(&self) -> (&Kind, Option<&str>, &str) {
+    fn address(&self) -> (&MemberKind, Option<&str>, &str) {
         (&self.kind, self.namespace.as_deref(), &self.name)
     }
 
-    fn order(&self) -> (usize, &Kind, Option<&str>, &str) {
+    fn order(&self) -> (usize, &MemberKind, Option<&str>, &str) {
         (self.kind.rank(), &self.kind, self.namespace.as_deref(), &self.name)
     }
 
@@ -244,7 +244,7 @@ impl Child {
     }
 }
 
-/// What the controller wants of the object, without what only the server says.
+/// The object without the fields that the server sets.
 fn intent(object: &impl Serialize, kind: &ApiResource) -> Result<Value, serde_json::Error> {
     let mut body = serde_json::to_value(object)?;
     body["apiVersion"] = json!(kind.api_version);
@@ -253,13 +253,13 @@ fn intent(object: &impl Serialize, kind: &ApiResource) -> Result<Value, serde_js
         metadata.retain(|field, _| !SERVER_WRITTEN.contains(&field.as_str()));
     }
     if let Some(fields) = body.as_object_mut() {
-        // It is written through its own door, where there is one.
+        // The status is written through its subresource.
         fields.remove("status");
     }
     Ok(body)
 }
 
-/// A test of a patch that does not hold is answered as a broken rule, but it is a conflict.
+/// A patch whose test fails is refused as invalid, but here it means a conflict.
 fn stale() -> kube::Error {
     let status = Status::failure("the record of kinds is not as it was read", "Conflict");
     kube::Error::Api(status.with_code(409).boxed())
@@ -277,13 +277,18 @@ fn annotation(manager: &str) -> String {
     format!("{DOMAIN}/{}", name::child(manager, "children"))
 }
 
-fn recorded(owner: &ObjectMeta, manager: &str) -> BTreeSet<Kind> {
+fn recorded(owner: &ObjectMeta, manager: &str) -> BTreeSet<MemberKind> {
     let text = owner.annotations.as_ref().and_then(|all| all.get(&annotation(manager)));
     text.map(|text| prune::read(text)).unwrap_or_default()
 }
 
-/// Tests that the record is as it was read, lest a kind that another process added is lost.
-fn record(owner: &ObjectMeta, key: &str, before: &BTreeSet<Kind>, after: &BTreeSet<Kind>) -> Value {
+/// Tests that the record has not changed since it was read: another process may have added a kind.
+fn record(
+    owner: &ObjectMeta,
+    key: &str,
+    before: &BTreeSet<MemberKind>,
+    after: &BTreeSet<MemberKind>,
+) -> Value {
     let path = format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"));
     let uid = json!({ "op": "test", "path": "/metadata/uid", "value": owner.uid });
     let present = (!before.is_empty()).then(|| prune::write(before));

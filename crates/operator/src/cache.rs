@@ -1,8 +1,8 @@
-//! The local copy of what the cluster holds: one for each kind and scope, shared by all who ask.
+//! Local copies of the cluster's objects: one for each kind and scope, shared by all controllers.
 //!
-//! Objects at rest are bytes with a few facts beside them; they are decoded when they are read.
-//! What this process writes through [`Caches::client`] is in the cache before the write is
-//! answered, and nothing older ever takes its place.
+//! An object is kept as JSON with a few fields of its metadata beside it, and decoded when it is read.
+//! What this process writes through [`Caches::client`] is in the cache before the write returns, and
+//! is never replaced by an earlier version.
 //!
 //! ```
 //! # let _ = async |world: world::World, client: kube::Client| -> Result<(), Box<dyn std::error::Error>> {
@@ -20,24 +20,28 @@
 
 mod contents;
 mod cut;
-mod feed;
 mod index;
 mod item;
 mod items;
 mod memo;
 mod own_writes;
 mod pairs;
+mod reflector;
 mod scope;
 mod store;
 mod view;
-mod written;
+mod write_request;
 
 pub use item::{Item, Owner, Undecodable};
 pub use pairs::Pairs;
 pub use scope::Scope;
 pub use view::View;
 
+pub(crate) use contents::StaleList;
 pub(crate) use item::Reader;
+
+#[cfg(test)]
+pub(crate) use item::tests::item as test_item;
 
 use kube::{
     Client, Resource,
@@ -49,22 +53,22 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
-use store::{Store, Subject};
+use store::{CachedKind, Store};
 use world::{Task, World};
 
-/// How often everything is told once more unless said otherwise: a net under what was overlooked.
+/// How often subscribers get every object once more by default: a safety net for missed changes.
 pub const RESYNC: Duration = Duration::from_secs(10 * 3600);
 
 /// Up to this share later, so that kinds do not resync all at once.
 const RESYNC_JITTER: f64 = 0.1;
 
-/// The caches of a process. Cheap to clone; with the last of them the watches end.
+/// The caches of a process. Cheap to clone; the watches end when the last clone is dropped.
 #[derive(Clone)]
 pub struct Caches(Arc<Inner>);
 
 struct Inner {
     world: World,
-    /// As it was given: watches go through it.
+    /// Without the cache around it: for watches.
     plain: Client,
     client: Client,
     resync: Duration,
@@ -72,33 +76,40 @@ struct Inner {
     tasks: Mutex<Vec<Task<()>>>,
 }
 
-/// An object came, changed, went, or is only told once more.
-#[derive(Clone, Copy, Debug)]
-pub struct Change<'a> {
-    pub before: Option<&'a Item>,
-    pub after: Option<&'a Item>,
-    pub cause: Cause,
+/// A change of one object in a cache.
+#[derive(Clone, Debug)]
+pub struct Delta {
+    /// Absent if the object is new.
+    pub before: Option<Item>,
+    /// Absent if the object was deleted.
+    pub after: Option<Item>,
+    pub origin: Origin,
 }
 
 /// How a change became known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// It was there when the cache, or the subscriber, started.
-    Initial,
-    Watched,
-    /// This process has written it.
+pub enum Origin {
+    /// The object existed when the cache, or the subscriber, started.
+    InitialList,
+    Watch,
+    /// This process has written the object.
     OwnWrite,
-    /// Nothing has changed: time has passed.
+    /// Nothing has changed: every object is reported again from time to time.
     Resync,
 }
 
-/// Is called for every change, in order, when it is in the cache.
-pub type Subscriber = Arc<dyn Fn(&Change<'_>) + Send + Sync>;
+/// Is called for every change of a cache, in order, after the change is in the cache.
+pub type Subscriber = Arc<dyn Fn(&Delta) + Send + Sync>;
 
-impl<'a> Change<'a> {
-    /// The object as it is now, or as it was when it went.
-    pub fn item(&self) -> Option<&'a Item> {
-        self.after.or(self.before)
+impl Delta {
+    /// The object as it is now, or as it was when it was deleted.
+    pub fn item(&self) -> Option<&Item> {
+        self.after.as_ref().or(self.before.as_ref())
+    }
+
+    /// The object before the change, and after it.
+    pub fn items(&self) -> impl Iterator<Item = &Item> {
+        self.before.iter().chain(&self.after)
     }
 }
 
@@ -107,7 +118,7 @@ impl Caches {
         Caches::with_resync(world, client, RESYNC)
     }
 
-    /// Tells all subscribers of every object once in each `resync`.
+    /// Reports every object to all subscribers once in each `resync`.
     pub fn with_resync(world: World, client: Client, resync: Duration) -> Caches {
         let registry = Arc::new(Registry::default());
         let own = own_writes::client(&world, &client, &registry);
@@ -115,32 +126,32 @@ impl Caches {
         Caches(Arc::new(Inner { world, plain: client, client: own, resync, registry, tasks }))
     }
 
-    /// A client whose writes the caches know before it answers.
+    /// A client whose writes are in the caches before they return.
     pub fn client(&self) -> Client {
         self.0.client.clone()
     }
 
-    /// The objects of a kind that has a type. The first who asks for a scope starts its watch.
+    /// The objects of a kind that has a Rust type. The first call for a kind and scope starts its watch.
     pub fn kind<K: Resource<DynamicType = ()>>(&self, scope: Scope) -> View<K> {
-        View::new(self.store(subject(&ApiResource::erase::<K>(&()), scope, false)))
+        View::new(self.store(cached_kind(&ApiResource::erase::<K>(&()), scope, false)))
     }
 
     /// The objects of a kind that is known only at run time.
     pub fn dynamic(&self, resource: &ApiResource, scope: Scope) -> View<DynamicObject> {
-        View::new(self.store(subject(resource, scope, false)))
+        View::new(self.store(cached_kind(resource, scope, false)))
     }
 
-    /// Only the metadata of a kind's objects: for kinds that are big or many.
+    /// Only the metadata of a kind's objects: for large or numerous objects.
     pub fn metadata<K: Resource<DynamicType = ()>>(&self, scope: Scope) -> View<PartialObjectMeta<K>> {
-        View::new(self.store(subject(&ApiResource::erase::<K>(&()), scope, true)))
+        View::new(self.store(cached_kind(&ApiResource::erase::<K>(&()), scope, true)))
     }
 
-    fn store(&self, subject: Subject) -> Arc<Store> {
-        let (store, is_new) = self.0.registry.store(subject);
+    fn store(&self, kind: CachedKind) -> Arc<Store> {
+        let (store, is_new) = self.0.registry.store(kind);
         if is_new {
-            let feeds = feed::start(&self.0.world, &self.0.plain, &store);
+            let reflectors = reflector::start(&self.0.world, &self.0.plain, &store);
             let mut tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            tasks.extend(feeds);
+            tasks.extend(reflectors);
             tasks.push(self.resync(Arc::clone(&store)));
         }
         store
@@ -157,8 +168,8 @@ impl Caches {
     }
 }
 
-fn subject(resource: &ApiResource, scope: Scope, metadata_only: bool) -> Subject {
-    Subject {
+fn cached_kind(resource: &ApiResource, scope: Scope, metadata_only: bool) -> CachedKind {
+    CachedKind {
         group: resource.group.clone(),
         version: resource.version.clone(),
         kind: resource.kind.clone(),

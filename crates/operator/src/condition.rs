@@ -1,4 +1,4 @@
-//! What a controller says about an object in, the object's conditions with honest times out.
+//! Sets the conditions of an object, with correct transition times.
 
 mod schema;
 
@@ -8,38 +8,38 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::Resource;
 
-/// Whether something holds.
+/// The `status` of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum ConditionStatus {
     True,
     False,
-    /// Not known: nobody could look.
+    /// It could not be determined.
     Unknown,
 }
 
-/// One thing to say about an object, at one generation of it.
+/// A condition to set, for one generation of the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     condition: &'static str,
-    verdict: Verdict,
+    status: ConditionStatus,
     reason: String,
     message: String,
     generation: Option<i64>,
 }
 
-impl Verdict {
+impl ConditionStatus {
     pub fn as_str(self) -> &'static str {
         match self {
-            Verdict::True => "True",
-            Verdict::False => "False",
-            Verdict::Unknown => "Unknown",
+            ConditionStatus::True => "True",
+            ConditionStatus::False => "False",
+            ConditionStatus::Unknown => "Unknown",
         }
     }
 }
 
-impl From<bool> for Verdict {
-    fn from(holds: bool) -> Verdict {
-        if holds { Verdict::True } else { Verdict::False }
+impl From<bool> for ConditionStatus {
+    fn from(holds: bool) -> ConditionStatus {
+        if holds { ConditionStatus::True } else { ConditionStatus::False }
     }
 }
 
@@ -47,30 +47,30 @@ impl Report {
     /// `reason` is one CamelCase word for machines, `message` a sentence for people.
     pub fn new(
         condition: &'static str,
-        verdict: impl Into<Verdict>,
+        status: impl Into<ConditionStatus>,
         reason: impl Into<String>,
         message: impl Into<String>,
     ) -> Report {
         Report {
             condition,
-            verdict: verdict.into(),
+            status: status.into(),
             reason: reason.into(),
             message: message.into(),
             generation: None,
         }
     }
 
-    /// Says of which generation this speaks: the one of the object that the verdict was formed on.
+    /// Sets the observedGeneration: that of the object on which the report is based.
     #[must_use]
     pub fn of(self, object: &impl Resource) -> Report {
         Report { generation: object.meta().generation, ..self }
     }
 }
 
-/// Puts the report among the conditions and tells whether anything changed.
+/// Sets the condition, and returns whether anything changed.
 ///
-/// The transition time moves only when the verdict does. The order of the conditions stays; a new
-/// one comes last. A report on an older generation than the one there is not taken.
+/// The lastTransitionTime changes only with the status. The order of the conditions stays; a new one comes
+/// last. A report on an older generation than the present one is ignored.
 ///
 /// ```
 /// use operator::condition::{self, Report};
@@ -84,7 +84,7 @@ impl Report {
 pub fn set(conditions: &mut Vec<Condition>, report: Report, now: Timestamp) -> bool {
     let new = Condition {
         type_: report.condition.into(),
-        status: report.verdict.as_str().into(),
+        status: report.status.as_str().into(),
         reason: report.reason,
         message: report.message,
         observed_generation: report.generation,
@@ -107,7 +107,7 @@ pub fn set(conditions: &mut Vec<Condition>, report: Report, now: Timestamp) -> b
     is_changed
 }
 
-/// Removes the condition and tells whether it was there.
+/// Removes the condition, and returns whether there was one.
 pub fn remove(conditions: &mut Vec<Condition>, condition: &str) -> bool {
     let before = conditions.len();
     conditions.retain(|present| present.type_ != condition);
@@ -119,17 +119,18 @@ pub fn find<'a>(conditions: &'a [Condition], condition: &str) -> Option<&'a Cond
 }
 
 pub fn is_true(conditions: &[Condition], condition: &str) -> bool {
-    find(conditions, condition).is_some_and(|present| present.status == Verdict::True.as_str())
+    find(conditions, condition).is_some_and(|present| present.status == ConditionStatus::True.as_str())
 }
 
-/// Whether the condition holds and speaks of the object as it is now, not of an earlier spec.
+/// Whether the condition is true for the current generation of the object.
 pub fn is_true_now(conditions: &[Condition], condition: &str, object: &impl Resource) -> bool {
     find(conditions, condition).is_some_and(|present| {
-        present.status == Verdict::True.as_str() && present.observed_generation >= object.meta().generation
+        present.status == ConditionStatus::True.as_str()
+            && present.observed_generation >= object.meta().generation
     })
 }
 
-/// On the wire a time has no smaller part: what is kept here must equal what comes back.
+/// On the wire times have whole seconds: a condition must equal itself when it is read back.
 fn whole_second(now: Timestamp) -> Timestamp {
     Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
@@ -152,26 +153,26 @@ mod tests {
     }
 
     #[test]
-    fn times_move_only_with_the_verdict() {
-        let said = |condition, verdict: Verdict, reason: &str, message: &str, generation| Report {
+    fn transition_times_change_only_with_the_status() {
+        let report = |condition, status: ConditionStatus, reason: &str, message: &str, generation| Report {
             generation: Some(generation),
-            ..Report::new(condition, verdict, reason, message)
+            ..Report::new(condition, status, reason, message)
         };
-        use Verdict::{False, True, Unknown};
+        use ConditionStatus::{False, True, Unknown};
         let story = [
-            (said("Ready", False, "Starting", "0/1", 1), true, "Ready=False Starting 0/1 g1 @1"),
-            (said("Ready", False, "Starting", "0/1", 1), false, "Ready=False Starting 0/1 g1 @1"),
-            (said("Ready", False, "Slow", "0/1", 1), true, "Ready=False Slow 0/1 g1 @1"),
-            (said("Ready", False, "Slow", "0/2", 2), true, "Ready=False Slow 0/2 g2 @1"),
-            (said("Ready", True, "Late", "", 1), false, "Ready=False Slow 0/2 g2 @1"),
-            (said("Ready", True, "Up", "2/2", 2), true, "Ready=True Up 2/2 g2 @6"),
-            (said("Ready", Unknown, "Lost", "", 2), true, "Ready=Unknown Lost  g2 @7"),
-            (said("Old", True, "X", "", 2), true, "Ready=Unknown Lost  g2 @7; Old=True X  g2 @8"),
-            (said("Ready", True, "Up", "", 2), true, "Ready=True Up  g2 @9; Old=True X  g2 @8"),
+            (report("Ready", False, "Starting", "0/1", 1), true, "Ready=False Starting 0/1 g1 @1"),
+            (report("Ready", False, "Starting", "0/1", 1), false, "Ready=False Starting 0/1 g1 @1"),
+            (report("Ready", False, "Slow", "0/1", 1), true, "Ready=False Slow 0/1 g1 @1"),
+            (report("Ready", False, "Slow", "0/2", 2), true, "Ready=False Slow 0/2 g2 @1"),
+            (report("Ready", True, "Late", "", 1), false, "Ready=False Slow 0/2 g2 @1"),
+            (report("Ready", True, "Up", "2/2", 2), true, "Ready=True Up 2/2 g2 @6"),
+            (report("Ready", Unknown, "Lost", "", 2), true, "Ready=Unknown Lost  g2 @7"),
+            (report("Old", True, "X", "", 2), true, "Ready=Unknown Lost  g2 @7; Old=True X  g2 @8"),
+            (report("Ready", True, "Up", "", 2), true, "Ready=True Up  g2 @9; Old=True X  g2 @8"),
         ];
         let mut conditions = Vec::new();
-        for (second, (report, is_changed, expected)) in (1..).zip(story) {
-            assert_eq!(set(&mut conditions, report, at(second)), is_changed, "{expected}");
+        for (second, (new, is_changed, expected)) in (1..).zip(story) {
+            assert_eq!(set(&mut conditions, new, at(second)), is_changed, "{expected}");
             assert_eq!(show(&conditions), expected);
         }
         assert!(remove(&mut conditions, "Ready") && !remove(&mut conditions, "Ready"));
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_about_an_earlier_spec_is_not_true_now() {
+    fn a_condition_of_an_earlier_generation_is_not_true_now() {
         let mut object = k8s_openapi::api::core::v1::ConfigMap::default();
         object.metadata.generation = Some(3);
         let mut conditions = Vec::new();

@@ -1,4 +1,4 @@
-//! What a reconcile may use: cached reads, the manager's client, events, time, and the user's own state.
+//! What a reconcile may use: cached reads, the manager's client, events, time, and state of its own.
 
 use crate::{Failure, Key, cache::View, event::Recorder, source::Kind};
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
@@ -11,14 +11,14 @@ use std::{
 };
 use world::{Timestamp, World};
 
-/// Handed to every reconcile. Cheap to clone.
+/// The argument of every reconcile beside the key. Cheap to clone.
 pub struct Context<S> {
-    reach: Arc<Reach>,
+    inner: Arc<ControllerContext>,
     state: Arc<S>,
 }
 
-/// What a controller can reach; the same for all its reconciles.
-pub(crate) struct Reach {
+/// The part of a context that does not depend on the type of the state.
+pub(crate) struct ControllerContext {
     pub(crate) controller: String,
     pub(crate) world: World,
     pub(crate) client: Client,
@@ -31,19 +31,19 @@ pub(crate) struct Reach {
 pub(crate) struct Views(BTreeMap<TypeId, Box<dyn Any + Send + Sync>>);
 
 impl<S> Context<S> {
-    pub(crate) fn new(reach: Arc<Reach>, state: Arc<S>) -> Context<S> {
-        Context { reach, state }
+    pub(crate) fn new(inner: Arc<ControllerContext>, state: Arc<S>) -> Context<S> {
+        Context { inner, state }
     }
 
-    /// The object as the cache has it: never older than what this process has written.
+    /// The cached object: never older than what this process has written.
     pub fn get<K: Kind>(&self, key: &Key) -> Result<Option<Arc<K>>, Failure> {
         Ok(self.view::<K>()?.get(key)?)
     }
 
-    /// The cached objects of a kind that the controller declared.
+    /// The cached objects of a kind that the controller has declared.
     pub fn view<K: Kind>(&self) -> Result<View<K>, Failure> {
-        self.reach.views.get::<K>().ok_or_else(|| {
-            let (kind, name) = (K::kind(&()), &self.reach.controller);
+        self.inner.views.get::<K>().ok_or_else(|| {
+            let (kind, name) = (K::kind(&()), &self.inner.controller);
             let message = format!(
                 "controller \"{name}\" reads {kind} without having declared it: add `.reads(all::<{kind}>())`"
             );
@@ -51,13 +51,13 @@ impl<S> Context<S> {
         })
     }
 
-    /// The manager's client: plain kube, whose writes the caches see at once and which no longer
-    /// writes when another process leads.
+    /// The manager's client: its writes are in the caches when they return, and it refuses to write while
+    /// another process leads.
     pub fn client(&self) -> Client {
-        self.reach.client.clone()
+        self.inner.client.clone()
     }
 
-    /// Where objects of a kind that lives in namespaces are written, in the namespace of `key`.
+    /// The API of a namespaced kind, in the namespace of `key`.
     pub fn namespaced<K>(&self, key: &Key) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -68,7 +68,7 @@ impl<S> Context<S> {
         }
     }
 
-    /// Where objects of a kind without namespaces are written.
+    /// The API of a cluster-scoped kind.
     pub fn cluster<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
@@ -77,7 +77,7 @@ impl<S> Context<S> {
     }
 
     pub fn events(&self) -> &Recorder {
-        &self.reach.recorder
+        &self.inner.recorder
     }
 
     pub fn state(&self) -> &S {
@@ -85,17 +85,17 @@ impl<S> Context<S> {
     }
 
     pub fn world(&self) -> &World {
-        &self.reach.world
+        &self.inner.world
     }
 
-    /// The time of day, for conditions and the like.
+    /// The wall-clock time, for conditions and the like.
     pub fn wall(&self) -> Timestamp {
-        self.reach.world.wall()
+        self.inner.world.wall()
     }
 
-    /// The name of the controller: its field manager, too.
+    /// The name of the controller, which is also its field manager.
     pub fn controller(&self) -> &str {
-        &self.reach.controller
+        &self.inner.controller
     }
 }
 
@@ -111,12 +111,12 @@ impl Views {
 
 impl<S> Clone for Context<S> {
     fn clone(&self) -> Context<S> {
-        Context { reach: Arc::clone(&self.reach), state: Arc::clone(&self.state) }
+        Context { inner: Arc::clone(&self.inner), state: Arc::clone(&self.state) }
     }
 }
 
 impl<S> fmt::Debug for Context<S> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Context({})", self.reach.controller)
+        write!(out, "Context({})", self.inner.controller)
     }
 }

@@ -1,4 +1,4 @@
-//! A controller: what it looks at, how it is woken, and the function that makes things so.
+//! A controller: the kinds that it watches, what triggers a reconcile, and the reconcile function.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -16,8 +16,8 @@
 use crate::{
     Context, Failure, Key, Next, Reconcile,
     cache::{Caches, View},
-    context::{Reach, Views},
-    queue::{Queue, Why},
+    context::{ControllerContext, Views},
+    queue::{Queue, Reason},
     rules::{Declared, Use},
     source::{Kind, Source},
     trigger,
@@ -34,65 +34,65 @@ use world::{Task, World};
 /// A controller that a [`crate::Manager`] can run.
 pub struct Controller {
     name: String,
-    wires: Vec<Wire>,
+    connections: Vec<Connect>,
     declared: Vec<Declared>,
     settings: Settings,
-    reconciler: Box<dyn FnOnce(Arc<Reach>) -> Arc<dyn Reconcile> + Send>,
+    reconciler: Box<dyn FnOnce(Arc<ControllerContext>) -> Arc<dyn Reconcile> + Send>,
 }
 
-/// A controller that has no reconcile function yet. `P` is its primary kind: whose keys it gets.
+/// A controller without its reconcile function. `P` is its primary kind, whose keys it reconciles.
 pub struct Builder<P> {
     name: String,
-    wires: Vec<Wire>,
+    connections: Vec<Connect>,
     declared: Vec<Declared>,
     settings: Settings,
     primary: PhantomData<fn() -> P>,
 }
 
-/// Connects one source with the queue, when the manager starts.
-type Wire = Box<dyn FnOnce(&mut Wiring) + Send>;
+/// Connects one source to the queue when the manager starts.
+type Connect = Box<dyn FnOnce(&mut Sources) + Send>;
 
-/// What sources are connected with, and what they leave behind.
-pub(crate) struct Wiring {
+/// The sources of a controller while the manager connects them.
+pub(crate) struct Sources {
     pub(crate) world: World,
     pub(crate) caches: Caches,
     pub(crate) queue: Queue,
     pub(crate) views: Views,
-    /// One for each view: ends when the view has seen all there is.
+    /// One for each view: ends when its first list is complete.
     pub(crate) syncs: Vec<(String, BoxFuture<'static, ()>)>,
     pub(crate) tasks: Vec<Task<()>>,
     primary: Option<Box<dyn std::any::Any + Send + Sync>>,
-    /// How events name an object of the primary kind.
-    pub(crate) refer: Option<Refer>,
-    /// One for each view: has it seen all there is?
-    pub(crate) is_ready: Vec<Ready>,
+    /// How events refer to an object of the primary kind.
+    pub(crate) reference: Option<ReferenceTo>,
+    /// One for each view.
+    pub(crate) sync_checks: Vec<SyncCheck>,
 }
 
-/// The name of a source, and whether it has seen all there is.
-pub(crate) type Ready = (String, Arc<dyn Fn() -> bool + Send + Sync>);
+/// The kind of a source, and whether its first list is complete.
+pub(crate) type SyncCheck = (String, Arc<dyn Fn() -> bool + Send + Sync>);
 
-pub(crate) type Refer = Arc<dyn Fn(&Key) -> ObjectReference + Send + Sync>;
+pub(crate) type ReferenceTo = Arc<dyn Fn(&Key) -> ObjectReference + Send + Sync>;
 
-/// A stream of keys whose maker decides when to look.
+/// Keys to reconcile, from outside the cluster.
 type Keys = Pin<Box<dyn Stream<Item = Key> + Send>>;
 
 impl Controller {
-    /// Begins a controller: it is given the keys of `primary`'s objects.
+    /// Starts a controller that reconciles the objects of `primary`.
     #[expect(clippy::new_ret_no_self, reason = "without its reconcile function it is not a controller yet")]
     pub fn new<P: Kind>(name: &str, primary: Source<P>) -> Builder<P> {
         let builder = Builder {
             name: name.to_owned(),
-            wires: Vec::new(),
+            connections: Vec::new(),
             declared: Vec::new(),
             settings: Settings::default(),
             primary: PhantomData,
         };
-        builder.declare::<P>(Use::For).wire(move |wiring| {
-            let view = wiring.open(&source_name::<P>(), &primary);
-            wiring.primary = Some(Box::new(view.clone()));
-            wiring.refer = Some(reference(view.clone()));
-            trigger::connect(&view, primary.predicate(), trigger::itself(), &wiring.queue);
-            wiring.queue.refill_from(move || view.keys());
+        builder.declare::<P>(Use::For).connect(move |sources| {
+            let view = sources.open(&source_name::<P>(), &primary);
+            sources.primary = Some(Box::new(view.clone()));
+            sources.reference = Some(reference(view.clone()));
+            trigger::connect(&view, primary.predicate(), trigger::itself(), &sources.queue);
+            sources.queue.refill_from(move || view.keys());
         })
     }
 
@@ -100,7 +100,7 @@ impl Controller {
         &self.name
     }
 
-    /// What it has said it will use, for its access rules.
+    /// The kinds that it uses, for its RBAC rules.
     pub fn declared(&self) -> &[Declared] {
         &self.declared
     }
@@ -109,9 +109,9 @@ impl Controller {
         &self.settings
     }
 
-    /// Opens the sources. Keys gather in `queue` from now on.
-    pub(crate) fn wire(&mut self, world: &World, caches: &Caches, queue: &Queue) -> Wiring {
-        let mut wiring = Wiring {
+    /// Starts the sources, which add keys to `queue` from now on.
+    pub(crate) fn connect(&mut self, world: &World, caches: &Caches, queue: &Queue) -> Sources {
+        let mut sources = Sources {
             world: world.clone(),
             caches: caches.clone(),
             queue: queue.clone(),
@@ -119,31 +119,31 @@ impl Controller {
             syncs: Vec::new(),
             tasks: Vec::new(),
             primary: None,
-            refer: None,
-            is_ready: Vec::new(),
+            reference: None,
+            sync_checks: Vec::new(),
         };
-        for wire in self.wires.drain(..) {
-            wire(&mut wiring);
+        for connect in self.connections.drain(..) {
+            connect(&mut sources);
         }
-        wiring
+        sources
     }
 
-    pub(crate) fn reconciler(self, reach: Arc<Reach>) -> Arc<dyn Reconcile> {
-        (self.reconciler)(reach)
+    pub(crate) fn reconciler(self, context: Arc<ControllerContext>) -> Arc<dyn Reconcile> {
+        (self.reconciler)(context)
     }
 }
 
 impl<P: Kind> Builder<P> {
-    /// Wakes an owner when an object that it controls changes.
+    /// Reconciles the owner when an object that it controls changes.
     pub fn owns<K: Kind>(self, source: Source<K>) -> Builder<P> {
-        self.declare::<K>(Use::Owns).wire(move |wiring| {
-            let view = wiring.open(&source_name::<K>(), &source);
-            let mapping = trigger::owner(wiring.primary::<P>());
-            trigger::connect(&view, source.predicate(), mapping, &wiring.queue);
+        self.declare::<K>(Use::Owns).connect(move |sources| {
+            let view = sources.open(&source_name::<K>(), &source);
+            let mapping = trigger::owner(sources.primary::<P>());
+            trigger::connect(&view, source.predicate(), mapping, &sources.queue);
         })
     }
 
-    /// Wakes whatever `keys` names when an object of another kind changes.
+    /// Reconciles the keys that `keys` returns when an object of another kind changes.
     pub fn watches<K: Kind>(
         self,
         source: Source<K>,
@@ -152,83 +152,84 @@ impl<P: Kind> Builder<P> {
         self.watches_through(source, move |_, object| keys(object))
     }
 
-    /// [`Builder::watches`] for a mapping that has to look into the cache of the primary kind:
-    /// which of them name this object?
+    /// [`Builder::watches`] with the cache of the primary kind: to find the objects that refer to the
+    /// one that changed.
     pub fn watches_through<K: Kind>(
         self,
         source: Source<K>,
         keys: impl Fn(&View<P>, &K) -> Vec<Key> + Send + Sync + 'static,
     ) -> Builder<P> {
-        self.declare::<K>(Use::Watches).wire(move |wiring| {
-            let view = wiring.open(&source_name::<K>(), &source);
-            let primary = wiring.primary::<P>();
+        self.declare::<K>(Use::Watches).connect(move |sources| {
+            let view = sources.open(&source_name::<K>(), &source);
+            let primary = sources.primary::<P>();
             let mapping = trigger::mapped(move |object| keys(&primary, object));
-            trigger::connect(&view, source.predicate(), mapping, &wiring.queue);
+            trigger::connect(&view, source.predicate(), mapping, &sources.queue);
         })
     }
 
-    /// Keeps an index over the primary kind, for [`View::indexed`].
+    /// Adds an index of the primary kind, for [`View::indexed`].
     pub fn index(
         self,
         name: &'static str,
         values: impl Fn(&P) -> Vec<String> + Send + Sync + 'static,
     ) -> Builder<P> {
-        self.wire(move |wiring| wiring.primary::<P>().index(name, values))
+        self.connect(move |sources| sources.primary::<P>().index(name, values))
     }
 
-    /// Caches a kind for reading, without being woken by it.
+    /// Caches a kind for reading; its changes trigger no reconcile.
     pub fn reads<K: Kind>(self, source: Source<K>) -> Builder<P> {
-        self.declare::<K>(Use::Reads).wire(move |wiring| {
-            wiring.open(&source_name::<K>(), &source);
+        self.declare::<K>(Use::Reads).connect(move |sources| {
+            sources.open(&source_name::<K>(), &source);
         })
     }
 
-    /// Says that objects of this kind are written without being watched: for the access rules.
+    /// Declares that objects of this kind are written without being watched: for the RBAC rules.
     pub fn applies<K: Kind>(self) -> Builder<P> {
         self.declare::<K>(Use::Applies)
     }
 
-    /// Wakes the keys of a stream: news from outside the cluster.
+    /// Reconciles the keys of a stream: for changes outside of the cluster.
     pub fn stream(self, keys: impl Stream<Item = Key> + Send + 'static) -> Builder<P> {
         let mut keys: Keys = Box::pin(keys);
-        self.wire(move |wiring| {
-            let queue = wiring.queue.clone();
-            wiring.tasks.push(wiring.world.spawn("stream source", async move {
+        self.connect(move |sources| {
+            let queue = sources.queue.clone();
+            sources.tasks.push(sources.world.spawn("stream source", async move {
                 while let Some(key) = keys.next().await {
-                    queue.add(&key, Why::Asked);
+                    queue.add(&key, Reason::Asked);
                 }
             }));
         })
     }
 
-    /// Wakes every object of the primary kind once in each `period`.
+    /// Reconciles every object of the primary kind once in each `period`.
     pub fn every(self, period: Duration) -> Builder<P> {
-        self.wire(move |wiring| {
-            let (world, queue, primary) = (wiring.world.clone(), wiring.queue.clone(), wiring.primary::<P>());
-            wiring.tasks.push(wiring.world.spawn("timer source", async move {
+        self.connect(move |sources| {
+            let (world, queue, primary) =
+                (sources.world.clone(), sources.queue.clone(), sources.primary::<P>());
+            sources.tasks.push(sources.world.spawn("timer source", async move {
                 loop {
                     world.sleep(period).await;
                     for key in primary.keys() {
-                        queue.add(&key, Why::Resync);
+                        queue.add(&key, Reason::Resync);
                     }
                 }
             }));
         })
     }
 
-    /// How many reconciles may run at once, each for another key. One unless told.
+    /// How many reconciles may run at once, each for a different key. The default is one.
     pub fn workers(mut self, workers: usize) -> Builder<P> {
         self.settings.workers = workers.max(1);
         self
     }
 
-    /// How long one reconcile may take before it is given up and tried again.
+    /// How long a reconcile may take before it is cancelled and retried.
     pub fn deadline(mut self, deadline: Duration) -> Builder<P> {
         self.settings.deadline = deadline;
         self
     }
 
-    /// Gives it its brain: a function of the key alone, that reads the state anew each time.
+    /// Sets the reconcile function. It gets nothing but the key, and reads the state itself each time.
     pub fn reconcile<S, F, R>(self, state: S, reconcile: F) -> Controller
     where
         S: Send + Sync + 'static,
@@ -236,11 +237,11 @@ impl<P: Kind> Builder<P> {
         R: Future<Output = Result<Next, Failure>> + Send + 'static,
     {
         let state = Arc::new(state);
-        let reconciler = move |reach: Arc<Reach>| -> Arc<dyn Reconcile> {
-            Arc::new(Function { context: Context::new(reach, state), reconcile })
+        let reconciler = move |context: Arc<ControllerContext>| -> Arc<dyn Reconcile> {
+            Arc::new(Function { context: Context::new(context, state), reconcile })
         };
-        let Builder { name, wires, declared, settings, primary: _ } = self;
-        Controller { name, wires, declared, settings, reconciler: Box::new(reconciler) }
+        let Builder { name, connections, declared, settings, primary: _ } = self;
+        Controller { name, connections, declared, settings, reconciler: Box::new(reconciler) }
     }
 
     fn declare<K: Kind>(mut self, usage: Use) -> Builder<P> {
@@ -248,29 +249,29 @@ impl<P: Kind> Builder<P> {
         self
     }
 
-    fn wire(mut self, wire: impl FnOnce(&mut Wiring) + Send + 'static) -> Builder<P> {
-        self.wires.push(Box::new(wire));
+    fn connect(mut self, connect: impl FnOnce(&mut Sources) + Send + 'static) -> Builder<P> {
+        self.connections.push(Box::new(connect));
         self
     }
 }
 
-impl Wiring {
+impl Sources {
     fn open<K: Kind>(&mut self, name: &str, source: &Source<K>) -> View<K> {
         let view = source.open(&self.caches);
         self.views.add(&view);
-        let (waiting, asked) = (view.clone(), view.clone());
-        self.is_ready.push((name.to_owned(), Arc::new(move || asked.is_synced())));
+        let (waiting, checked) = (view.clone(), view.clone());
+        self.sync_checks.push((name.to_owned(), Arc::new(move || checked.is_synced())));
         self.syncs.push((name.to_owned(), async move { waiting.synced().await }.boxed()));
         view
     }
 
     fn primary<P: Kind>(&self) -> View<P> {
         let view = self.primary.as_ref().and_then(|view| view.downcast_ref::<View<P>>());
-        view.expect("the first wire of a controller is its primary").clone()
+        view.expect("the primary source is connected first").clone()
     }
 }
 
-fn reference<K: Kind>(view: View<K>) -> Refer {
+fn reference<K: Kind>(view: View<K>) -> ReferenceTo {
     Arc::new(move |key| ObjectReference {
         api_version: Some(K::api_version(&()).into_owned()),
         kind: Some(K::kind(&()).into_owned()),

@@ -1,7 +1,7 @@
-//! Rust types in, the definition of a custom resource out, with what is wrong with it.
+//! The CustomResourceDefinition of a Rust type, and a review of it.
 //!
-//! The type and its validation come from kube's `CustomResource` derive. [`review`] reads the result
-//! as a server would, so that a test finds what an installation would find too late:
+//! The type and its validation come from kube's `CustomResource` derive. [`review`] checks the result
+//! as a server would, so that a test finds problems before an installation does:
 //!
 //! ```
 //! use kube::CustomResource;
@@ -38,25 +38,25 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::crd::{CustomResourceExt, MergeError, merge_crds};
 use std::fmt;
 
-/// How much a finding matters.
+/// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Weight {
-    /// A server will not take the definition.
+pub enum Severity {
+    /// The server refuses the definition.
     Refused,
-    /// It will be taken, and somebody will be sorry.
+    /// The server accepts it, but it will cause problems.
     Hurts,
 }
 
-/// Something that is wrong with a definition.
+/// A problem of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    pub weight: Weight,
-    /// Where, as the server would spell it.
+    pub severity: Severity,
+    /// The field, as the server writes it.
     pub path: String,
     pub message: String,
 }
 
-/// What a walk over a definition has found so far.
+/// The findings so far.
 #[derive(Debug, Default)]
 struct Findings(Vec<Finding>);
 
@@ -65,7 +65,7 @@ pub fn of<K: CustomResourceExt>() -> CustomResourceDefinition {
     K::crd()
 }
 
-/// One definition for several versions of a type, of which `stored` is the one that is kept.
+/// One definition for several versions of a type; `stored` is the storage version.
 ///
 /// The versions come in the order in which Kubernetes prefers them: `v2`, `v1`, `v1beta1`.
 pub fn merged(
@@ -82,7 +82,7 @@ pub fn yaml(definition: &CustomResourceDefinition) -> String {
     crate::rules::document(definition)
 }
 
-/// What a server would refuse, and what will hurt, in the order of the definition.
+/// The problems of a definition, in the order of its fields.
 pub fn review(definition: &CustomResourceDefinition) -> Vec<Finding> {
     let mut findings = Findings::default();
     names(definition, &mut findings);
@@ -146,21 +146,21 @@ fn names(definition: &CustomResourceDefinition, findings: &mut Findings) {
 
 impl Findings {
     fn refused(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        self.0.push(Finding { weight: Weight::Refused, path: path.into(), message: message.into() });
+        self.0.push(Finding { severity: Severity::Refused, path: path.into(), message: message.into() });
     }
 
     fn hurts(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        self.0.push(Finding { weight: Weight::Hurts, path: path.into(), message: message.into() });
+        self.0.push(Finding { severity: Severity::Hurts, path: path.into(), message: message.into() });
     }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let weight = match self.weight {
-            Weight::Refused => "refused",
-            Weight::Hurts => "hurts",
+        let severity = match self.severity {
+            Severity::Refused => "refused",
+            Severity::Hurts => "hurts",
         };
-        write!(out, "{}: {weight}: {}", self.path, self.message)
+        write!(out, "{}: {severity}: {}", self.path, self.message)
     }
 }
 

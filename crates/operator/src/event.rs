@@ -1,12 +1,12 @@
-//! What happened to an object in, `events.k8s.io/v1` events out: repeated ones counted, floods dropped.
+//! Records `events.k8s.io/v1` events on objects: repeated ones are counted, too many are dropped.
 //!
-//! Recording never waits and never fails: a bounded queue takes the news, one task writes it, and
-//! what finds no room is dropped. The rules are those of Kubernetes' own recorder.
+//! Recording never waits and never fails: events go into a bounded queue from which one task writes
+//! them, and are dropped if it is full. The rules are those of client-go's recorder.
 
-mod book;
+mod correlator;
 
 use crate::retry;
-use book::{Book, News, Write};
+use correlator::{Correlator, EventWrite, NewEvent};
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{core::v1::ObjectReference, events::v1::Event},
@@ -21,31 +21,31 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 use world::World;
 
-/// A burst of a thousand is a storm, in which single events say nothing.
+/// Of more than a thousand events at once, single ones say nothing.
 const QUEUE: usize = 1024;
-/// Kubernetes: twelve tries, ten seconds apart. A server that is away for longer loses events.
+/// Kubernetes: twelve attempts, ten seconds apart. Events are lost if the server is away for longer.
 const ATTEMPTS: usize = 12;
 const PAUSE: Duration = Duration::from_secs(10);
 const JITTER: f64 = 0.25;
 
-/// Whether an event is good news or bad.
+/// The `type` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tone {
+pub enum EventType {
     Normal,
     Warning,
 }
 
-/// Writes down what happens to objects. Cheap to clone; its task ends with the last clone.
+/// Records events. Cheap to clone; its task ends when the last clone is dropped.
 #[derive(Clone)]
 pub struct Recorder {
     world: World,
-    queue: mpsc::Sender<News>,
-    source: Arc<Source>,
+    queue: mpsc::Sender<NewEvent>,
+    reporter: Arc<Reporter>,
 }
 
-/// Who tells the news.
+/// The reportingController and reportingInstance of events.
 #[derive(Debug)]
-struct Source {
+struct Reporter {
     controller: String,
     instance: String,
 }
@@ -53,59 +53,71 @@ struct Source {
 impl Recorder {
     /// `controller` is the qualified name of the controller, `instance` the process (a pod's name).
     pub fn new(world: &World, client: Client, controller: &str, instance: &str) -> Recorder {
-        let (queue, news) = mpsc::channel(QUEUE);
-        let source = Arc::new(Source { controller: controller.into(), instance: instance.into() });
-        let writer = Writer { world: world.clone(), client, book: Book::default(), source: source.clone() };
-        world.spawn("events", writer.run(news)).detach();
-        Recorder { world: world.clone(), queue, source }
+        let (queue, events) = mpsc::channel(QUEUE);
+        let reporter = Arc::new(Reporter { controller: controller.into(), instance: instance.into() });
+        let writer = EventWriter {
+            world: world.clone(),
+            client,
+            correlator: Correlator::default(),
+            reporter: reporter.clone(),
+        };
+        world.spawn("events", writer.run(events)).detach();
+        Recorder { world: world.clone(), queue, reporter }
     }
 
-    /// Says that something went as it should. `reason` is why, `action` what the controller did
-    /// about it (both one CamelCase word), `note` a sentence for people.
+    /// Records an event of type Normal. `reason` is why, `action` what the controller did (both one
+    /// CamelCase word), `note` a sentence for people.
     pub fn normal<K>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>)
     where
         K: Resource,
         K::DynamicType: Default,
     {
-        self.record(reference(object), Tone::Normal, reason, action, note.into());
+        self.record(reference(object), EventType::Normal, reason, action, note.into());
     }
 
-    /// [`Recorder::normal`] for what should not have happened.
+    /// Records an event of type Warning.
     pub fn warning<K>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>)
     where
         K: Resource,
         K::DynamicType: Default,
     {
-        self.record(reference(object), Tone::Warning, reason, action, note.into());
+        self.record(reference(object), EventType::Warning, reason, action, note.into());
     }
 
-    /// The same for an object that is known by its reference only.
-    pub fn record(&self, regarding: ObjectReference, tone: Tone, reason: &str, action: &str, note: String) {
-        let news = News {
+    /// Records an event on an object that is known by its reference only.
+    pub fn record(
+        &self,
+        regarding: ObjectReference,
+        event_type: EventType,
+        reason: &str,
+        action: &str,
+        note: String,
+    ) {
+        let event = NewEvent {
             regarding,
-            tone,
+            event_type,
             reason: reason.into(),
             action: action.into(),
             note,
             at: self.world.wall(),
         };
-        if let Err(lost) = self.queue.try_send(news) {
-            tracing::debug!(controller = self.source.controller, error = %lost, "event dropped");
+        if let Err(lost) = self.queue.try_send(event) {
+            tracing::debug!(controller = self.reporter.controller, error = %lost, "event dropped");
         }
     }
 }
 
 impl std::fmt::Debug for Recorder {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Recorder").field("source", &self.source).finish_non_exhaustive()
+        out.debug_struct("Recorder").field("reporter", &self.reporter).finish_non_exhaustive()
     }
 }
 
-impl Tone {
+impl EventType {
     pub fn as_str(self) -> &'static str {
         match self {
-            Tone::Normal => "Normal",
-            Tone::Warning => "Warning",
+            EventType::Normal => "Normal",
+            EventType::Warning => "Warning",
         }
     }
 }
@@ -121,44 +133,44 @@ where
     }
 }
 
-/// The one task that writes.
-struct Writer {
+/// The task that writes events.
+struct EventWriter {
     world: World,
     client: Client,
-    book: Book,
-    source: Arc<Source>,
+    correlator: Correlator,
+    reporter: Arc<Reporter>,
 }
 
-impl Writer {
-    async fn run(mut self, mut queue: mpsc::Receiver<News>) {
+impl EventWriter {
+    async fn run(mut self, mut queue: mpsc::Receiver<NewEvent>) {
         let start = self.world.now();
         loop {
             let now = self.world.now().since(start);
-            let news = match self.book.due() {
+            let event = match self.correlator.next_due() {
                 None => queue.recv().await,
                 Some(due) => match self.world.timeout(due.saturating_sub(now), queue.recv()).await {
-                    Ok(news) => news,
+                    Ok(event) => event,
                     Err(_) => {
                         let now = self.world.now().since(start);
-                        for write in self.book.settle(now) {
+                        for write in self.correlator.write_due(now) {
                             self.write(write).await;
                         }
                         continue;
                     }
                 },
             };
-            let Some(news) = news else { break };
+            let Some(event) = event else { break };
             let now = self.world.now().since(start);
-            if let Some(write) = self.book.enter(now, news) {
+            if let Some(write) = self.correlator.add(now, event) {
                 self.write(write).await;
             }
         }
-        for write in self.book.close() {
+        for write in self.correlator.close() {
             self.write(write).await;
         }
     }
 
-    async fn write(&mut self, write: Write) {
+    async fn write(&mut self, write: EventWrite) {
         let event = self.event(&write);
         let id = write.id;
         for _ in 0..ATTEMPTS {
@@ -167,8 +179,8 @@ impl Writer {
                 None => self.create(&event).await,
             };
             match sent {
-                Ok(name) => return self.book.name(id, name),
-                Err(error) if may_pass(&error) => {
+                Ok(name) => return self.correlator.set_name(id, name),
+                Err(error) if is_transient(&error) => {
                     self.world.sleep(self.world.jitter(PAUSE, JITTER)).await;
                 }
                 Err(error) => {
@@ -183,7 +195,7 @@ impl Writer {
     async fn create(&self, event: &Event) -> Result<String, kube::Error> {
         match self.api(event).create(&PostParams::default(), event).await {
             Ok(_) => Ok(event.name_any()),
-            // No other event has its name: the answer to an earlier attempt was lost.
+            // The name is unique: an earlier attempt succeeded, and its response was lost.
             Err(error) if retry::is_conflict(&error) => Ok(event.name_any()),
             Err(error) => Err(error),
         }
@@ -194,7 +206,7 @@ impl Writer {
         let patch = Patch::Merge(json!({ "series": event.series }));
         match self.api(event).patch(&name, &PatchParams::default(), &patch).await {
             Ok(_) => Ok(name),
-            // Events live for an hour: this one's time was up.
+            // Events are deleted after an hour, and this one was.
             Err(error) if retry::is_missing(&error) => self.create(event).await,
             Err(error) => Err(error),
         }
@@ -204,22 +216,22 @@ impl Writer {
         Api::namespaced(self.client.clone(), event.metadata.namespace.as_deref().unwrap_or("default"))
     }
 
-    fn event(&self, write: &Write) -> Event {
+    fn event(&self, write: &EventWrite) -> Event {
         let name = write.name.clone().unwrap_or_else(|| {
-            // Two recorders may tell of one object in one instant: time alone is no name.
+            // Two recorders may record on one object at the same time: the time alone is not unique.
             let suffix = format!(".{:016x}", self.world.draw());
-            let stem = write.news.regarding.name.as_deref().unwrap_or_default();
+            let stem = write.event.regarding.name.as_deref().unwrap_or_default();
             format!(
                 "{}{suffix}",
                 cut(stem, crate::name::SUBDOMAIN - suffix.len()).trim_end_matches(['.', '-'])
             )
         });
-        write.news.event(name, &self.source, write.series())
+        write.event.event(name, &self.reporter, write.series())
     }
 }
 
-/// Whether the same event may be taken later.
-fn may_pass(error: &kube::Error) -> bool {
+/// Whether a retry may succeed.
+fn is_transient(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => status.code == 429 || status.code >= 500,
         kube::Error::SerdeError(_) | kube::Error::BuildRequest(_) => false,
@@ -232,7 +244,7 @@ fn micro(at: Timestamp) -> MicroTime {
     MicroTime(whole)
 }
 
-/// The longest beginning of the text within so many bytes.
+/// The longest prefix of the text within so many bytes.
 fn cut(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or_default()]

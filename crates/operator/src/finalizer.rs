@@ -1,7 +1,7 @@
-//! An object with something outside the cluster in, its finalizer kept from first sight to clean-up.
+//! Keeps a finalizer on an object that has something outside of the cluster, until that is cleaned up.
 //!
-//! Written as JSON patches that test what they change: they cannot drop the finalizers of others,
-//! touch a namesake, or come back to an object that is being deleted.
+//! Finalizers are written as JSON patches that test what they change: they cannot remove other finalizers,
+//! change another object of the same name, or be added to an object that is being deleted.
 
 use crate::{Failure, Next, retry};
 use api::name::Format;
@@ -14,89 +14,90 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::{fmt::Debug, future::Future};
 
-/// Each attempt reads fresh state, and finalizers change a few times in an object's life.
+/// Each attempt reads the object again, and finalizers change rarely.
 const ATTEMPTS: usize = 5;
 
-/// Where the object is in its life.
+/// Whether the object is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Life<K> {
-    /// It is wanted, and its finalizer is in place: what is made outside now cannot be forgotten.
+pub enum Lifecycle<K> {
+    /// Its finalizer is set: what is created outside of the cluster now will be cleaned up.
     Live(K),
-    /// It is to go: undo what was made outside. The finalizer goes once this settles.
-    Leaving(K),
+    /// Undo what was created outside of the cluster. The finalizer is removed when this returns `Next::Settled`.
+    Deleting(K),
 }
 
-/// What the object needs next.
+/// What to do about the finalizer of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Action {
     AddFinalizer,
     Work,
     CleanUp,
-    /// It is leaving and has nothing of ours.
+    /// It is being deleted, and does not have our finalizer.
     Nothing,
 }
 
-/// Calls `work` with the object when its finalizer is in place, and once more when it is leaving.
+/// Calls `work` with the object when its finalizer is set, and when it is being deleted.
 ///
-/// The finalizer is removed when `work` has settled a leaving object; as long as it asks for another
-/// look or fails, the finalizer stays. An object that is gone, here or half-way, is settled.
+/// The finalizer is removed when `work` returns [`Next::Settled`] for an object that is being deleted; if it
+/// returns anything else, the finalizer stays. If the object is deleted meanwhile, this returns
+/// [`Next::Settled`].
 pub async fn guard<K, F, Fut>(api: &Api<K>, object: K, finalizer: &str, work: F) -> Result<Next, Failure>
 where
     K: Resource + Clone + Debug + DeserializeOwned,
-    F: FnOnce(Life<K>) -> Fut,
+    F: FnOnce(Lifecycle<K>) -> Fut,
     Fut: Future<Output = Result<Next, Failure>>,
 {
     check(finalizer)?;
-    let object = match step(object.meta(), finalizer) {
-        Step::AddFinalizer => match edit(api, object, finalizer, Step::AddFinalizer).await? {
+    let object = match next_action(object.meta(), finalizer) {
+        Action::AddFinalizer => match edit(api, object, finalizer, Action::AddFinalizer).await? {
             Some(object) => object,
             None => return Ok(Next::Settled),
         },
         _ => object,
     };
-    match step(object.meta(), finalizer) {
-        Step::Work => work(Life::Live(object)).await,
-        Step::CleanUp => match work(Life::Leaving(object.clone())).await? {
+    match next_action(object.meta(), finalizer) {
+        Action::Work => work(Lifecycle::Live(object)).await,
+        Action::CleanUp => match work(Lifecycle::Deleting(object.clone())).await? {
             Next::Settled => remove(api, object, finalizer).await.map(|()| Next::Settled),
             unsettled => Ok(unsettled),
         },
-        Step::Nothing | Step::AddFinalizer => Ok(Next::Settled),
+        Action::Nothing | Action::AddFinalizer => Ok(Next::Settled),
     }
 }
 
-/// Removes the finalizer from a leaving object, whatever others do to it meanwhile. That it is not
-/// there, or the object is not, is no failure.
+/// Removes the finalizer from an object that is being deleted, even if others write the object meanwhile.
+/// It is no error if there is no finalizer or no object.
 pub async fn remove<K>(api: &Api<K>, object: K, finalizer: &str) -> Result<(), Failure>
 where
     K: Resource + Clone + Debug + DeserializeOwned,
 {
-    edit(api, object, finalizer, Step::CleanUp).await.map(drop)
+    edit(api, object, finalizer, Action::CleanUp).await.map(drop)
 }
 
-/// What an object with this metadata needs.
-pub fn step(meta: &ObjectMeta, finalizer: &str) -> Step {
-    let is_leaving = meta.deletion_timestamp.is_some();
-    match (is_leaving, places(meta, finalizer).next().is_some()) {
-        (false, false) => Step::AddFinalizer,
-        (false, true) => Step::Work,
-        (true, true) => Step::CleanUp,
-        (true, false) => Step::Nothing,
+/// What to do about an object with this metadata.
+pub fn next_action(meta: &ObjectMeta, finalizer: &str) -> Action {
+    let is_deleting = meta.deletion_timestamp.is_some();
+    match (is_deleting, positions(meta, finalizer).next().is_some()) {
+        (false, false) => Action::AddFinalizer,
+        (false, true) => Action::Work,
+        (true, true) => Action::CleanUp,
+        (true, false) => Action::Nothing,
     }
 }
 
-/// Patches until the object no longer needs `wanted`, and gives it back; nothing if it is gone.
-async fn edit<K>(api: &Api<K>, object: K, finalizer: &str, wanted: Step) -> Result<Option<K>, Failure>
+/// Patches the object until `wanted` is done, and returns it; `None` if it is deleted.
+async fn edit<K>(api: &Api<K>, object: K, finalizer: &str, wanted: Action) -> Result<Option<K>, Failure>
 where
     K: Resource + Clone + Debug + DeserializeOwned,
 {
     let (name, uid) = (object.name_any(), object.uid());
     let mut object = object;
     for attempt in 1..=ATTEMPTS {
-        if step(object.meta(), finalizer) != wanted {
+        if next_action(object.meta(), finalizer) != wanted {
             return Ok(Some(object));
         }
         let operations = match wanted {
-            Step::AddFinalizer => addition(object.meta(), finalizer),
+            Action::AddFinalizer => addition(object.meta(), finalizer),
             _ => removal(object.meta(), finalizer),
         };
         let patch = serde_json::from_value(operations).expect("operations are a JSON patch");
@@ -119,7 +120,7 @@ fn addition(meta: &ObjectMeta, finalizer: &str) -> Value {
     let mut operations = vec![
         json!({ "op": "test", "path": "/metadata/uid", "value": meta.uid }),
         json!({ "op": "test", "path": "/metadata/deletionTimestamp", "value": null }),
-        // The whole list, lest two who add at once leave the name there twice.
+        // The whole list: two clients that add the finalizer at once must not add it twice.
         json!({ "op": "test", "path": "/metadata/finalizers", "value": meta.finalizers }),
     ];
     operations.push(match &meta.finalizers {
@@ -131,21 +132,21 @@ fn addition(meta: &ObjectMeta, finalizer: &str) -> Value {
 
 fn removal(meta: &ObjectMeta, finalizer: &str) -> Value {
     let mut operations = vec![json!({ "op": "test", "path": "/metadata/uid", "value": meta.uid })];
-    // From the last to the first: a removal moves what stands behind it.
-    for place in places(meta, finalizer).rev() {
-        let path = format!("/metadata/finalizers/{place}");
+    // From the last to the first: a removal changes the indexes of those behind it.
+    for position in positions(meta, finalizer).rev() {
+        let path = format!("/metadata/finalizers/{position}");
         operations.push(json!({ "op": "test", "path": path, "value": finalizer }));
         operations.push(json!({ "op": "remove", "path": path }));
     }
     Value::Array(operations)
 }
 
-fn places(meta: &ObjectMeta, finalizer: &str) -> impl DoubleEndedIterator<Item = usize> {
+fn positions(meta: &ObjectMeta, finalizer: &str) -> impl DoubleEndedIterator<Item = usize> {
     let finalizers = meta.finalizers.as_deref().unwrap_or_default().iter().enumerate();
-    finalizers.filter(move |(_, present)| *present == finalizer).map(|(place, _)| place)
+    finalizers.filter(move |(_, present)| *present == finalizer).map(|(position, _)| position)
 }
 
-/// Kubernetes takes a name without a domain only from itself.
+/// Kubernetes: only its own finalizers have no domain.
 fn check(finalizer: &str) -> Result<(), Failure> {
     let mut problems = Format::QualifiedName.problems(finalizer);
     if !finalizer.contains('/') {
@@ -162,26 +163,26 @@ mod tests {
     use super::*;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-    fn meta(finalizers: &[&str], is_leaving: bool) -> ObjectMeta {
+    fn meta(finalizers: &[&str], is_deleting: bool) -> ObjectMeta {
         ObjectMeta {
             uid: Some("u".into()),
-            deletion_timestamp: is_leaving.then_some(Time(jiff::Timestamp::UNIX_EPOCH)),
+            deletion_timestamp: is_deleting.then_some(Time(jiff::Timestamp::UNIX_EPOCH)),
             finalizers: (!finalizers.is_empty()).then(|| finalizers.iter().map(|f| (*f).into()).collect()),
             ..ObjectMeta::default()
         }
     }
 
     #[test]
-    fn an_object_needs_one_thing_at_a_time() {
-        for (finalizers, is_leaving, expected) in [
-            (&[][..], false, Step::AddFinalizer),
-            (&["b/other"], false, Step::AddFinalizer),
-            (&["b/other", "a/mine"], false, Step::Work),
-            (&["a/mine"], true, Step::CleanUp),
-            (&["b/other"], true, Step::Nothing),
-            (&[], true, Step::Nothing),
+    fn finalizer_and_deletion_decide_the_action() {
+        for (finalizers, is_deleting, expected) in [
+            (&[][..], false, Action::AddFinalizer),
+            (&["b/other"], false, Action::AddFinalizer),
+            (&["b/other", "a/mine"], false, Action::Work),
+            (&["a/mine"], true, Action::CleanUp),
+            (&["b/other"], true, Action::Nothing),
+            (&[], true, Action::Nothing),
         ] {
-            assert_eq!(step(&meta(finalizers, is_leaving), "a/mine"), expected, "{finalizers:?}");
+            assert_eq!(next_action(&meta(finalizers, is_deleting), "a/mine"), expected, "{finalizers:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The address of an object within its kind: what queues hold and reconcilers get.
+//! The namespace and name of an object: what queues hold and reconcilers get.
 
 use kube::{Resource, ResourceExt};
 use std::{fmt, sync::Arc};
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_come_back() {
+    fn keys_have_a_namespace_and_a_name() {
         for (namespace, name, text) in [(Some("prod"), "web", "prod/web"), (None, "node-1", "node-1")] {
             let key = Key::new(namespace, name);
             assert_eq!((key.namespace(), key.name(), key.as_str()), (namespace, name, text));

@@ -1,4 +1,4 @@
-//! Leader election: of many managers one works, the one whose name stands in a Lease that it renews.
+//! Leader election: of several managers only the holder of a Lease reconciles.
 
 mod fence;
 mod record;
@@ -7,48 +7,48 @@ pub use fence::{Fence, NotLeading};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::PostParams};
-use record::{Move, Seen};
+use record::{LeaseAction, ObservedLease};
 use std::time::Duration;
 use world::{Moment, World};
 
-/// Which lease, under which name, and how patiently.
+/// The lease to hold, the identity of this process, and the times.
 #[derive(Clone, Debug)]
 pub struct Election {
     pub namespace: String,
     pub name: String,
-    /// Who stands for election: distinct for every process, also for two on one host.
+    /// The holder identity: different for every process, also for two on one host.
     pub identity: String,
     pub timing: Timing,
 }
 
-/// The three times of an election. `renew_deadline` lies below `lease`: who cannot renew has
-/// stopped before another may begin.
+/// The three times of an election. `renew_deadline` is shorter than `lease`: a leader that cannot renew
+/// has stopped before another may start.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// How long others leave a leader alone that they no longer hear.
+    /// How long others wait for a leader that no longer renews (client-go: LeaseDuration).
     pub lease: Duration,
-    /// How long a leader goes on without a renewal.
+    /// How long a leader continues without a renewal (client-go: RenewDeadline).
     pub renew_deadline: Duration,
-    /// The pause between two looks at the lease.
+    /// The pause between two attempts (client-go: RetryPeriod).
     pub retry: Duration,
 }
 
-/// Somebody else leads, or nobody could be asked in time.
+/// Why a leader has lost its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
+pub enum LeaseLost {
     #[error("another process holds the lease")]
     Taken,
     #[error("the lease could not be renewed in time")]
-    Silent,
+    NotRenewed,
 }
 
-/// A candidate, and after [`Candidate::win`] the leader.
+/// A candidate, and after [`Candidate::acquire`] the leader.
 #[derive(Debug)]
 pub struct Candidate {
     world: World,
     leases: Api<Lease>,
     election: Election,
-    seen: Option<Seen>,
+    observed: Option<ObservedLease>,
     fence: Fence,
 }
 
@@ -63,11 +63,11 @@ impl Default for Timing {
     }
 }
 
-/// Pauses are lengthened by up to this share, so that candidates do not ask in step.
+/// Pauses are lengthened by up to this share, so that candidates do not all write at once.
 const JITTER: f64 = 0.2;
 
 impl Election {
-    /// An election for `name` in `namespace`, under a name drawn for this process.
+    /// An election for the lease `name` in `namespace`, with a random identity.
     pub fn new(world: &World, namespace: &str, name: &str) -> Election {
         Election {
             namespace: namespace.to_owned(),
@@ -85,15 +85,15 @@ impl Election {
         Election { identity: identity.to_owned(), ..self }
     }
 
-    /// A candidate that speaks through `client`. `fence` is open exactly while it leads.
+    /// A candidate that uses `client`. `fence` is open exactly while it leads.
     pub fn candidate(self, world: &World, client: Client, fence: Fence) -> Candidate {
         fence.shut();
         let leases = Api::namespaced(client, &self.namespace);
-        Candidate { world: world.clone(), leases, election: self, seen: None, fence }
+        Candidate { world: world.clone(), leases, election: self, observed: None, fence }
     }
 }
 
-/// A name for this process that no other has.
+/// A unique name for this process.
 pub(crate) fn identity(world: &World) -> String {
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "process".to_owned());
     format!("{host}_{}", world.uid())
@@ -101,7 +101,7 @@ pub(crate) fn identity(world: &World) -> String {
 
 impl Candidate {
     /// Waits until this process leads.
-    pub async fn win(&mut self) {
+    pub async fn acquire(&mut self) {
         loop {
             match self.attempt().await {
                 Ok(true) => return,
@@ -114,8 +114,8 @@ impl Candidate {
         }
     }
 
-    /// Renews until that fails for too long or somebody else is found in office.
-    pub async fn keep(&mut self) -> Lost {
+    /// Renews the lease until that fails for too long, or another process holds it.
+    pub async fn renew(&mut self) -> LeaseLost {
         let Timing { renew_deadline, .. } = self.election.timing;
         let mut renewed = self.world.now();
         loop {
@@ -125,65 +125,67 @@ impl Candidate {
             let world = self.world.clone();
             match world.timeout(left, self.attempt()).await {
                 Ok(Ok(true)) => renewed = begun,
-                Ok(Ok(false)) => return self.lose(Lost::Taken),
+                Ok(Ok(false)) => return self.lose(LeaseLost::Taken),
                 Ok(Err(error)) => tracing::warn!(problem = %error, "the lease was not renewed"),
                 Err(_) => {}
             }
             if self.world.now().since(renewed) >= renew_deadline {
-                return self.lose(Lost::Silent);
+                return self.lose(LeaseLost::NotRenewed);
             }
         }
     }
 
-    /// Gives the lease back, so that the next one need not wait for its end.
+    /// Releases the lease, so that the next leader need not wait until it expires.
     pub async fn release(mut self) {
         self.fence.shut();
-        let Some(seen) = self.seen.take() else { return };
-        let Some(lease) = record::released(seen.lease, &self.election.identity, self.world.wall()) else {
+        let Some(observed) = self.observed.take() else { return };
+        let Some(lease) = record::released(observed.lease, &self.election.identity, self.world.wall()) else {
             return;
         };
         if let Err(error) = self.leases.replace(&self.election.name, &PostParams::default(), &lease).await {
-            tracing::debug!(problem = %error, "the lease ends by itself");
+            tracing::debug!(problem = %error, "the lease is not released, and will expire");
         }
     }
 
-    /// One look at the lease and, where that is right, one write. True if this process leads now.
+    /// Reads the lease and, if this process may hold it, writes it. True if this process leads now.
     async fn attempt(&mut self) -> Result<bool, kube::Error> {
         let begun = self.world.now();
         let found = self.leases.get_opt(&self.election.name).await?;
-        self.look(found, begun);
-        let seen = self.seen.as_ref();
+        self.observe(found, begun);
+        let observed = self.observed.as_ref();
         let wall = self.world.wall();
-        let written = match record::plan(&self.election, seen, self.world.now(), wall) {
-            Move::Wait => return Ok(false),
-            Move::Create(lease) => self.leases.create(&PostParams::default(), &lease).await,
-            Move::Replace(lease) => {
+        let written = match record::plan(&self.election, observed, self.world.now(), wall) {
+            LeaseAction::Wait => return Ok(false),
+            LeaseAction::Create(lease) => self.leases.create(&PostParams::default(), &lease).await,
+            LeaseAction::Replace(lease) => {
                 self.leases.replace(&self.election.name, &PostParams::default(), &lease).await
             }
         };
         match written {
             Ok(lease) => {
-                self.look(Some(lease), begun);
-                // Counted from before the request: others cannot have seen it earlier.
+                self.observe(Some(lease), begun);
+                // From before the request: others cannot have seen the renewal earlier than that.
                 self.fence.open_until(begun + self.election.timing.renew_deadline);
                 Ok(true)
             }
-            // Somebody was faster; who leads is seen at the next look.
+            // Another candidate was faster; the next attempt sees which.
             Err(kube::Error::Api(status)) if status.code == 409 => Err(kube::Error::Api(status)),
             Err(error) => Err(error),
         }
     }
 
-    /// Remembers the lease, and when it was first seen like this by the clock of this process:
-    /// the times inside it come from other clocks and are not trusted.
-    fn look(&mut self, found: Option<Lease>, now: Moment) {
-        self.seen = found.map(|lease| match self.seen.take() {
-            Some(seen) if seen.lease.spec == lease.spec => Seen { lease, since: seen.since },
-            _ => Seen { lease, since: now },
+    /// Remembers the lease, and since when it is like this by the clock of this process: the times in the
+    /// lease are of other clocks.
+    fn observe(&mut self, found: Option<Lease>, now: Moment) {
+        self.observed = found.map(|lease| match self.observed.take() {
+            Some(observed) if observed.lease.spec == lease.spec => {
+                ObservedLease { lease, since: observed.since }
+            }
+            _ => ObservedLease { lease, since: now },
         });
     }
 
-    fn lose(&self, lost: Lost) -> Lost {
+    fn lose(&self, lost: LeaseLost) -> LeaseLost {
         self.fence.shut();
         lost
     }

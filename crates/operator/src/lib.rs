@@ -1,10 +1,9 @@
-//! The framework for operators: what a user writes is types and a reconcile function.
+//! The framework for operators: you write types and a reconcile function.
 //!
-//! A change travels through the files in this order: `watch` lists and follows a kind, `cache`
-//! keeps the local copy, `trigger` turns a changed object into keys (the event stops there), `queue`
-//! holds each key once, `worker` guards the call of your `reconcile`, and what that writes goes
-//! out through the manager's client, which the cache watches too, so that nobody reads older than
-//! he wrote.
+//! A change travels through the files in this order: `watch` lists and watches a kind, `cache` keeps a
+//! local copy, `trigger` turns the changed object into keys (the change itself goes no further), `queue`
+//! holds each key once, `worker` calls your `reconcile`, and its writes go through the manager's client,
+//! which puts them into the cache, so that reads are never older than the last own write.
 
 mod watch;
 
@@ -17,6 +16,7 @@ mod trigger;
 pub mod queue;
 mod worker;
 
+mod client;
 mod context;
 mod controller;
 mod key;

@@ -1,4 +1,4 @@
-//! The manager: builds and runs controllers, with shared caches, one client, one election, one end.
+//! The manager: runs controllers with shared caches, one client, leader election, probes and webhooks.
 //!
 //! A `main` is this long:
 //! ```no_run
@@ -13,11 +13,11 @@
 //! }
 //! ```
 
-mod life;
+mod run;
 
 use crate::{
     Controller,
-    lease::{Election, Fence, Lost},
+    lease::{Election, Fence, LeaseLost},
     metrics::Metrics,
     queue::Queue,
     rules::Declared,
@@ -29,12 +29,12 @@ use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::sync::watch;
 use world::{Task, World};
 
-/// How long reconciles that are under way get to end when the manager stops.
+/// How long reconciles in progress may take to end when the manager stops.
 const GRACE: Duration = Duration::from_secs(30);
-/// How long the caches may take to see all there is.
+/// How long the first lists of the caches may take.
 const SYNC_LIMIT: Duration = Duration::from_secs(120);
 
-/// What is to run, until [`Manager::run`] or [`Manager::start`] runs it.
+/// Controllers and their settings; [`Manager::run`] or [`Manager::start`] runs them.
 pub struct Manager {
     name: String,
     world: World,
@@ -48,7 +48,7 @@ pub struct Manager {
     sync_limit: Duration,
 }
 
-/// Why a manager ended by itself, or did not begin.
+/// Why a manager could not start, or ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("there is no cluster to connect to: neither a kubeconfig nor a service account was found")]
@@ -58,7 +58,7 @@ pub enum Error {
     )]
     NotSynced { controller: String, kind: String, limit: Duration },
     #[error("another process leads now: this one must not go on")]
-    NoLongerLeading(#[source] Lost),
+    NoLongerLeading(#[source] LeaseLost),
     #[error("cannot listen on {address}")]
     Listen {
         address: SocketAddr,
@@ -71,24 +71,24 @@ pub enum Error {
     Stopped(#[from] world::Stopped),
 }
 
-/// A manager at work. Dropping it ends all of it on the spot, as a crash would.
+/// A running manager. Dropping it ends everything at once, as a crash would.
 #[derive(Debug)]
 pub struct Running {
     stop: watch::Sender<bool>,
-    life: Task<Result<(), Error>>,
+    task: Task<Result<(), Error>>,
     queues: Arc<Vec<(String, Queue)>>,
     metrics: Metrics,
-    _end: End,
+    _stop_on_drop: StopOnDrop,
 }
 
-/// Ends all work when it is dropped: on the spot, not when a task gets its next turn.
+/// Stops all writes and queues when it is dropped: at once, not when their tasks run next.
 #[derive(Debug)]
-struct End {
+struct StopOnDrop {
     fence: Fence,
     queues: Arc<Vec<(String, Queue)>>,
 }
 
-impl Drop for End {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.fence.shut();
         self.queues.iter().for_each(|(_, queue)| queue.close());
@@ -96,7 +96,7 @@ impl Drop for End {
 }
 
 impl Manager {
-    /// A manager for the cluster that the kubeconfig or the pod's service account names.
+    /// A manager for the cluster of the kubeconfig, or of the pod's service account.
     pub async fn connect(name: &str) -> Result<Manager, Error> {
         let config =
             kube::Config::infer().await.map_err(kube::Error::InferConfig).map_err(Error::NoCluster)?;
@@ -107,7 +107,7 @@ impl Manager {
         Ok(manager)
     }
 
-    /// A manager on a client of your own, in a world of your own.
+    /// A manager with a given client and world.
     pub fn new(name: &str, world: &World, client: Client) -> Manager {
         Manager {
             name: name.to_owned(),
@@ -128,84 +128,84 @@ impl Manager {
         self
     }
 
-    /// Works only while it holds the lease of its name in `namespace`. Caches are warm before.
+    /// Reconciles only while it holds the lease of its name in `namespace`. Its caches fill before that.
     pub fn elect_in(self, namespace: &str) -> Manager {
         let election = Election::new(&self.world, namespace, &self.name);
         self.elect(election)
     }
 
-    /// Works only while it holds this lease.
+    /// Reconciles only while it holds this lease.
     pub fn elect(mut self, election: Election) -> Manager {
         self.election = Some(election);
         self
     }
 
-    /// Serves `/metrics`, `/healthz` and `/readyz` there.
+    /// Serves `/metrics`, `/healthz` and `/readyz` at this address.
     pub fn probes(mut self, address: impl Into<SocketAddr>) -> Manager {
         self.probes = Some(address.into());
         self
     }
 
-    /// Serves webhooks at `address`, whoever leads: the cluster finds them at `site`.
+    /// Serves webhooks at `address`, also while another process leads. The API server reaches them at `site`.
     pub fn webhooks(mut self, webhooks: Webhooks, address: impl Into<SocketAddr>, site: Site) -> Manager {
         self.webhooks.push((webhooks, address.into(), site));
         self
     }
 
-    /// How long reconciles that are under way get to end.
+    /// How long reconciles in progress may take to end when the manager stops.
     pub fn grace(mut self, grace: Duration) -> Manager {
         self.grace = grace;
         self
     }
 
-    /// How long the caches may take to see all there is.
+    /// How long the first lists of the caches may take.
     pub fn sync_limit(mut self, limit: Duration) -> Manager {
         self.sync_limit = limit;
         self
     }
 
-    /// What its controllers have said they will use.
+    /// The kinds that its controllers use, for their RBAC rules.
     pub fn declared(&self) -> Vec<Declared> {
         self.controllers.iter().flat_map(|controller| controller.declared().to_vec()).collect()
     }
 
-    /// Runs until SIGTERM or Ctrl-C, then lets reconciles end and gives the lease back.
+    /// Runs until SIGTERM or Ctrl-C, then waits for reconciles in progress and releases the lease.
     pub async fn run(self) -> Result<(), Error> {
-        self.run_until(asked_to_stop()).await
+        self.run_until(stop_signal()).await
     }
 
-    /// Runs until `end`, then lets reconciles end and gives the lease back.
+    /// Runs until `end`, then waits for reconciles in progress and releases the lease.
     pub async fn run_until(self, end: impl Future<Output = ()>) -> Result<(), Error> {
-        let Running { stop, life, _end, .. } = self.start();
+        let Running { stop, task, _stop_on_drop, .. } = self.start();
         let end = std::pin::pin!(end);
-        match select(life, end).await {
+        match select(task, end).await {
             futures::future::Either::Left((ended, _)) => ended?,
-            futures::future::Either::Right(((), life)) => {
+            futures::future::Either::Right(((), task)) => {
                 stop.send_replace(true);
-                life.await?
+                task.await?
             }
         }
     }
 
-    /// Begins, and leaves it to the caller to stop.
+    /// Runs until the caller stops it.
     pub fn start(self) -> Running {
-        life::begin(self)
+        run::start(self)
     }
 }
 
 impl Running {
-    /// True when no key waits, is worked on, or is to be tried again.
+    /// Whether no key waits, is in progress or in back-off.
     pub fn is_idle(&self) -> bool {
         self.queues.iter().all(|(_, queue)| queue.is_idle())
     }
 
-    /// A question that outlives this manager: is there anything left to do? After its end, no.
+    /// [`Running::is_idle`] as a function that outlives this manager: after its end it is idle.
     pub fn idle_probe(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let queues = Arc::downgrade(&self.queues);
         move || queues.upgrade().is_none_or(|queues| queues.iter().all(|(_, queue)| queue.is_idle()))
     }
 
-    /// The queue of a controller, to look into.
+    /// The queue of a controller.
     pub fn queue(&self, controller: &str) -> Option<&Queue> {
         self.queues.iter().find(|(name, _)| name == controller).map(|(_, queue)| queue)
     }
@@ -214,21 +214,21 @@ impl Running {
         &self.metrics
     }
 
-    /// Lets reconciles end, gives the lease back, and ends.
+    /// Waits for reconciles in progress, releases the lease, and ends.
     pub async fn stop(self) -> Result<(), Error> {
         self.stop.send_replace(true);
         self.ended().await
     }
 
-    /// Waits for an end that nobody asked for.
+    /// Waits until the manager ends by itself.
     pub async fn ended(self) -> Result<(), Error> {
-        // The sender stays alive meanwhile: its loss is a request to stop.
-        let Running { stop: _stop, life, _end, .. } = self;
-        life.await?
+        // The sender stays alive meanwhile: dropping it would stop the manager.
+        let Running { stop: _stop, task, _stop_on_drop, .. } = self;
+        task.await?
     }
 }
 
-async fn asked_to_stop() {
+async fn stop_signal() {
     let interrupt = tokio::signal::ctrl_c().map(drop);
     #[cfg(unix)]
     {

@@ -1,10 +1,9 @@
-//! What happens, counted: handles that cost an atomic add in, the page that Prometheus reads out.
+//! Metrics: counters, gauges and histograms, and the page that Prometheus collects.
 //!
 //! Names, labels and buckets are those of controller-runtime, so that its dashboards and alerts
-//! work unchanged. A registry of our own, because the page must be the classic text with Go's
-//! numbers, and half of it is computed only when somebody reads it.
+//! work unchanged. A registry of our own, because numbers must be written as Go writes them, and half
+//! of the page is computed only when it is read.
 
-mod page;
 mod queues;
 mod reconciles;
 mod requests;
@@ -12,17 +11,17 @@ mod series;
 
 pub use series::{Counter, Gauge, Histogram};
 
-pub(crate) use reconciles::{Outcomes, Reconciles};
+pub(crate) use reconciles::{Reconciles, ResultLabel};
 
-use page::Page;
-use series::{Series, Sort};
+use api::prometheus::Page;
+use series::{MetricType, Series};
 use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
-/// More series in one family only come of a label that should not be one; they are not shown.
+/// More series in one family only come of a label with too many values; they are not shown.
 const MAX_SERIES: usize = 2000;
 
 /// All metrics of a process. Cheap to clone; all clones are the same.
@@ -40,14 +39,14 @@ pub struct Metrics(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     families: RwLock<BTreeMap<&'static str, Family>>,
-    /// The name of the API server, for the metrics of requests.
+    /// The host of the API server, a label of the request metrics.
     host: OnceLock<String>,
 }
 
 /// Series that differ by their labels only.
 struct Family {
     help: &'static str,
-    sort: Sort,
+    metric_type: MetricType,
     series: BTreeMap<Labels, Series>,
 }
 
@@ -55,24 +54,25 @@ struct Family {
 type Labels = Vec<(&'static str, String)>;
 
 impl Metrics {
-    /// The counter of this name and these labels; the same one for whoever asks.
+    /// The counter of this name and these labels; every call returns the same one.
     pub fn counter(
         &self,
         name: &'static str,
         help: &'static str,
         labels: &[(&'static str, &str)],
     ) -> Counter {
-        let made = self.series(name, help, Sort::Counter, labels, || Series::Counter(Counter::default()));
+        let made =
+            self.series(name, help, MetricType::Counter, labels, || Series::Counter(Counter::default()));
         if let Series::Counter(counter) = made { counter } else { Counter::default() }
     }
 
-    /// The gauge of this name and these labels; the same one for whoever asks.
+    /// The gauge of this name and these labels; every call returns the same one.
     pub fn gauge(&self, name: &'static str, help: &'static str, labels: &[(&'static str, &str)]) -> Gauge {
-        let made = self.series(name, help, Sort::Gauge, labels, || Series::Gauge(Gauge::default()));
+        let made = self.series(name, help, MetricType::Gauge, labels, || Series::Gauge(Gauge::default()));
         if let Series::Gauge(gauge) = made { gauge } else { Gauge::default() }
     }
 
-    /// The histogram of this name and these labels; the same one for whoever asks.
+    /// The histogram of this name and these labels; every call returns the same one.
     pub fn histogram(
         &self,
         name: &'static str,
@@ -81,63 +81,64 @@ impl Metrics {
         bounds: &'static [f64],
     ) -> Histogram {
         let make = || Series::Histogram(Histogram::new(bounds));
-        match self.series(name, help, Sort::Histogram, labels, make) {
+        match self.series(name, help, MetricType::Histogram, labels, make) {
             Series::Histogram(histogram) => histogram,
             _ => Histogram::new(bounds),
         }
     }
 
-    /// Says whether this process leads, for the lease of this name.
-    pub fn leads(&self, lease: &str, leads: bool) {
+    /// Sets whether this process holds the lease of this name.
+    pub fn set_leader(&self, lease: &str, leads: bool) {
         let help = "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. 'name' is the string used to identify the lease. Please make sure to group by name.";
         self.gauge("leader_election_master_status", help, &[("name", lease)]).set(f64::from(u8::from(leads)));
     }
 
-    /// Counts a renewal of a lease that had to read it anew first.
-    pub fn renewed_slowly(&self, lease: &str) {
+    /// Counts a renewal of a lease that had to read it again first.
+    pub fn count_slow_renewal(&self, lease: &str) {
         let help = "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the lease. Please make sure to group by name.";
         self.counter("leader_election_slowpath_total", help, &[("name", lease)]).add(1);
     }
 
     /// The page for Prometheus, in its text format.
     pub fn render(&self) -> String {
-        let mut page = Page::default();
+        let mut page = Page::new(api::go::float);
         let families = self.0.families.read().unwrap_or_else(PoisonError::into_inner);
         for (name, family) in families.iter() {
-            page.family(name, family.sort.as_str(), family.help);
+            page.family(name, family.metric_type.as_str(), family.help);
             for (labels, series) in &family.series {
                 series.write(&mut page, name, labels);
             }
         }
-        page.0
+        page.into_text()
     }
 
-    /// A number that is found out when somebody reads the page.
+    /// A number that is computed when the page is read.
     fn computed(
         &self,
         name: &'static str,
         help: &'static str,
-        sort: Sort,
+        metric_type: MetricType,
         labels: &[(&'static str, &str)],
         number: impl Fn() -> f64 + Send + Sync + 'static,
     ) {
-        self.series(name, help, sort, labels, || Series::Computed(Arc::new(number)));
+        self.series(name, help, metric_type, labels, || Series::Computed(Arc::new(number)));
     }
 
-    /// The series there is, or a new one. What does not fit in is kept out of the page.
+    /// The series with these labels, or a new one. A series that is one too many is not on the page.
     fn series(
         &self,
         name: &'static str,
         help: &'static str,
-        sort: Sort,
+        metric_type: MetricType,
         labels: &[(&'static str, &str)],
         make: impl FnOnce() -> Series,
     ) -> Series {
         let mut labels: Labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         labels.sort();
         let mut families = self.0.families.write().unwrap_or_else(PoisonError::into_inner);
-        let family = families.entry(name).or_insert_with(|| Family { help, sort, series: BTreeMap::new() });
-        if family.sort != sort {
+        let family =
+            families.entry(name).or_insert_with(|| Family { help, metric_type, series: BTreeMap::new() });
+        if family.metric_type != metric_type {
             tracing::error!(name, "a metric of this name and of another type exists already");
             return make();
         }

@@ -1,19 +1,19 @@
-//! An owner's name and a part in, the name of the owner's child out: the same one every time.
+//! Names for the children of an owner, always the same for the same owner and part.
 //!
-//! A name is `owner-part` where that can be read back without doubt, and ends in a hash where it was
-//! cut or could also have come from another pair (`a` and `b-c` look like `a-b` and `c`).
+//! A name is `owner-part` if that is unambiguous, and ends in a hash if it was cut or another pair could have
+//! the same name (`a` and `b-c`, `a-b` and `c`).
 
-/// The longest name of objects that are also DNS labels: services, pods' hosts, label values.
+/// The longest DNS label: for services, host names of pods, and label values.
 pub const LABEL: usize = 63;
-/// The longest name of anything.
+/// The longest name of any object.
 pub const SUBDOMAIN: usize = 253;
 
-/// 27^11 is more than 2^52: among a million children, a clash has odds below 1 in 8,000.
+/// 27^11 is more than 2^52: among a million children, two share a hash with a probability below 1 in 8,000.
 const HASH_LENGTH: usize = 11;
-/// No vowels, so that no word appears, and nothing that looks like something else.
+/// No vowels, so that there are no words, and no characters that look alike.
 const HASH_LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// A DNS label that belongs to `part` of `owner` alone.
+/// A DNS label that is unique to `owner` and `part`.
 ///
 /// ```
 /// use operator::name::child;
@@ -27,10 +27,10 @@ pub fn child(owner: &str, part: &str) -> String {
     child_within(owner, part, LABEL)
 }
 
-/// [`child`] with another limit, such as [`SUBDOMAIN`]. Below 11 there is no room for a hash.
+/// [`child`] with another limit, such as [`SUBDOMAIN`]. The limit must be at least 11, for the hash.
 pub fn child_within(owner: &str, part: &str, limit: usize) -> String {
     let plain = format!("{owner}-{part}");
-    if plain.len() <= limit && is_label(owner) && is_unmistakable(part) {
+    if plain.len() <= limit && is_label(owner) && is_unambiguous(part) {
         return plain;
     }
     let suffix = hash(owner, part);
@@ -39,7 +39,7 @@ pub fn child_within(owner: &str, part: &str, limit: usize) -> String {
     if stem.is_empty() { suffix } else { format!("{stem}-{suffix}") }
 }
 
-/// Whether the text is made of what a label is made of; its length is the caller's matter.
+/// Whether the text is a DNS label, apart from its length.
 fn is_label(text: &str) -> bool {
     let within = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let (bytes, dash) = (text.as_bytes(), |b: &u8| *b == b'-');
@@ -48,13 +48,13 @@ fn is_label(text: &str) -> bool {
         && bytes.iter().all(|b| within(b) || dash(b))
 }
 
-/// A part after the last dash of a name is read back as it was, unless it could be taken for a hash.
-fn is_unmistakable(part: &str) -> bool {
+/// Whether a part without dashes could not be taken for a hash.
+fn is_unambiguous(part: &str) -> bool {
     let is_hash = part.len() == HASH_LENGTH && part.bytes().all(|b| HASH_LETTERS.contains(&b));
     is_label(part) && !part.contains('-') && !is_hash
 }
 
-/// As much of both as fits, for people: the part keeps its place, the owner gives way.
+/// As much of both as fits, for people: the owner is cut before the part.
 fn stem(owner: &str, part: &str, room: usize) -> String {
     let mut part = spell(part);
     part.truncate(room / 2);
@@ -71,13 +71,13 @@ fn spell(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }
 
-/// Must never change: the names of children that exist hang on it.
+/// Must never change: the names of existing children depend on it.
 fn hash(owner: &str, part: &str) -> String {
-    // FNV-1a, which any later version of this program will still know how to compute.
+    // FNV-1a, which is simple and stable.
     let bytes = owner.bytes().chain([0]).chain(part.bytes());
     let sum = bytes
         .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    // Its low bits are weak: mix as murmur does at its end.
+    // Its low bits are weak: finish as murmur does.
     let sum = (sum ^ (sum >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let mut sum = (sum ^ (sum >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     sum ^= sum >> 33;
@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn names_are_plain_where_they_can_be() {
+    fn names_have_a_hash_only_where_needed() {
         let long = "a".repeat(70);
         let cases = [
             ("web", "config", "web-config"),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_are_for_ever() {
+    fn hashes_never_change() {
         assert_eq!(child("a", "b-c"), "a-b-c-bvxptcpr5pg");
         assert_eq!(child("shop.example.com", "tls"), "shop-example-com-tls-vfwlfw72jl2");
     }

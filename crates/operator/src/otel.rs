@@ -1,4 +1,4 @@
-//! A span of every reconcile for OpenTelemetry, through an exporter of your choice.
+//! Exports the span of every reconcile to OpenTelemetry.
 //!
 //! ```
 //! use operator::otel::Spans;
@@ -24,18 +24,18 @@ use tracing::Subscriber;
 use tracing_opentelemetry::OpenTelemetryLayer;
 use tracing_subscriber::registry::LookupSpan;
 
-/// The way of spans out of this process. Dropping it sends what is left.
+/// The exporter of spans. Dropping it sends those that are left.
 #[derive(Debug)]
 pub struct Spans(SdkTracerProvider);
 
 impl Spans {
-    /// Sends spans in batches, from a thread of the exporter's own, under the name of a service.
+    /// Sends spans in batches from a thread of its own, as spans of this service.
     pub fn through(exporter: impl SpanExporter + 'static, service: &str) -> Spans {
         let resource = Resource::builder().with_service_name(service.to_owned()).build();
         Spans(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
     }
 
-    /// What a subscriber needs to hand spans over.
+    /// The layer to add to a subscriber.
     pub fn layer<S>(&self) -> OpenTelemetryLayer<S, SdkTracer>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_goes_out_with_its_fields() {
+    fn spans_are_exported_with_their_fields() {
         let kept = Arc::default();
         let spans = Spans::through(Kept(Arc::clone(&kept)), "shop");
         let subscriber = tracing_subscriber::registry().with(spans.layer());

@@ -1,4 +1,4 @@
-//! An owner and a child in, a controller reference on the child out, or why there must not be one.
+//! Sets the controller reference of a child to its owner.
 
 use k8s_openapi::{ClusterResourceScope, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use kube::{Resource, core::DynamicResourceScope};
@@ -6,9 +6,9 @@ use std::any::TypeId;
 
 /// Why an object cannot own another.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum OwnerError {
     #[error("owner {owner:?} has no name and uid yet: own only with what was read from a server")]
-    Unborn { owner: String },
+    NotStored { owner: String },
     #[error("owner {owner:?} is in namespace {namespace:?}, child {child:?} in {other:?}")]
     OtherNamespace { owner: String, namespace: String, child: String, other: String },
     #[error("owner {owner:?} is in namespace {namespace:?}, child {child:?} in none")]
@@ -17,11 +17,11 @@ pub enum Refused {
     Controlled { child: String, kind: String, name: String, uid: String },
 }
 
-/// Makes `owner` the one controller of `child`: the child goes when the owner goes, and a change of
-/// the child wakes the owner's controller.
+/// Makes `owner` the controller of `child`: the child is deleted with the owner, and a change of the child
+/// triggers a reconcile of the owner.
 ///
-/// A child that lives in namespaces but names none gets the owner's. A plain reference to the same
-/// owner becomes the controller reference; other owners stay.
+/// A child of a namespaced kind without a namespace gets the owner's. A plain reference to the same owner
+/// becomes the controller reference; other owners stay.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -36,9 +36,9 @@ pub enum Refused {
 /// owner::control(&web, &mut child)?;
 /// assert!(owner::is_controlled_by(&child, &web));
 /// assert_eq!(child.metadata.namespace.as_deref(), Some("prod"));
-/// # Ok::<(), owner::Refused>(())
+/// # Ok::<(), owner::OwnerError>(())
 /// ```
-pub fn control<O, C>(owner: &O, child: &mut C) -> Result<(), Refused>
+pub fn control<O, C>(owner: &O, child: &mut C) -> Result<(), OwnerError>
 where
     O: Resource,
     O::DynamicType: Default,
@@ -49,24 +49,24 @@ where
 }
 
 /// [`control`] for an owner whose kind is known only when the program runs.
-pub fn control_with<O, C>(owner: &O, kind: &O::DynamicType, child: &mut C) -> Result<(), Refused>
+pub fn control_with<O, C>(owner: &O, kind: &O::DynamicType, child: &mut C) -> Result<(), OwnerError>
 where
     O: Resource,
     C: Resource,
     C::Scope: 'static,
 {
     let reference = reference_with(owner, kind)?;
-    let home = settle(owner.meta().namespace.as_deref(), child, &reference)?;
+    let namespace = inherited_namespace(owner.meta().namespace.as_deref(), child, &reference)?;
     if let Some(other) = controller_of(child).filter(|other| other.uid != reference.uid) {
-        return Err(Refused::Controlled {
+        return Err(OwnerError::Controlled {
             child: name_of(child),
             kind: other.kind.clone(),
             name: other.name.clone(),
             uid: other.uid.clone(),
         });
     }
-    if home.is_some() {
-        child.meta_mut().namespace = home;
+    if namespace.is_some() {
+        child.meta_mut().namespace = namespace;
     }
     let references = child.meta_mut().owner_references.get_or_insert_default();
     match references.iter_mut().find(|present| present.uid == reference.uid) {
@@ -77,7 +77,7 @@ where
 }
 
 /// The controller reference that points at `owner`.
-pub fn reference<O>(owner: &O) -> Result<OwnerReference, Refused>
+pub fn reference<O>(owner: &O) -> Result<OwnerReference, OwnerError>
 where
     O: Resource,
     O::DynamicType: Default,
@@ -86,18 +86,18 @@ where
 }
 
 /// [`reference`] for an owner whose kind is known only when the program runs.
-pub fn reference_with<O: Resource>(owner: &O, kind: &O::DynamicType) -> Result<OwnerReference, Refused> {
+pub fn reference_with<O: Resource>(owner: &O, kind: &O::DynamicType) -> Result<OwnerReference, OwnerError> {
     let reference =
-        owner.controller_owner_ref(kind).ok_or_else(|| Refused::Unborn { owner: name_of(owner) })?;
+        owner.controller_owner_ref(kind).ok_or_else(|| OwnerError::NotStored { owner: name_of(owner) })?;
     Ok(OwnerReference { block_owner_deletion: Some(true), ..reference })
 }
 
-/// The reference to whoever controls `child`.
+/// The controller reference of `child`.
 pub fn controller_of<C: Resource>(child: &C) -> Option<&OwnerReference> {
     child.meta().owner_references.iter().flatten().find(|reference| reference.controller == Some(true))
 }
 
-/// Whether `owner`, this very one and not a namesake, controls `child`.
+/// Whether `owner` controls `child`, by its UID.
 pub fn is_controlled_by<C: Resource, O: Resource>(child: &C, owner: &O) -> bool {
     match (controller_of(child), &owner.meta().uid) {
         (Some(reference), Some(uid)) => reference.uid == *uid,
@@ -105,27 +105,31 @@ pub fn is_controlled_by<C: Resource, O: Resource>(child: &C, owner: &O) -> bool 
     }
 }
 
-/// The namespace that the child gets from its owner, if it gets one.
-fn settle<C>(namespace: Option<&str>, child: &C, owner: &OwnerReference) -> Result<Option<String>, Refused>
+/// The namespace that the child gets from its owner, if it has none.
+fn inherited_namespace<C>(
+    namespace: Option<&str>,
+    child: &C,
+    owner: &OwnerReference,
+) -> Result<Option<String>, OwnerError>
 where
     C: Resource,
     C::Scope: 'static,
 {
     let Some(namespace) = namespace else { return Ok(None) };
     let scope = TypeId::of::<C::Scope>();
-    let is_outside = scope == TypeId::of::<ClusterResourceScope>();
-    // A child of a kind known only at run time may be one without a namespace: it has to say.
-    let may_be_outside = is_outside || scope == TypeId::of::<DynamicResourceScope>();
+    let is_cluster_scoped = scope == TypeId::of::<ClusterResourceScope>();
+    // A kind that is known only at run time may be cluster-scoped: the child must name its namespace.
+    let may_be_cluster_scoped = is_cluster_scoped || scope == TypeId::of::<DynamicResourceScope>();
     match child.meta().namespace.as_deref() {
-        Some(other) if other != namespace && !is_outside => Err(Refused::OtherNamespace {
+        Some(other) if other != namespace && !is_cluster_scoped => Err(OwnerError::OtherNamespace {
             owner: owner.name.clone(),
             namespace: namespace.into(),
             child: name_of(child),
             other: other.into(),
         }),
-        Some(_) if !is_outside => Ok(None),
-        None if !may_be_outside => Ok(Some(namespace.into())),
-        _ => Err(Refused::OutsideNamespaces {
+        Some(_) if !is_cluster_scoped => Ok(None),
+        None if !may_be_cluster_scoped => Ok(Some(namespace.into())),
+        _ => Err(OwnerError::OutsideNamespaces {
             owner: owner.name.clone(),
             namespace: namespace.into(),
             child: name_of(child),
@@ -167,12 +171,12 @@ mod tests {
         object
     }
 
-    fn said(result: Result<(), Refused>) -> String {
+    fn message(result: Result<(), OwnerError>) -> String {
         result.map_or_else(|refused| refused.to_string(), |()| "owned".into())
     }
 
     #[test]
-    fn owners_stay_within_their_reach() {
+    fn an_owner_must_be_cluster_scoped_or_in_the_namespace_of_the_child() {
         let here = map(Some("a"), "o", Some("1"));
         let above = space("o", Some("1"));
         let cases = [
@@ -193,19 +197,22 @@ mod tests {
             ),
         ];
         for (result, expected) in cases {
-            assert_eq!(said(result), expected);
+            assert_eq!(message(result), expected);
         }
     }
 
     #[test]
-    fn there_is_one_controller() {
+    fn a_child_has_one_controller() {
         let (first, second) = (map(Some("a"), "first", Some("1")), map(Some("a"), "second", Some("2")));
         let mut child = map(Some("a"), "c", None);
         control(&first, &mut child).unwrap();
         control(&first, &mut child).unwrap();
         assert_eq!(child.metadata.owner_references.as_ref().unwrap().len(), 1);
         let untouched = child.clone();
-        assert_eq!(said(control(&second, &mut child)), r#"child "c" is controlled by ConfigMap "first" (1)"#);
+        assert_eq!(
+            message(control(&second, &mut child)),
+            r#"child "c" is controlled by ConfigMap "first" (1)"#
+        );
         assert_eq!(child, untouched);
         assert!(is_controlled_by(&child, &first) && !is_controlled_by(&child, &second));
         let namesake = map(Some("a"), "first", Some("3"));
@@ -213,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_reference_is_raised_and_others_stay() {
+    fn a_plain_reference_becomes_the_controller_reference() {
         let owner = map(Some("a"), "o", Some("1"));
         let mut child = map(Some("a"), "c", None);
         let plain = |uid: &str| OwnerReference { uid: uid.into(), ..OwnerReference::default() };

@@ -1,29 +1,29 @@
-//! Observed state in, the phase it is in out: computed each time, never stored.
+//! The phase of an object, computed from the observed state each time and never stored.
 //!
-//! A phase that is written down is a second truth, which lies after a crash, a rollback or an edit by
-//! hand. Here it is what the first unmet step says, so that work goes on from wherever the world is.
+//! A stored phase is wrong after a crash, a rollback or an edit by hand. Here it is the first step that is not
+//! done, so that work continues from whatever state there is.
 
 use crate::condition::Report;
 use std::fmt;
 
-/// A named step and how to see that it is done.
+/// A named step, and whether it is done.
 #[derive(Debug)]
 pub struct Step<O> {
     pub name: &'static str,
     pub is_done: fn(&O) -> bool,
 }
 
-/// How far the observed state is along its steps.
+/// How many steps are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The step to work on; nothing when all are done.
+    /// The step to work on; `None` when all are done.
     pub phase: Option<&'static str>,
     pub done: usize,
     pub steps: usize,
 }
 
-/// Finds the first step that is not done. What comes after it does not count, done or not: a step
-/// that is undone again is where work goes on.
+/// Finds the first step that is not done. Later steps do not count, even if they are done: a step that is
+/// undone becomes the phase again.
 ///
 /// ```
 /// use operator::phase::{Step, progress};
@@ -47,12 +47,12 @@ impl Progress {
         self.phase.is_none()
     }
 
-    /// What to show in a status; `Ready` when all is done.
+    /// The phase to show in a status; `Ready` when all steps are done.
     pub fn name(&self) -> &'static str {
         self.phase.unwrap_or("Ready")
     }
 
-    /// The same as a condition, which has the phase as its reason.
+    /// A condition with the phase as its reason.
     pub fn report(&self, condition: &'static str) -> Report {
         Report::new(condition, self.is_complete(), self.name(), self.to_string())
     }

@@ -1,4 +1,4 @@
-//! A change in, whether it is worth a reconcile out.
+//! Predicates: which changes of objects lead to a reconcile.
 //!
 //! Predicates join with `&`, `|` and `!`:
 //!
@@ -8,7 +8,7 @@
 //! let worth_it = generation() | (annotations() & !deletion());
 //! ```
 
-use crate::cache::Change;
+use crate::cache::{Delta, Item};
 use kube::core::Selector;
 use std::{
     fmt,
@@ -18,77 +18,73 @@ use std::{
 
 /// Lets some changes pass. Cheap to clone.
 #[derive(Clone)]
-pub struct Predicate(Arc<dyn Fn(&Change<'_>) -> bool + Send + Sync>);
+pub struct Predicate(Arc<dyn Fn(&Delta) -> bool + Send + Sync>);
 
 impl Predicate {
-    /// Your own. It sees each change once, and must not wait for anything.
-    pub fn new(passes: impl Fn(&Change<'_>) -> bool + Send + Sync + 'static) -> Predicate {
+    /// A predicate of your own. It is called once for each change, and must not block.
+    pub fn new(passes: impl Fn(&Delta) -> bool + Send + Sync + 'static) -> Predicate {
         Predicate(Arc::new(passes))
     }
 
-    pub fn pass(&self, change: &Change<'_>) -> bool {
-        (self.0)(change)
+    pub fn pass(&self, delta: &Delta) -> bool {
+        (self.0)(delta)
     }
 }
 
-/// What is desired changed, or the object came or went: the status of an object does not pass.
+/// The generation changed, or the object was created or deleted: changes of the status do not pass.
 ///
-/// Kinds that do not count generations pass with every change.
+/// For kinds without a generation every change passes.
 pub fn generation() -> Predicate {
-    changed(|pair| match pair {
-        (before, after) if before.generation().is_none() || after.generation().is_none() => {
-            before.resource_version() != after.resource_version()
+    changed(|before, after| {
+        if before.generation().is_none() || after.generation().is_none() {
+            return before.resource_version() != after.resource_version();
         }
-        (before, after) => {
-            before.generation() != after.generation() || before.is_deleting() != after.is_deleting()
-        }
+        before.generation() != after.generation() || before.is_deleting() != after.is_deleting()
     })
 }
 
-/// The labels changed, or the object came or went.
+/// The labels changed, or the object was created or deleted.
 pub fn labels() -> Predicate {
-    changed(|(before, after)| before.labels() != after.labels())
+    changed(|before, after| before.labels() != after.labels())
 }
 
-/// The annotations changed, or the object came or went.
+/// The annotations changed, or the object was created or deleted.
 pub fn annotations() -> Predicate {
-    changed(|(before, after)| before.annotations() != after.annotations())
+    changed(|before, after| before.annotations() != after.annotations())
 }
 
-/// Anything changed: what is told once more does not pass.
+/// The resourceVersion changed: repeated reports of the same object do not pass.
 pub fn resource_version() -> Predicate {
-    changed(|(before, after)| before.resource_version() != after.resource_version())
+    changed(|before, after| before.resource_version() != after.resource_version())
 }
 
-/// The object was told to go, or went.
+/// The object got its deletionTimestamp, or was deleted.
 pub fn deletion() -> Predicate {
-    Predicate::new(|change| {
-        let was_leaving = change.before.is_some_and(|before| before.is_deleting());
-        change.after.is_none_or(|after| after.is_deleting() && !was_leaving)
+    Predicate::new(|delta| {
+        let was_deleting = delta.before.as_ref().is_some_and(Item::is_deleting);
+        delta.after.as_ref().is_none_or(|after| after.is_deleting() && !was_deleting)
     })
 }
 
-/// The object came, as far as this process knows.
+/// The object is new to this process.
 pub fn creation() -> Predicate {
-    Predicate::new(|change| change.before.is_none())
+    Predicate::new(|delta| delta.before.is_none())
 }
 
 /// The selector matches the object, or did before the change.
 pub fn labelled(selector: &Selector) -> Predicate {
-    // It can always be written down; what cannot be read matches nothing.
+    // A selector that Kubernetes would refuse matches nothing.
     let selector = selector.to_string().parse::<api::label_selector::Selector>();
-    Predicate::new(move |change| {
+    Predicate::new(move |delta| {
         let Ok(selector) = &selector else { return false };
-        [change.before, change.after].into_iter().flatten().any(|item| selector.matches(&item.labels()))
+        delta.items().any(|item| selector.matches(&item.labels()))
     })
 }
 
-/// Whether the object is not what it was; that it came or went always counts.
-fn changed(
-    differs: impl Fn((&crate::cache::Item, &crate::cache::Item)) -> bool + Send + Sync + 'static,
-) -> Predicate {
-    Predicate::new(move |change| match (change.before, change.after) {
-        (Some(before), Some(after)) => differs((before, after)),
+/// Passes if the object differs, and always if it was created or deleted.
+fn changed(differs: impl Fn(&Item, &Item) -> bool + Send + Sync + 'static) -> Predicate {
+    Predicate::new(move |delta| match (&delta.before, &delta.after) {
+        (Some(before), Some(after)) => differs(before, after),
         _ => true,
     })
 }
@@ -96,21 +92,21 @@ fn changed(
 impl BitAnd for Predicate {
     type Output = Predicate;
     fn bitand(self, other: Predicate) -> Predicate {
-        Predicate::new(move |change| self.pass(change) && other.pass(change))
+        Predicate::new(move |delta| self.pass(delta) && other.pass(delta))
     }
 }
 
 impl BitOr for Predicate {
     type Output = Predicate;
     fn bitor(self, other: Predicate) -> Predicate {
-        Predicate::new(move |change| self.pass(change) || other.pass(change))
+        Predicate::new(move |delta| self.pass(delta) || other.pass(delta))
     }
 }
 
 impl Not for Predicate {
     type Output = Predicate;
     fn not(self) -> Predicate {
-        Predicate::new(move |change| !self.pass(change))
+        Predicate::new(move |delta| !self.pass(delta))
     }
 }
 

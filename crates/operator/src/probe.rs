@@ -1,9 +1,10 @@
-//! A plain HTTP server for who watches over the process: `/metrics`, `/healthz`, `/readyz`.
+//! An HTTP server for the kubelet and Prometheus: `/metrics`, `/healthz`, `/readyz`.
 //!
-//! The answers are those of controller-runtime: `ok`, or with `?verbose` and on failure a line for
-//! each check; one check alone is at `/healthz/<name>`, and tells why it fails.
+//! The responses are those of controller-runtime: `ok`, or with `?verbose` and on failure a line for
+//! each check; `/healthz/<name>` runs one check, and says why it fails.
 
-use crate::{metrics::Metrics, queue::Queue};
+use crate::{controller::SyncCheck, metrics::Metrics, queue::Queue};
+use api::prometheus;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -23,16 +24,15 @@ use tokio::{
 };
 use world::{Task, World};
 
-/// Two kubelets and a few Prometheus servers at once; whoever comes later waits.
+/// Enough for a kubelet and a few Prometheus servers; further connections wait.
 const CONNECTIONS: usize = 32;
-/// One request, from its first byte to the last of its answer. There is no second one.
+/// For one connection, which serves one request.
 const EXCHANGE: Duration = Duration::from_secs(10);
-/// How long to wait for room when the system has none for another socket.
+/// The pause after the system has refused another socket.
 const NO_ROOM: Duration = Duration::from_millis(50);
-const PAGE_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 const TEXT_TYPE: &str = "text/plain; charset=utf-8";
 
-/// What is told to who asks.
+/// The metrics and health checks of a process.
 ///
 /// ```
 /// use operator::{metrics::Metrics, probe::Probe};
@@ -49,7 +49,7 @@ pub struct Probe {
 }
 
 type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
-type Answer = Response<Full<Bytes>>;
+type HttpResponse = Response<Full<Bytes>>;
 
 /// Serves the health of these controllers until the task is dropped.
 pub(crate) async fn serve(
@@ -57,14 +57,14 @@ pub(crate) async fn serve(
     address: SocketAddr,
     metrics: &Metrics,
     queues: &[(String, Queue)],
-    is_ready: Vec<(String, Arc<dyn Fn() -> bool + Send + Sync>)>,
+    sync_checks: Vec<SyncCheck>,
 ) -> io::Result<Task<()>> {
     let listener = TcpListener::bind(address).await?;
     let probe = queues.iter().fold(Probe::new(metrics.clone()), |probe, (controller, queue)| {
         let queue = queue.clone();
         probe.live(controller, move || queue.health().map_err(|stuck| stuck.to_string()))
     });
-    let probe = is_ready.into_iter().fold(probe, |probe, (kind, is_synced)| {
+    let probe = sync_checks.into_iter().fold(probe, |probe, (kind, is_synced)| {
         let check =
             move || is_synced().then_some(()).ok_or_else(|| "the first list is not here yet".to_owned());
         probe.ready(&format!("cache-of-{kind}"), check)
@@ -97,11 +97,11 @@ impl Probe {
         self
     }
 
-    /// Serves whoever comes, for ever.
+    /// Serves all connections, for ever.
     pub async fn serve(self, world: World, listener: TcpListener) {
         let seats = Arc::new(Semaphore::new(CONNECTIONS));
         loop {
-            let seat = Arc::clone(&seats).acquire_owned().await.expect("nobody closes it");
+            let seat = Arc::clone(&seats).acquire_owned().await.expect("the semaphore is never closed");
             let (socket, _) = match listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
@@ -112,7 +112,7 @@ impl Probe {
             };
             let (probe, clock) = (self.clone(), world.clone());
             let exchange = async move {
-                // Whoever hangs up or is too slow is no news.
+                // A client that hangs up or is too slow is not an error.
                 drop(clock.timeout(EXCHANGE, probe.speak(socket)).await);
                 drop(seat);
             };
@@ -131,18 +131,19 @@ impl Probe {
             .await
     }
 
-    /// What is said to one request.
-    pub fn answer<B>(&self, request: &Request<B>) -> Answer {
+    /// The response to one request.
+    pub fn answer<B>(&self, request: &Request<B>) -> HttpResponse {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
         }
         let path = request.uri().path().trim_end_matches('/');
         let query = request.uri().query().unwrap_or_default();
         if path == "/metrics" {
-            return respond(StatusCode::OK, PAGE_TYPE, self.metrics.render());
+            return respond(StatusCode::OK, prometheus::CONTENT_TYPE, self.metrics.render());
         }
-        let rooms = [("/healthz", &self.live), ("/readyz", &self.ready)];
-        let found = rooms.iter().find_map(|(room, checks)| Some((path.strip_prefix(room)?, checks)));
+        let endpoints = [("/healthz", &self.live), ("/readyz", &self.ready)];
+        let found =
+            endpoints.iter().find_map(|(endpoint, checks)| Some((path.strip_prefix(endpoint)?, checks)));
         match found {
             Some(("", checks)) => all(checks, query),
             Some((name, checks)) if name.starts_with('/') => one(checks, &name[1..]),
@@ -151,17 +152,19 @@ impl Probe {
     }
 }
 
-fn one(checks: &BTreeMap<String, Check>, name: &str) -> Answer {
+fn one(checks: &BTreeMap<String, Check>, name: &str) -> HttpResponse {
     match checks.get(name).map(|check| check()) {
         Some(Ok(())) => text(StatusCode::OK, "ok"),
-        Some(Err(why)) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {why}\n")),
+        Some(Err(problem)) => {
+            text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {problem}\n"))
+        }
         None if checks.is_empty() && name == "ping" => text(StatusCode::OK, "ok"),
         None => text(StatusCode::NOT_FOUND, "404 page not found\n"),
     }
 }
 
-/// Why something failed is not told here, but to who asks for that one check.
-fn all(checks: &BTreeMap<String, Check>, query: &str) -> Answer {
+/// All checks. Why one failed is in the response to that check alone.
+fn all(checks: &BTreeMap<String, Check>, query: &str) -> HttpResponse {
     let parameters = || query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let mut excluded: BTreeSet<&str> =
         parameters().filter(|(name, _)| *name == "exclude").map(|(_, value)| value).collect();
@@ -193,11 +196,11 @@ fn all(checks: &BTreeMap<String, Check>, query: &str) -> Answer {
     }
 }
 
-fn text(code: StatusCode, body: impl Into<String>) -> Answer {
+fn text(code: StatusCode, body: impl Into<String>) -> HttpResponse {
     respond(code, TEXT_TYPE, body.into())
 }
 
-fn respond(code: StatusCode, content_type: &'static str, body: String) -> Answer {
+fn respond(code: StatusCode, content_type: &'static str, body: String) -> HttpResponse {
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = code;
     let headers = response.headers_mut();

@@ -1,7 +1,7 @@
-//! What an owner has and what it should have in, what to delete out, in a safe order.
+//! Deletes the children of an owner that are no longer in its set, in a safe order.
 //!
-//! Candidates are found by the set's label and deleted by UID, and only if the owner controls them:
-//! a name says nothing about whose an object is.
+//! Candidates are found by the set's label, and deleted by UID if the owner controls them: names may
+//! belong to other objects.
 
 use crate::retry;
 use kube::{
@@ -11,8 +11,7 @@ use kube::{
 };
 use std::{collections::BTreeSet, fmt};
 
-/// What has to be there before what comes below it; deleted from the bottom up. Kinds that are not
-/// listed come with the workloads.
+/// The order of creation; deletion is in reverse. Kinds that are not listed come with the workloads.
 const ORDER: &[&[&str]] = &[
     &["namespaces", "customresourcedefinitions", "priorityclasses", "storageclasses"],
     &["networkpolicies", "resourcequotas", "limitranges", "serviceaccounts"],
@@ -22,14 +21,14 @@ const ORDER: &[&[&str]] = &[
     &["services"],
     WORKLOADS,
     &["horizontalpodautoscalers", "poddisruptionbudgets", "ingresses", "httproutes"],
-    // They stand in the way of everything above: last to come, first to go.
+    // They can block everything above: created last, deleted first.
     &["apiservices", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
 ];
 const WORKLOADS: &[&str] = &[];
 
-/// A kind of children, by what is needed to reach them.
+/// A kind of children: its plural, group and version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Kind {
+pub struct MemberKind {
     plural: String,
     group: String,
     version: String,
@@ -38,22 +37,22 @@ pub struct Kind {
 /// An object that carries the set's label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    pub kind: Kind,
+    pub kind: MemberKind,
     pub namespace: Option<String>,
     pub name: String,
     pub uid: String,
     pub resource_version: Option<String>,
-    /// The UID of whoever controls it.
+    /// The UID of the owner that controls it.
     pub controller: Option<String>,
-    pub is_leaving: bool,
+    pub is_deleting: bool,
 }
 
-/// Which members go.
+/// Which members to delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// In the order in which to delete them.
     pub delete: Vec<Member>,
-    /// They carry the label, but another controls them, or nobody: they stay.
+    /// They have the label, but the owner does not control them: they stay.
     pub spare: Vec<Member>,
 }
 
@@ -61,15 +60,15 @@ pub struct Plan {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     pub deleted: Vec<Member>,
-    /// They carry the label, but another controls them, or nobody: they stayed.
+    /// They have the label, but the owner does not control them: they stayed.
     pub spared: Vec<Member>,
-    /// Kinds to look at again: the server does not serve them now, or an object would not go yet.
-    pub unfinished: BTreeSet<Kind>,
+    /// Kinds to prune again: the server does not serve them now, or an object is still being deleted.
+    pub unfinished: BTreeSet<MemberKind>,
 }
 
-impl Kind {
-    pub fn of(resource: &ApiResource) -> Kind {
-        Kind {
+impl MemberKind {
+    pub fn of(resource: &ApiResource) -> MemberKind {
+        MemberKind {
             plural: resource.plural.clone(),
             group: resource.group.clone(),
             version: resource.version.clone(),
@@ -81,33 +80,33 @@ impl Kind {
         ApiResource::from_gvk_with_plural(&kind, &self.plural)
     }
 
-    /// The place in the order of creation.
+    /// The position in the order of creation.
     pub(crate) fn rank(&self) -> usize {
         let listed = ORDER.iter().position(|band| band.contains(&self.plural.as_str()));
         let workloads = ORDER.iter().position(|band| band.is_empty());
         listed.or(workloads).unwrap_or(ORDER.len())
     }
 
-    /// The same kind, in whichever version.
-    fn is_alike(&self, other: &Kind) -> bool {
+    /// Whether it is the same kind in any version.
+    fn is_same_kind(&self, other: &MemberKind) -> bool {
         (&self.plural, &self.group) == (&other.plural, &other.group)
     }
 
-    fn parse(text: &str) -> Option<Kind> {
+    fn parse(text: &str) -> Option<MemberKind> {
         let (plural, rest) = text.trim().split_once('.')?;
         let (version, group) = rest.split_once('.').unwrap_or((rest, ""));
-        Some(Kind { plural: plural.into(), group: group.into(), version: version.into() })
+        Some(MemberKind { plural: plural.into(), group: group.into(), version: version.into() })
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for MemberKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}.{}", self.plural, self.version)?;
         if self.group.is_empty() { Ok(()) } else { write!(out, ".{}", self.group) }
     }
 }
 
-/// Decides which members go: those that the owner controls and that are not to be kept.
+/// Decides which members to delete: those that the owner controls and that are not in `keep`.
 pub fn plan(owner: &str, keep: &BTreeSet<String>, members: Vec<Member>) -> Plan {
     let mut plan = Plan::default();
     for member in members {
@@ -123,10 +122,10 @@ pub fn plan(owner: &str, keep: &BTreeSet<String>, members: Vec<Member>) -> Plan 
     plan
 }
 
-/// Lists the members of the set in all `kinds`, and deletes what the plan says.
+/// Lists the members of the set in all `kinds`, and carries out the plan.
 pub(crate) async fn run(
     client: &Client,
-    kinds: &BTreeSet<Kind>,
+    kinds: &BTreeSet<MemberKind>,
     namespace: Option<&str>,
     selector: &str,
     owner: &str,
@@ -140,7 +139,7 @@ pub(crate) async fn run(
             .await
         {
             Ok(list) => members.extend(list.items.into_iter().map(|item| Member::of(kind, item.metadata))),
-            // Perhaps only this version of it is gone: the record must keep it.
+            // Perhaps only this version is not served any more: keep the kind in the record.
             Err(error) if retry::is_missing(&error) => drop(pruned.unfinished.insert(kind.clone())),
             Err(error) => return Err(error),
         }
@@ -148,21 +147,21 @@ pub(crate) async fn run(
     let plan = plan(owner, keep, members);
     pruned.spared = plan.spare;
     for member in plan.delete {
-        // What is leaving already may still be held by a finalizer: look again.
+        // A finalizer may keep it: prune this kind again next time.
         pruned.unfinished.insert(member.kind.clone());
-        if !member.is_leaving && delete(client, &member).await? {
+        if !member.is_deleting && delete(client, &member).await? {
             pruned.deleted.push(member);
         }
     }
     Ok(pruned)
 }
 
-/// Whether the member was deleted; not if it went by itself or is no longer what was listed.
+/// Whether the member was deleted: not if it was gone, or has changed since it was listed.
 async fn delete(client: &Client, member: &Member) -> Result<bool, kube::Error> {
     let params = DeleteParams {
         preconditions: Some(Preconditions {
             uid: Some(member.uid.clone()),
-            // Its owners may have changed since: then the next look decides.
+            // Its owners may have changed since: then the next run decides.
             resource_version: member.resource_version.clone(),
         }),
         ..DeleteParams::background()
@@ -182,23 +181,23 @@ pub(crate) fn api(client: &Client, resource: &ApiResource, namespace: Option<&st
     }
 }
 
-/// All kinds of both; where they have one in two versions, the first's.
-pub(crate) fn union(wanted: &BTreeSet<Kind>, known: &BTreeSet<Kind>) -> BTreeSet<Kind> {
-    let others = known.iter().filter(|kind| !wanted.iter().any(|wanted| wanted.is_alike(kind)));
+/// All kinds of both; if they have different versions of a kind, that of the first.
+pub(crate) fn union(wanted: &BTreeSet<MemberKind>, known: &BTreeSet<MemberKind>) -> BTreeSet<MemberKind> {
+    let others = known.iter().filter(|kind| !wanted.iter().any(|wanted| wanted.is_same_kind(kind)));
     wanted.iter().chain(others).cloned().collect()
 }
 
-/// The record of kinds as it stands on the owner: `configmaps.v1,deployments.v1.apps`.
-pub(crate) fn write(kinds: &BTreeSet<Kind>) -> String {
-    kinds.iter().map(Kind::to_string).collect::<Vec<_>>().join(",")
+/// The record of kinds, as in the annotation of the owner: `configmaps.v1,deployments.v1.apps`.
+pub(crate) fn write(kinds: &BTreeSet<MemberKind>) -> String {
+    kinds.iter().map(MemberKind::to_string).collect::<Vec<_>>().join(",")
 }
 
-pub(crate) fn read(text: &str) -> BTreeSet<Kind> {
-    text.split(',').filter_map(Kind::parse).collect()
+pub(crate) fn read(text: &str) -> BTreeSet<MemberKind> {
+    text.split(',').filter_map(MemberKind::parse).collect()
 }
 
 impl Member {
-    fn of(kind: &Kind, meta: ObjectMeta) -> Member {
+    fn of(kind: &MemberKind, meta: ObjectMeta) -> Member {
         let mut owners = meta.owner_references.into_iter().flatten();
         Member {
             kind: kind.clone(),
@@ -207,12 +206,12 @@ impl Member {
             uid: meta.uid.unwrap_or_default(),
             resource_version: meta.resource_version,
             controller: owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid),
-            is_leaving: meta.deletion_timestamp.is_some(),
+            is_deleting: meta.deletion_timestamp.is_some(),
         }
     }
 }
 
-fn order(member: &Member) -> (usize, &Kind, Option<&str>, &str) {
+fn order(member: &Member) -> (usize, &MemberKind, Option<&str>, &str) {
     (member.kind.rank(), &member.kind, member.namespace.as_deref(), &member.name)
 }
 
@@ -222,13 +221,13 @@ mod tests {
 
     fn member(kind: &str, name: &str, controller: Option<&str>) -> Member {
         Member {
-            kind: Kind::parse(kind).unwrap(),
+            kind: MemberKind::parse(kind).unwrap(),
             namespace: None,
             name: name.into(),
             uid: format!("uid-{name}"),
             resource_version: None,
             controller: controller.map(Into::into),
-            is_leaving: false,
+            is_deleting: false,
         }
     }
 
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_owner_controls_goes() {
+    fn only_members_that_the_owner_controls_are_deleted() {
         let members = vec![
             member("configmaps.v1", "kept", Some("me")),
             member("configmaps.v1", "dropped", Some("me")),
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_something_goes_before_it() {
+    fn dependents_are_deleted_first() {
         let kinds = [
             "serviceaccounts.v1",
             "widgets.v1.example.com",
@@ -286,7 +285,7 @@ mod tests {
             )),
             "configmaps.v1,widgets.v1.example.com"
         );
-        let resource = Kind::parse("deployments.v1.apps").unwrap().resource();
+        let resource = MemberKind::parse("deployments.v1.apps").unwrap().resource();
         assert_eq!((resource.api_version.as_str(), resource.plural.as_str()), ("apps/v1", "deployments"));
     }
 }

@@ -1,69 +1,70 @@
-//! Keys to look at, in; each key once, to one worker at a time, out.
+//! The work queue of a controller: each key is in it once, and with one worker at a time.
 //!
-//! Three layers: `sets` decides, without a clock or a lock; `door` lets threads at it; this file
-//! brings the world's clock.
+//! Three layers: `sets` decides, without a clock or a lock; `locked` lets several tasks use it; this file
+//! adds the clock.
 
-mod door;
 mod health;
-mod ledger;
+mod locked;
 #[cfg(test)]
 mod model;
+mod notes;
 mod pace;
+mod reason;
+mod refill;
 mod sets;
 mod slots;
-mod sweep;
 mod take;
-mod why;
 
 pub use health::Stuck;
-pub use ledger::DeadLetter;
+pub use notes::DeadLetter;
 pub use pace::{Pace, Rate};
-pub use sets::Verdict;
+pub use reason::{Priority, Reason};
+pub use sets::{Finished, Requeue};
 pub use take::Take;
-pub use why::{Priority, Why};
 
-pub(crate) use health::Duty;
-pub(crate) use ledger::Note;
+pub(crate) use health::WorkerSettings;
+pub(crate) use notes::Note;
 
 use crate::Key;
-use door::{Door, Inside};
-use ledger::Ledger;
-use sets::Turn;
+use locked::{Locked, WaitQueue};
+use notes::Notes;
+use refill::Refill;
+use sets::QueueItem;
 use std::{
     fmt,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
-use sweep::Sweep;
 use world::{Moment, World};
 
-/// Since the queue was made.
+/// The time since the queue was made.
 type Time = Duration;
 
-/// The work of one controller. Cheap to clone; all clones are the same queue.
+/// The work queue of one controller. Cheap to clone; all clones are the same queue.
 ///
 /// A key that is added twice before it is taken is taken once. A key that is added while it is in
-/// work is taken again after that. Of two delays the earlier wins. Fresh changes go before resyncs,
-/// and within that, first come first served. A key that fails rests longer each time.
+/// progress is taken again after that. Of two delays the shorter one counts. Changes go before
+/// resyncs; keys of the same priority go in the order in which they were added. A key that fails pauses
+/// longer each time.
 ///
-/// It holds as many keys as its [`Pace::limit`] says. One more is refused, but what is refused is
-/// owed: as room comes, the queue [asks](Queue::refill_from) for all keys that are known, and takes
-/// them in page by page. So an object that exists is never lost. The news that one is gone may be, as
-/// it may when an operator restarts: that is what finalizers are for.
+/// The queue holds at most [`Pace::limit`] keys and refuses more. When it has room again, it
+/// [asks](Queue::refill_from) for all known keys and adds as many as fit, until all have had their
+/// turn. So no existing object is missed. A deletion may be, as when the operator restarts: use
+/// finalizers where that matters.
 ///
 /// ```
-/// use operator::{Key, queue::{Pace, Queue, Verdict, Why}};
+/// use operator::{Key, queue::{Pace, Queue, Reason, Requeue}};
 ///
 /// let run = world::simulate(7, |world| async move {
 ///     let queue = Queue::new(world, Pace::default());
-///     queue.add(&Key::parse("shop/cart"), Why::Changed);
-///     queue.add(&Key::parse("shop/cart"), Why::Changed);
-///     let work = queue.take().await.expect("the queue is open");
-///     assert_eq!((work.key().name(), queue.len()), ("cart", 0));
-///     work.finish(Verdict::Settled);
+///     queue.add(&Key::parse("shop/cart"), Reason::Changed);
+///     queue.add(&Key::parse("shop/cart"), Reason::Changed);
+///     let taken = queue.take().await.expect("the queue is open");
+///     assert_eq!((taken.key().name(), queue.len()), ("cart", 0));
+///     taken.finish(Requeue::No);
 ///     queue.is_idle()
 /// });
-/// assert!(run.expect("nobody waits").output);
+/// assert!(run.expect("no task waits for ever").output);
 /// ```
 #[derive(Clone)]
 pub struct Queue(Arc<Shared>);
@@ -71,56 +72,47 @@ pub struct Queue(Arc<Shared>);
 struct Shared {
     world: World,
     begun: Moment,
-    door: Door<Mutex<Inside>>,
+    state: Locked<Mutex<WaitQueue>>,
     known: OnceLock<Box<dyn Fn() -> Vec<Key> + Send + Sync>>,
-    sweep: Mutex<Sweep>,
-    ledger: Ledger,
-    duty: OnceLock<Duty>,
+    refill: Mutex<Refill>,
+    notes: Notes,
+    workers: OnceLock<WorkerSettings>,
 }
 
-/// A key in work. Dropped without a verdict, it goes back into the queue.
+/// A key that a worker has taken. If it is dropped instead of finished, it goes back into the queue.
 #[derive(Debug)]
-#[must_use = "a key that is not worked on goes back into the queue"]
-pub struct Work<'a> {
+#[must_use = "a key that is not finished goes back into the queue"]
+pub struct TakenKey<'a> {
     queue: &'a Queue,
-    turn: Option<Turn>,
+    item: Option<QueueItem>,
 }
 
-/// How a key stands after a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// Failures in a row, this turn included.
-    pub failures: u32,
-    /// There were so many that it is tried rarely now.
-    pub is_dead: bool,
-}
-
-/// How many keys are where, at one moment.
+/// How many keys are in which state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Census {
+pub struct Stats {
     /// Waiting for a worker, by priority.
     pub background: usize,
     pub fresh: usize,
-    pub in_work: usize,
-    /// To be looked at later, though nothing is wrong with them.
+    pub in_progress: usize,
+    /// Scheduled for later, without a failure.
     pub delayed: usize,
-    /// Resting after a failure.
+    /// Scheduled for later after a failure.
     pub in_back_off: usize,
-    /// Resting for long, after too many failures.
+    /// Dead: scheduled after the longest pause, because of too many failures.
     pub dead: usize,
-    /// How soon the next of those that rest is due.
+    /// How soon the next of the scheduled keys is due.
     pub next_due: Option<Duration>,
-    /// How long keys have waited while none was taken, though the rate allowed it.
+    /// How long keys have waited without any being taken, though the rate allows it.
     pub untaken: Duration,
-    /// Since the beginning: keys that came to wait, that came with a delay, that found no room.
+    /// So far: keys added, keys added with a delay, and keys refused because the queue was full.
     pub adds: u64,
     pub retries: u64,
     pub refused: u64,
 }
 
-/// A key that somebody works on, and for how long.
+/// A key that a worker has taken, and how long ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InWork {
+pub struct InProgress {
     pub key: Key,
     pub age: Duration,
 }
@@ -131,163 +123,163 @@ impl Queue {
         Queue(Arc::new(Shared {
             world,
             begun,
-            door: Door::new(pace),
+            state: Locked::new(pace),
             known: OnceLock::new(),
-            sweep: Mutex::default(),
-            ledger: Ledger::default(),
-            duty: OnceLock::new(),
+            refill: Mutex::default(),
+            notes: Notes::default(),
+            workers: OnceLock::new(),
         }))
     }
 
-    /// Where to find all keys there are, if some were refused. Only the first one counts.
+    /// Sets the function that returns all known keys, for when some were refused. Only the first call counts.
     pub fn refill_from(&self, known: impl Fn() -> Vec<Key> + Send + Sync + 'static) {
         let _ = self.0.known.set(Box::new(known));
     }
 
-    /// Wants the key to be looked at.
-    pub fn add(&self, key: &Key, why: Why) {
-        self.0.door.add(key, why, self.now());
+    /// Adds a key.
+    pub fn add(&self, key: &Key, reason: Reason) {
+        self.0.state.add(key, reason, self.now());
     }
 
-    /// Wants the key to be looked at after `delay`, unless it will be sooner.
-    pub fn add_after(&self, key: &Key, why: Why, delay: Duration) {
-        self.0.door.add_after(key, why, delay, self.now());
+    /// Adds a key that is due after `delay`, unless it is due sooner already.
+    pub fn add_after(&self, key: &Key, reason: Reason, delay: Duration) {
+        self.0.state.add_after(key, reason, delay, self.now());
     }
 
-    /// The next key, as soon as there is one; none once the queue is closed.
+    /// The next key, as soon as there is one; `None` when the queue is closed.
     pub fn take(&self) -> Take<'_> {
         Take::new(self)
     }
 
-    /// Hands out nothing any more. What is in work may still be finished.
+    /// No key can be taken any more. Keys in progress may still be finished.
     pub fn close(&self) {
-        self.0.door.close(self.now());
+        self.0.state.close(self.now());
     }
 
-    /// Keys that wait for a worker.
+    /// How many keys wait for a worker.
     pub fn len(&self) -> usize {
-        let census = self.census();
-        census.background + census.fresh
+        let stats = self.stats();
+        stats.background + stats.fresh
     }
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Nothing waits, is in work or rests after a failure. Keys that are to be looked at much later
-    /// do not count, and neither do dead ones.
+    /// Whether no key waits, is in progress or in back-off. Keys that are delayed without a failure do
+    /// not count, and neither do dead ones.
     pub fn is_idle(&self) -> bool {
-        let census = self.census();
-        census.background + census.fresh + census.in_work + census.in_back_off == 0
+        let stats = self.stats();
+        stats.background + stats.fresh + stats.in_progress + stats.in_back_off == 0
     }
 
-    /// The moment at which the next resting key is due.
+    /// When the next scheduled key is due.
     pub fn next_due(&self) -> Option<Moment> {
         let now = self.0.world.now();
-        self.census().next_due.map(|soon| now + soon)
+        self.stats().next_due.map(|soon| now + soon)
     }
 
-    pub fn census(&self) -> Census {
+    pub fn stats(&self) -> Stats {
         let now = self.now();
-        self.0.door.look(|sets| sets.census(now))
+        self.0.state.read(|sets| sets.stats(now))
     }
 
-    /// What is being worked on, longest first.
-    pub fn work_under_way(&self) -> Vec<InWork> {
+    /// The keys that workers have taken, the longest-running first.
+    pub fn in_progress(&self) -> Vec<InProgress> {
         let now = self.now();
-        self.0.door.look(|sets| sets.work_under_way(now).collect())
+        self.0.state.read(|sets| sets.in_progress(now).collect())
     }
 
-    /// Keys that failed so often that they are tried rarely, in order. Add one to try it now.
+    /// Keys that failed so often that they are retried rarely, sorted. Add one to retry it now.
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
-        self.0.ledger.dead_letters()
+        self.0.notes.dead_letters()
     }
 
-    /// Keys whose last reconcile waits for something, and for what, in order.
+    /// Keys whose last reconcile returned `Next::WaitFor`, and what they wait for, sorted.
     pub fn waits(&self) -> Vec<(Key, &'static str)> {
-        self.0.ledger.waits()
+        self.0.notes.waits()
     }
 
-    /// Whether its workers get on. A queue that nobody works on yet is well: its process may stand
-    /// by for another.
+    /// Whether its workers make progress. A queue without workers is healthy: its process may be waiting
+    /// to become leader.
     pub fn health(&self) -> Result<(), Stuck> {
-        let Some(duty) = self.0.duty.get() else { return Ok(()) };
+        let Some(workers) = self.0.workers.get() else { return Ok(()) };
         let now = self.now();
-        let (census, oldest) = self.0.door.look(|sets| (sets.census(now), sets.work_under_way(now).next()));
-        health::check(&census, oldest, *duty)
+        let (stats, oldest) = self.0.state.read(|sets| (sets.stats(now), sets.in_progress(now).next()));
+        health::check(&stats, oldest, *workers)
     }
 
-    /// From now on somebody takes keys.
-    pub(crate) fn begin(&self, duty: Duty) {
-        let _ = self.0.duty.set(duty);
+    /// Says that workers have started, for [`Queue::health`].
+    pub(crate) fn set_workers(&self, workers: WorkerSettings) {
+        let _ = self.0.workers.set(workers);
     }
 
-    /// Replaces what is known of a key that is given back.
-    pub(crate) fn note(&self, key: &Key, note: Option<Note>) {
-        self.0.ledger.write(key, note);
+    /// Replaces the note about a key.
+    pub(crate) fn set_note(&self, key: &Key, note: Option<Note>) {
+        self.0.notes.set(key, note);
     }
 
     fn now(&self) -> Time {
         self.0.world.now().since(self.0.begun)
     }
 
-    fn finish(&self, turn: &Turn, verdict: Verdict) -> Standing {
-        let finished = self.0.door.finish(turn, verdict, self.now());
+    fn finish(&self, item: &QueueItem, requeue: Requeue) -> Finished {
+        let finished = self.0.state.finish(item, requeue, self.now());
         if finished.has_room {
             self.refill();
         }
-        Standing { failures: finished.failures, is_dead: finished.is_dead }
+        finished
     }
 
     fn refill(&self) {
         let Some(known) = self.0.known.get() else { return };
         let (known, now) = (known(), self.now());
-        let mut sweep = self.0.sweep.lock().unwrap_or_else(PoisonError::into_inner);
-        let offer = |key: &Key| self.0.door.add(key, Why::Resync, now);
-        sweep.go_on(known, offer, || self.0.door.look(|sets| sets.refused()));
+        let mut refill = self.0.refill.lock().unwrap_or_else(PoisonError::into_inner);
+        let offer = |key: &Key| self.0.state.add(key, Reason::Resync, now);
+        refill.run(known, offer, || self.0.state.read(|sets| sets.refused()));
     }
 }
 
 impl fmt::Debug for Queue {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("Queue").field(&self.census()).finish()
+        out.debug_tuple("Queue").field(&self.stats()).finish()
     }
 }
 
-impl Work<'_> {
+impl TakenKey<'_> {
     pub fn key(&self) -> &Key {
-        &self.turn().key
+        &self.item().key
     }
 
-    pub fn why(&self) -> Why {
-        self.turn().why
+    pub fn reason(&self) -> Reason {
+        self.item().reason
     }
 
-    /// Failures before this turn, in a row.
+    /// Failures in a row before this one.
     pub fn failures(&self) -> u32 {
-        self.turn().failures
+        self.item().failures
     }
 
-    /// From when it was wanted until it was taken.
+    /// From when it was due until it was taken.
     pub fn waited(&self) -> Duration {
-        self.turn().waited
+        self.item().waited
     }
 
-    /// Gives the key back and says what is to become of it.
-    pub fn finish(mut self, verdict: Verdict) -> Standing {
-        let turn = self.turn.take().expect("only an end takes the turn");
-        self.queue.finish(&turn, verdict)
+    /// Ends the work on the key, and says whether and when it comes back.
+    pub fn finish(mut self, requeue: Requeue) -> Finished {
+        let item = self.item.take().expect("only finish and drop take the item");
+        self.queue.finish(&item, requeue)
     }
 
-    fn turn(&self) -> &Turn {
-        self.turn.as_ref().expect("only an end takes the turn")
+    fn item(&self) -> &QueueItem {
+        self.item.as_ref().expect("only finish and drop take the item")
     }
 }
 
-impl Drop for Work<'_> {
+impl Drop for TakenKey<'_> {
     fn drop(&mut self) {
-        if let Some(turn) = self.turn.take() {
-            self.queue.finish(&turn, Verdict::Unfinished);
+        if let Some(item) = self.item.take() {
+            self.queue.finish(&item, Requeue::Unfinished);
         }
     }
 }

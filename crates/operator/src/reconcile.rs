@@ -1,40 +1,40 @@
-//! What a reconcile gets and what it may answer.
+//! What a reconcile returns: what to do next, or why it failed.
 
 use crate::{Key, cache::Undecodable};
 use futures::future::BoxFuture;
 use kube::core::Status;
 use std::{fmt, iter::successors, time::Duration};
 
-/// What a reconcile asks for. There is no way to ask for two things at once.
+/// What to do after a successful reconcile: exactly one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Next {
-    /// Nothing to do until something changes.
+    /// Nothing until something changes.
     Settled,
-    /// Look again after this time, even if nothing has changed.
+    /// Reconcile again after this time, even if nothing has changed.
     CheckAfter(Duration),
-    /// Something named is missing, and a watch will tell when it comes.
+    /// Something is missing, as this text says; a watch triggers the next reconcile when it is there.
     WaitFor(&'static str),
 }
 
-/// Why a reconcile did not reach its end, by what should happen next.
+/// Why a reconcile failed, by what happens next.
 ///
-/// Every error becomes one with `?`: an answer of the API server, wherever in the chain of causes
-/// it stands, decides the class; whatever else goes wrong is transient.
-// Not an `Error` itself: that would forbid the conversion from all of them.
+/// Every error converts into one with `?`: if there is an error response of the API server in the
+/// chain of causes, that decides the variant; all other errors are transient.
+// It does not implement `Error`: then the conversion from all errors would not be allowed.
 #[derive(Debug)]
 pub enum Failure {
-    /// May pass by itself: tried again with growing pauses.
+    /// May pass by itself: retried with growing pauses.
     Transient(BoxError),
-    /// Somebody else was faster: tried again at once, with fresh state.
+    /// The object has changed meanwhile: retried at once, with fresh state.
     Conflict(BoxError),
-    /// No retry helps before somebody changes the object: told by an event, not tried again.
+    /// No retry helps until the object changes: recorded as an event, not retried.
     Terminal { reason: &'static str, message: String },
 }
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The reconciler, as the worker sees it.
+/// A reconciler without its types, as workers call it.
 pub trait Reconcile: Send + Sync + 'static {
     fn reconcile(&self, key: Key) -> BoxFuture<'static, Result<Next, Failure>>;
 }
@@ -76,9 +76,9 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
 
 fn of_status(status: &Status) -> Option<Failure> {
     match (status.code, status.reason.as_str()) {
-        // Both say that the state this was decided on is no longer the state.
+        // The object has changed or was created since it was read.
         (409, "Conflict" | "AlreadyExists") => Some(Failure::Conflict(status.message.clone().into())),
-        // The server will say the same to the same object every time.
+        // The server refuses the same object every time.
         (400 | 422, _) => Some(Failure::terminal("Rejected", status.message.clone())),
         _ => None,
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_the_server_decide_the_class() {
+    fn error_responses_decide_the_variant() {
         for (code, reason, expected) in [
             (409, "Conflict", "conflict"),
             (409, "AlreadyExists", "conflict"),

@@ -1,29 +1,29 @@
-//! A write that may meet a conflict in, the same write on fresh state out, a bounded number of times.
+//! Retries writes that end in a conflict, a few times, on fresh state.
 
 use kube::{Api, Resource, ResourceExt, api::PostParams};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{fmt::Debug, future::Future, time::Duration};
 use world::World;
 
-/// A write that loses this often in a row is in a fight, which the queue's back-off ends better.
+/// After so many conflicts in a row, the back-off of the queue is the better way.
 const ATTEMPTS: u32 = 5;
-/// A rival's write is usually a single one: the first pause is short, later ones double.
+/// The other write is usually a single one: the first pause is short, later ones double.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// Rivals that met once should not meet again.
+/// So that two clients that met once do not meet again.
 const JITTER: f64 = 0.5;
 
-/// What [`create_or_update`] did, and the object as it is now.
+/// What [`create_or_update`] did, and the object after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written<K> {
     Created(K),
     Updated(K),
-    /// It already was as wanted; nothing was sent.
+    /// The object was as wanted; nothing was written.
     Unchanged(K),
 }
 
-/// Runs `attempt`, which must read the state it decides on, again while it ends in a conflict.
+/// Runs `attempt` again while it ends in a conflict. It must read the state that it depends on.
 ///
-/// The last conflict is handed on; any other answer ends the loop at once.
+/// The last conflict is returned, and any other result at once.
 pub async fn on_conflict<T, F, Fut>(world: &World, mut attempt: F) -> Result<T, kube::Error>
 where
     F: FnMut() -> Fut,
@@ -40,10 +40,10 @@ where
     attempt().await
 }
 
-/// Reads the object named by `blank`, lets `change` make it what it should be, and writes it if that
-/// changed it: created from `blank` if it was not there.
+/// Reads the object with the name of `blank`, calls `change`, and updates the object if that changed it;
+/// or creates it from `blank` if it does not exist.
 ///
-/// Prefer [`crate::apply`], which leaves the fields of others alone without reading first.
+/// Prefer [`crate::apply`], which leaves the fields of other managers alone without reading first.
 pub async fn create_or_update<K>(
     world: &World,
     api: &Api<K>,
@@ -78,7 +78,7 @@ impl<K> Written<K> {
     }
 }
 
-/// Whether somebody else was faster: the same write on fresh state may pass.
+/// Whether the object has changed meanwhile: the same write on fresh state may succeed.
 pub fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
 }

@@ -1,4 +1,4 @@
-//! What controllers declare in, the RBAC rules they need out: no verb more.
+//! The RBAC rules that controllers need for the kinds they declare: no verb more.
 
 use k8s_openapi::{
     api::{
@@ -16,11 +16,11 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 /// What a controller does with a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Use {
-    /// Reconciles it: reads it, keeps finalizers on it, writes its status, owns children with it.
+    /// Reconciles it: reads it, sets finalizers, writes its status, and makes it the owner of children.
     For,
-    /// Hears of changes to its children of this kind.
+    /// Watches its children of this kind.
     Owns,
-    /// Hears of changes to others.
+    /// Watches other objects of this kind.
     Watches,
     /// Reads it through the cache.
     Reads,
@@ -53,7 +53,7 @@ impl Use {
             Use::For => &[
                 ("", &["get", "list", "patch", "watch"]),
                 ("status", &["patch", "update"]),
-                // Kubernetes asks for this of whoever makes children that block the owner's deletion.
+                // Kubernetes: required to create children with blockOwnerDeletion.
                 ("finalizers", &["update"]),
             ],
             Use::Owns | Use::Watches | Use::Reads => &[("", CACHED)],
@@ -62,8 +62,8 @@ impl Use {
     }
 }
 
-/// The rules for what is declared, and for telling events about it: merged, sorted, the same for the
-/// same declarations in any order.
+/// The rules for the declared kinds and for recording events: merged and sorted, so that the order of the
+/// declarations does not matter.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -90,7 +90,7 @@ pub fn collect(declared: &[Declared]) -> Vec<PolicyRule> {
     merge(needs)
 }
 
-/// The rules for leader election, which hold only in the namespace of the operator.
+/// The rules for leader election, for the namespace of the operator only.
 pub fn lease() -> Vec<PolicyRule> {
     let verbs = BTreeSet::from(["create", "get", "patch", "update"]);
     merge(BTreeMap::from([(("coordination.k8s.io", "leases".into()), verbs)]))
@@ -115,13 +115,13 @@ fn merge(needs: BTreeMap<(&str, String), BTreeSet<&str>>) -> Vec<PolicyRule> {
     rules.into_iter().map(rule).collect()
 }
 
-/// The objects that let an operator do what it declares, and nothing else.
+/// The service account, roles and bindings of an operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
     pub account: ServiceAccount,
     pub cluster_role: ClusterRole,
     pub cluster_binding: ClusterRoleBinding,
-    /// For the lease, in the operator's own namespace.
+    /// For the lease, in the namespace of the operator.
     pub role: Role,
     pub binding: RoleBinding,
 }
@@ -134,7 +134,7 @@ impl Access {
             namespace: Some(namespace.into()),
             ..ObjectMeta::default()
         };
-        // Roles of a cluster have one namespace for all: the operator's own keeps two apart.
+        // ClusterRoles of all operators share their names: this one has the namespace in it.
         let outside = ObjectMeta { name: Some(format!("{namespace}:{name}")), ..ObjectMeta::default() };
         let subjects = Some(vec![Subject {
             kind: "ServiceAccount".into(),

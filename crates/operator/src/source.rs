@@ -1,4 +1,4 @@
-//! Which objects of a kind a controller looks at, and which of their changes count.
+//! A source of a controller: which objects of a kind it watches, and which of their changes count.
 
 use crate::{
     cache::{Caches, Scope, View},
@@ -8,7 +8,7 @@ use kube::{Resource, core::PartialObjectMeta};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
-/// The kinds that a source can be made of: what kube and k8s-openapi define, and your own.
+/// A kind with a Rust type: those of k8s-openapi, and your own with kube's `CustomResource`.
 pub trait Kind:
     Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
@@ -19,7 +19,7 @@ impl<K> Kind for K where
 {
 }
 
-/// A kind, where to look for it, and which changes count. Start with [`all`].
+/// The objects of a kind to watch, and the predicate that their changes must pass. Start with [`all`].
 #[derive(Debug)]
 pub struct Source<K> {
     scope: Scope,
@@ -27,13 +27,13 @@ pub struct Source<K> {
     open: fn(&Caches, Scope) -> View<K>,
 }
 
-/// All objects of a kind, and every change of them.
+/// All objects of a kind, and all their changes.
 pub fn all<K: Kind>() -> Source<K> {
     Source { scope: Scope::default(), predicate: None, open: |caches, scope| caches.kind::<K>(scope) }
 }
 
 impl<K: Kind> Source<K> {
-    /// Keeps only name, labels, owners and the like: for kinds that are big or many.
+    /// Caches only the metadata: for large or numerous objects.
     pub fn metadata_only(self) -> Source<PartialObjectMeta<K>> {
         let Source { scope, predicate, open: _ } = self;
         Source { scope, predicate, open: |caches, scope| caches.metadata::<K>(scope) }
@@ -41,25 +41,25 @@ impl<K: Kind> Source<K> {
 }
 
 impl<K> Source<K> {
-    /// Only those in these namespaces. Called again, it adds to them.
+    /// Only objects in this namespace. Further calls add namespaces.
     pub fn in_namespace(mut self, namespace: &str) -> Source<K> {
         self.scope = self.scope.in_namespace(namespace);
         self
     }
 
-    /// Only those whose labels match, as `app=web,tier!=db`.
+    /// Only objects whose labels match, as `app=web,tier!=db`.
     pub fn labelled(mut self, selector: &str) -> Source<K> {
         self.scope = self.scope.labelled(selector);
         self
     }
 
-    /// Only those whose fields match, as `spec.nodeName=node-1`, for fields that the server selects by.
+    /// Only objects whose fields match, as `spec.nodeName=node-1`, for fields that the server selects by.
     pub fn with_fields(mut self, selector: &str) -> Source<K> {
         self.scope = self.scope.with_fields(selector);
         self
     }
 
-    /// Only changes that `predicate` lets pass; a second one must let them pass, too.
+    /// Only changes that pass `predicate`; with several, they must pass all.
     pub fn when(mut self, predicate: Predicate) -> Source<K> {
         self.predicate = Some(match self.predicate {
             Some(first) => first & predicate,

@@ -1,4 +1,4 @@
-//! An object and the status it should have in, the smallest patch that says so out, or nothing.
+//! Writes the status of an object as the smallest patch, or not at all if it is unchanged.
 
 use crate::retry;
 use kube::{
@@ -9,11 +9,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
 
-/// Writes the whole status of the object if it differs from the one the object has.
+/// Writes the status of the object if it differs from the present one.
 ///
-/// Only what differs is sent, so that another controller's fields, unknown to this type, stay.
-/// Answers with the object as it is now, or with nothing if nothing had to be written or the object
-/// is gone.
+/// Only the difference is sent, so that fields of other controllers stay that this type does not have. Returns
+/// the object after the write, or `None` if nothing had to be written or the object is deleted.
 pub async fn set<K, S>(api: &Api<K>, object: &K, status: &S) -> Result<Option<K>, kube::Error>
 where
     K: Resource + Clone + Debug + Serialize + DeserializeOwned,
@@ -22,7 +21,7 @@ where
     write(api, object, status, false).await
 }
 
-/// [`set`], refused as a conflict if the object is no longer the one that was read.
+/// [`set`], but a conflict if the object has changed since it was read.
 pub async fn set_if_unchanged<K, S>(api: &Api<K>, object: &K, status: &S) -> Result<Option<K>, kube::Error>
 where
     K: Resource + Clone + Debug + Serialize + DeserializeOwned,
@@ -31,12 +30,12 @@ where
     write(api, object, status, true).await
 }
 
-/// Whether a status with this `observedGeneration` speaks of the object's spec as it is now.
+/// Whether a status with this `observedGeneration` is for the current spec.
 pub fn is_current(object: &impl Resource, observed_generation: Option<i64>) -> bool {
     observed_generation >= object.meta().generation
 }
 
-/// The JSON merge patch that turns one value into the other; nothing if they are equal.
+/// The JSON merge patch from one value to the other; `None` if they are equal.
 pub fn difference(before: &Value, after: &Value) -> Option<Value> {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
@@ -48,7 +47,7 @@ pub fn difference(before: &Value, after: &Value) -> Option<Value> {
 }
 
 fn fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Map<String, Value> {
-    // To a merge patch, an absent field and one that is null are the same.
+    // In a merge patch, an absent field equals null.
     let gone =
         before.iter().filter(|(name, value)| !value.is_null() && after.get(*name).is_none_or(Value::is_null));
     let gone = gone.map(|(name, _)| (name.clone(), Value::Null));
@@ -62,7 +61,12 @@ fn fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Map<String
     gone.chain(kept).collect()
 }
 
-async fn write<K, S>(api: &Api<K>, object: &K, status: &S, is_guarded: bool) -> Result<Option<K>, kube::Error>
+async fn write<K, S>(
+    api: &Api<K>,
+    object: &K,
+    status: &S,
+    is_optimistic: bool,
+) -> Result<Option<K>, kube::Error>
 where
     K: Resource + Clone + Debug + Serialize + DeserializeOwned,
     S: Serialize,
@@ -71,11 +75,11 @@ where
     let before = before.get_mut("status").map(Value::take).filter(|status| !status.is_null());
     let after = serde_json::to_value(status).map_err(kube::Error::SerdeError)?;
     let Some(change) = difference(&before.unwrap_or_else(|| json!({})), &after) else { return Ok(None) };
-    let (name, patch) = (object.name_any(), Patch::Merge(patch(object, change, is_guarded)));
+    let (name, patch) = (object.name_any(), Patch::Merge(patch(object, change, is_optimistic)));
     match api.patch_status(&name, &PatchParams::default(), &patch).await {
         Ok(object) => Ok(Some(object)),
         Err(error) if retry::is_missing(&error) => Ok(None),
-        // Perhaps only the UID was wrong: then this object is gone, too.
+        // Perhaps only the UID differs: then this object is deleted.
         Err(error) if retry::is_invalid(&error) => {
             let live = api.get_opt(&name).await?;
             if live.is_some_and(|live| live.uid() == object.uid()) { Err(error) } else { Ok(None) }
@@ -84,14 +88,14 @@ where
     }
 }
 
-/// The UID keeps the patch from a namesake that came after the object was read.
-fn patch(object: &impl Resource, change: Value, is_guarded: bool) -> Value {
+/// With the UID, so that another object of the same name is not changed.
+fn patch(object: &impl Resource, change: Value, is_optimistic: bool) -> Value {
     let meta = object.meta();
     let mut patch = json!({ "status": change });
     if let Some(uid) = &meta.uid {
         patch["metadata"]["uid"] = json!(uid);
     }
-    if let Some(version) = meta.resource_version.as_ref().filter(|_| is_guarded) {
+    if let Some(version) = meta.resource_version.as_ref().filter(|_| is_optimistic) {
         patch["metadata"]["resourceVersion"] = json!(version);
     }
     patch
@@ -103,7 +107,7 @@ mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
 
     #[test]
-    fn a_patch_says_only_what_differs() {
+    fn patches_contain_only_the_difference() {
         let cases = [
             (json!({}), json!({}), json!(null)),
             (json!({"a": 1, "b": 2}), json!({"a": 1, "b": 2}), json!(null)),
@@ -128,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_for_one_object_and_may_be_for_one_version() {
+    fn patches_have_the_uid_and_may_have_the_resource_version() {
         let mut object = ConfigMap::default();
         object.metadata.uid = Some("u".into());
         object.metadata.resource_version = Some("7".into());

@@ -1,63 +1,65 @@
-//! From a changed object to the keys that deserve a look. The event stops here.
+//! From the change of an object to the keys to reconcile. The change itself goes no further.
 
 use crate::{
     Key,
-    cache::{Cause, Change, View},
+    cache::{Delta, Origin, View},
     predicate::Predicate,
-    queue::{Queue, Why},
+    queue::{Queue, Reason},
 };
 use kube::Resource;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// Which keys a change concerns.
-pub(crate) type Mapping = Arc<dyn Fn(&Change<'_>) -> Vec<Key> + Send + Sync>;
+/// The keys to reconcile after a change.
+pub(crate) type Mapping = Arc<dyn Fn(&Delta) -> Vec<Key> + Send + Sync>;
 
-/// Carries what changes in `view` into `queue`.
+/// Adds the keys of every change in `view` to `queue`.
 pub(crate) fn connect<K>(view: &View<K>, predicate: Option<Predicate>, mapping: Mapping, queue: &Queue) {
     let queue = queue.clone();
-    view.subscribe(Arc::new(move |change: &Change<'_>| {
-        // A resync is a second look at everything: no predicate may hide from it.
-        let counts = change.cause == Cause::Resync || predicate.as_ref().is_none_or(|lets| lets.pass(change));
-        if counts {
-            for key in mapping(change) {
-                queue.add(&key, why(change.cause));
+    view.subscribe(Arc::new(move |delta: &Delta| {
+        // A resync reconciles every object, whatever the predicates say.
+        let is_resync = delta.origin == Origin::Resync;
+        if is_resync || predicate.as_ref().is_none_or(|predicate| predicate.pass(delta)) {
+            for key in mapping(delta) {
+                queue.add(&key, reason(delta.origin));
             }
         }
     }));
 }
 
-fn why(cause: Cause) -> Why {
-    match cause {
-        Cause::Initial => Why::Initial,
-        Cause::Resync => Why::Resync,
-        Cause::Watched => Why::Changed,
-        Cause::OwnWrite => Why::Written,
+fn reason(origin: Origin) -> Reason {
+    match origin {
+        Origin::InitialList => Reason::Initial,
+        Origin::Resync => Reason::Resync,
+        Origin::Watch => Reason::Changed,
+        Origin::OwnWrite => Reason::Written,
     }
 }
 
 /// The object itself.
 pub(crate) fn itself() -> Mapping {
-    Arc::new(|change| change.item().map(|item| item.key().clone()).into_iter().collect())
+    Arc::new(|delta| delta.item().map(|item| item.key().clone()).into_iter().collect())
 }
 
-/// The object of `primary` that controls it, found by UID: a namesake of a deleted owner is not it.
+/// The object of `primary` that controls it. It is found by UID: another object with the name of a
+/// deleted owner does not match.
 pub(crate) fn owner<P: 'static>(primary: View<P>) -> Mapping {
-    Arc::new(move |change| {
-        let owners = [change.before, change.after].map(|item| item.and_then(|item| item.controller_uid()));
-        let [before, after] = owners.map(|uid| uid.and_then(|uid| primary.key_of_uid(&uid)));
-        both(before, after)
+    Arc::new(move |delta| {
+        let mut owners: Vec<Key> =
+            delta.items().filter_map(|item| primary.key_of_uid(&item.controller_uid()?)).collect();
+        owners.dedup();
+        owners
     })
 }
 
-/// What `keys` says of the object before and after the change.
+/// The keys that `keys` returns for the object before and after the change.
 pub(crate) fn mapped<K>(keys: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Mapping
 where
     K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
 {
-    Arc::new(move |change| {
+    Arc::new(move |delta| {
         let mut all: Vec<Key> = Vec::new();
-        for item in [change.before, change.after].into_iter().flatten() {
+        for item in delta.items() {
             match item.decode::<K>() {
                 Ok(object) => all.extend(keys(&object)),
                 Err(problem) => {
@@ -69,9 +71,4 @@ where
         all.dedup();
         all
     })
-}
-
-fn both(before: Option<Key>, after: Option<Key>) -> Vec<Key> {
-    let again = before == after;
-    before.into_iter().chain(after.filter(|_| !again)).collect()
 }

@@ -1,51 +1,44 @@
-//! Follows a kind: lists it, then hears of every change, and never stops trying.
+//! Lists a kind, then watches it from there, and starts over whenever that fails: client-go's reflector.
 //!
-//! What to do about each thing that happens is decided in `step`, which is pure; `wire` speaks
-//! JSON and URLs; here is the rim that asks, waits and reads.
+//! `state` decides what to request next and is pure; `wire` writes URLs and reads JSON; this file
+//! sends, waits and reads.
 
 mod lines;
-mod step;
+mod state;
 mod wire;
 
-use crate::cache::{Item, Reader};
+use crate::cache::{Item, Reader, StaleList};
 use futures::StreamExt;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::{Client, client::Body};
 use lines::Lines;
-use std::time::Duration;
-use step::{Ask, Happening, State, Tell, Then};
-use wire::Frame;
+use state::{Input, Query, WatchState};
+use std::{ops::ControlFlow, time::Duration};
+use wire::WatchEvent;
 use world::World;
 
-pub(crate) use wire::{Wanted, page};
+pub(crate) use wire::{Target, page};
 
-/// What a watch tells.
+/// What a list or watch has the cache do.
 #[derive(Debug)]
-pub(crate) enum News {
-    /// A list begins, or begins again: what it has told so far may be older than what it tells now.
-    Began,
-    /// The list names this one.
+pub(crate) enum CacheUpdate {
+    /// A list starts, or starts over: objects of an unfinished list before it may be outdated.
+    ListStarted,
+    /// The list contains this object.
     Listed(Item),
-    /// The list is complete as of this version.
-    Complete(u64),
-    Changed(Item),
-    Removed(Item),
-    /// There is nothing else to tell up to this version.
-    Reached(u64),
-}
-
-/// What the listener makes of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
-    Understood,
-    /// The list is older than what was told before it: the server has lost its history.
-    Backwards,
+    /// The list is complete as of this resourceVersion: other objects do not exist.
+    ListComplete(u64),
+    /// An object was created or updated.
+    Applied(Item),
+    Deleted(Item),
+    /// A bookmark: there were no other changes up to this resourceVersion.
+    CaughtUpTo(u64),
 }
 
 /// How long the server may take until it begins to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// A connection without a word for this long is dead: bookmarks come every minute.
+/// A connection that sends nothing for this long is dead: bookmarks come every minute.
 const SILENCE_LIMIT: Duration = Duration::from_secs(150);
 
 /// The server closes a watch after a time between these, so that watches do not end all at once.
@@ -54,27 +47,27 @@ const WATCH_SECONDS: std::ops::Range<u64> = 300..600;
 /// A page of the largest objects that etcd takes is smaller.
 const MOST_PAGE_BYTES: usize = 1 << 30;
 
-/// What a refusal may say.
-const MOST_REFUSAL_BYTES: usize = 1 << 20;
+/// The body of an error response is a Status, which is far shorter.
+const MOST_ERROR_BYTES: usize = 1 << 20;
 
 /// The pause after the first failure. Each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Up to this share longer, so that clients of a server that was away do not come back as one.
+/// Up to this share longer, so that the clients of a restarted server do not all return at once.
 const PAUSE_JITTER: f64 = 1.0;
 
-/// Tells `listener` all about `wanted`, for ever.
+/// Lists and watches `target` for ever, and hands every update to `apply`.
 pub(crate) async fn follow(
     world: World,
     client: Client,
-    wanted: Wanted,
+    target: Target,
     reader: Reader,
-    listener: impl FnMut(News) -> Heard + Send,
+    apply: impl FnMut(CacheUpdate) -> Result<(), StaleList> + Send,
 ) {
-    let mut watch = Watch { world, client, wanted, reader, listener, state: State::new() };
+    let mut watch = Watch { world, client, target, reader, apply, state: WatchState::new() };
     loop {
-        let least = watch.turn().await;
+        let least = watch.request().await;
         let pause = watch.pause(least);
         if !pause.is_zero() {
             watch.world.sleep(pause).await;
@@ -82,24 +75,24 @@ pub(crate) async fn follow(
     }
 }
 
-struct Watch<L> {
+struct Watch<A> {
     world: World,
     client: Client,
-    wanted: Wanted,
+    target: Target,
     reader: Reader,
-    listener: L,
-    state: State,
+    apply: A,
+    state: WatchState,
 }
 
-impl<L: FnMut(News) -> Heard + Send> Watch<L> {
-    /// Asks once and hears the answer to its end; answers how long to wait at least.
-    async fn turn(&mut self) -> Duration {
-        let ask = self.state.ask();
-        if ask.begins_list() {
-            self.tell(News::Began);
+impl<A: FnMut(CacheUpdate) -> Result<(), StaleList> + Send> Watch<A> {
+    /// Sends one request and reads its answer to the end. Returns the least pause before the next request.
+    async fn request(&mut self) -> Duration {
+        let query = self.state.query();
+        if query.starts_list() {
+            self.update(CacheUpdate::ListStarted);
         }
         let seconds = self.world.pick(WATCH_SECONDS);
-        let request = match wire::request(&self.wanted, &ask, seconds) {
+        let request = match wire::request(&self.target, &query, seconds) {
             Ok(request) => request,
             Err(problem) => return self.lost(&problem),
         };
@@ -109,26 +102,26 @@ impl<L: FnMut(News) -> Heard + Send> Watch<L> {
             Ok(Err(problem)) => self.lost(&problem),
             Ok(Ok(response)) if !response.status().is_success() => {
                 let (head, body) = response.into_parts();
-                let body = self.collect(body, MOST_REFUSAL_BYTES).await.unwrap_or_default();
-                let refusal = wire::refusal(&head, &body);
+                let body = self.collect(body, MOST_ERROR_BYTES).await.unwrap_or_default();
+                let error = wire::error(&head, &body);
                 tracing::warn!(
-                    path = self.wanted.path,
-                    code = refusal.code,
-                    refusal.message,
+                    path = self.target.path,
+                    code = error.code,
+                    error.message,
                     "a watch is refused"
                 );
-                self.happens(Happening::Refused(refusal)).unwrap_or_default()
+                self.end(Input::Event(WatchEvent::Error(error)))
             }
-            Ok(Ok(response)) => match ask {
-                Ask::Page { .. } => self.page(response.into_body()).await,
-                Ask::Stream | Ask::Follow { .. } => self.events(response.into_body()).await,
+            Ok(Ok(response)) => match query {
+                Query::ListPage { .. } => self.page(response.into_body()).await,
+                Query::StreamList | Query::Watch { .. } => self.events(response.into_body()).await,
             },
         }
     }
 
     async fn page(&mut self, body: Body) -> Duration {
         let Some(body) = self.collect(body, MOST_PAGE_BYTES).await else {
-            return self.happens(Happening::Lost).unwrap_or_default();
+            return self.end(Input::ConnectionLost);
         };
         let page = match wire::page(&body) {
             Ok(page) => page,
@@ -136,10 +129,10 @@ impl<L: FnMut(News) -> Heard + Send> Watch<L> {
         };
         for json in page.items {
             if let Some(item) = self.read(json.get()) {
-                self.tell(News::Listed(item));
+                self.update(CacheUpdate::Listed(item));
             }
         }
-        self.happens(Happening::Page { version: page.version, next: page.next }).unwrap_or_default()
+        self.end(Input::Page { version: page.version, continue_token: page.continue_token })
     }
 
     async fn collect(&self, body: Body, most: usize) -> Option<bytes::Bytes> {
@@ -148,7 +141,7 @@ impl<L: FnMut(News) -> Heard + Send> Watch<L> {
             Ok(Ok(collected)) => Some(collected.to_bytes()),
             Ok(Err(problem)) => {
                 let is_too_long = problem.is::<LengthLimitError>();
-                tracing::warn!(path = self.wanted.path, is_too_long, %problem, "an answer broke off");
+                tracing::warn!(path = self.target.path, is_too_long, %problem, "an answer broke off");
                 None
             }
             Err(_late) => None,
@@ -159,82 +152,69 @@ impl<L: FnMut(News) -> Heard + Send> Watch<L> {
         let mut chunks = body.into_data_stream();
         let mut lines = Lines::default();
         loop {
-            let happening = match self.world.timeout(SILENCE_LIMIT, chunks.next()).await {
-                Err(_late) => Happening::Silent,
-                Ok(None) => Happening::Ended,
+            let input = match self.world.timeout(SILENCE_LIMIT, chunks.next()).await {
+                Err(_late) => Input::Silence,
+                Ok(None) => Input::Ended,
                 Ok(Some(Err(problem))) => {
-                    tracing::debug!(path = self.wanted.path, %problem, "a watch broke off");
-                    Happening::Lost
+                    tracing::debug!(path = self.target.path, %problem, "a watch broke off");
+                    Input::ConnectionLost
                 }
                 Ok(Some(Ok(chunk))) => {
                     let is_too_long = lines.add(chunk).is_err();
                     while let Some(line) = lines.next() {
-                        if let Some(pause) = self.event(&line) {
+                        if let ControlFlow::Break(pause) = self.event(&line) {
                             return pause;
                         }
                     }
                     if !is_too_long {
                         continue;
                     }
-                    tracing::warn!(path = self.wanted.path, "an event is longer than any object may be");
-                    Happening::Lost
+                    tracing::warn!(path = self.target.path, "an event is longer than any object may be");
+                    Input::ConnectionLost
                 }
             };
-            return self.happens(happening).unwrap_or_default();
+            return self.end(input);
         }
     }
 
-    /// Answers how long to wait when the watch ends with this line.
-    fn event(&mut self, line: &[u8]) -> Option<Duration> {
-        let (is_removed, json) = match wire::frame(line) {
-            Ok(Frame::Object { is_removed, json }) => (is_removed, json),
-            Ok(Frame::Bookmark { version, ends_list }) => {
-                return self.happens(Happening::Bookmark { version, ends_list });
-            }
-            Ok(Frame::Refused(refusal)) => {
-                tracing::debug!(path = self.wanted.path, refusal.message, "a watch was ended by the server");
-                return self.happens(Happening::Refused(refusal));
-            }
-            Err(problem) => return Some(self.lost(&problem)),
+    fn event(&mut self, line: &[u8]) -> ControlFlow<Duration> {
+        let event = match wire::event(line) {
+            Ok(event) => event,
+            Err(problem) => return ControlFlow::Break(self.lost(&problem)),
         };
-        let item = self.read(json)?;
-        let happening = Happening::Object { version: item.resource_version(), is_removed };
-        let (tell, then) = self.state.step(happening);
-        match tell {
-            Some(Tell::Listed) => drop(self.tell(News::Listed(item))),
-            Some(Tell::Changed) => drop(self.tell(News::Changed(item))),
-            Some(Tell::Removed) => drop(self.tell(News::Removed(item))),
-            Some(Tell::Complete(_) | Tell::Reached(_)) | None => {}
+        if let WatchEvent::Error(error) = &event {
+            tracing::debug!(path = self.target.path, error.message, "a watch was ended by the server");
         }
-        self.then(then)
+        match event.try_map(|json| self.read(json)) {
+            Some(event) => self.step(Input::Event(event)),
+            None => ControlFlow::Continue(()),
+        }
     }
 
-    /// For all that happens except to objects.
-    fn happens(&mut self, happening: Happening) -> Option<Duration> {
-        let (tell, then) = self.state.step(happening);
-        let heard = match tell {
-            Some(Tell::Complete(version)) => self.tell(News::Complete(version)),
-            Some(Tell::Reached(version)) => self.tell(News::Reached(version)),
-            Some(Tell::Listed | Tell::Changed | Tell::Removed) | None => Heard::Understood,
-        };
-        if heard == Heard::Backwards {
-            tracing::warn!(path = self.wanted.path, "the server's history was set back: listing again");
-            let (_, then) = self.state.step(Happening::Backwards);
-            return self.then(then);
+    /// Breaks when the request is over, with the least pause before the next one.
+    fn step(&mut self, input: Input) -> ControlFlow<Duration> {
+        let (update, flow) = self.state.step(input);
+        match update.map(|update| (self.apply)(update)) {
+            Some(Err(StaleList)) => {
+                tracing::warn!(path = self.target.path, "the server's history was set back: listing again");
+                let (_, flow) = self.state.step(Input::StaleList);
+                flow
+            }
+            Some(Ok(())) | None => flow,
         }
-        self.then(then)
     }
 
-    fn then(&self, then: Then) -> Option<Duration> {
-        match then {
-            Then::Read => None,
-            Then::Ask { least } => Some(least),
+    /// [`Watch::step`] for what ends a request.
+    fn end(&mut self, input: Input) -> Duration {
+        match self.step(input) {
+            ControlFlow::Break(pause) => pause,
+            ControlFlow::Continue(()) => Duration::ZERO,
         }
     }
 
     fn lost(&mut self, problem: &dyn std::error::Error) -> Duration {
-        tracing::warn!(path = self.wanted.path, problem = %problem, "a watch cannot go on");
-        self.happens(Happening::Lost).unwrap_or_default()
+        tracing::warn!(path = self.target.path, problem = %problem, "a watch cannot go on");
+        self.end(Input::ConnectionLost)
     }
 
     fn pause(&self, least: Duration) -> Duration {
@@ -246,12 +226,13 @@ impl<L: FnMut(News) -> Heard + Send> Watch<L> {
     fn read(&mut self, json: &str) -> Option<Item> {
         let read = self.reader.read(json);
         if let Err(problem) = &read {
-            tracing::warn!(path = self.wanted.path, %problem, "an object is left out of the cache");
+            tracing::warn!(path = self.target.path, %problem, "an object is left out of the cache");
         }
         read.ok()
     }
 
-    fn tell(&mut self, news: News) -> Heard {
-        (self.listener)(news)
+    /// For updates that cannot be a stale list.
+    fn update(&mut self, update: CacheUpdate) {
+        let _ = (self.apply)(update);
     }
 }

@@ -18,13 +18,13 @@
 //!
 //! | file | what happens there |
 //! |---|---|
-//! | `hook` | a function on your type becomes one on reviews |
-//! | `review`, `verdict` | what is asked, what is answered |
-//! | `patch` | an object before and after, and the JSON patch between them |
-//! | `conversion`, `round_trip` | versions of a type through one hub, and the test that nothing gets lost |
+//! | `hook` | a validator or defaulter for your type, as a function on admission reviews |
+//! | `review`, `verdict` | the request of an admission review, and the response |
+//! | `patch` | the JSON patch between an object before and after a defaulter |
+//! | `conversion`, `round_trip` | versions of a type, converted through a hub; and a test that no field is lost |
 //! | `serve` | sockets, TLS, limits |
-//! | `keys`, `certificate`, `shared` | what TLS shows, how it is made in time, how replicas share it |
-//! | `register` | the cluster is told where all this is, and whom to trust there |
+//! | `keys`, `certificate`, `shared` | the serving certificate: loaded, renewed, shared between replicas |
+//! | `register` | the webhook configurations in the cluster |
 
 mod certificate;
 mod conversion;
@@ -45,20 +45,20 @@ pub use hook::Hook;
 pub use keys::Files;
 pub use register::Address;
 pub use review::{Change, Operation, Request, Review};
-pub use round_trip::{Lost, hub_round_trip, round_trip};
+pub use round_trip::{RoundTripError, hub_round_trip, round_trip};
 pub use serve::{Certificates, Error, Site};
 pub use verdict::Verdict;
 
 use bytes::Bytes;
-use conversion::Erased;
+use conversion::ErasedConversion;
 use futures::FutureExt;
-use hook::Sort;
+use hook::HookType;
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, time::Duration};
 use world::World;
 
-/// Kubernetes waits no longer for any webhook.
+/// Kubernetes: the longest timeout of a webhook.
 const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// All webhooks of an operator.
@@ -67,20 +67,20 @@ pub struct Webhooks {
     name: String,
     /// By path.
     hooks: BTreeMap<String, Hook>,
-    conversions: Vec<Erased>,
+    conversions: Vec<ErasedConversion>,
 }
 
-/// What goes back to the server that asked.
+/// The HTTP response to the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     pub code: StatusCode,
-    /// JSON where the code is 200, text otherwise.
+    /// JSON if the code is 200, text otherwise.
     pub body: Bytes,
 }
 
 impl Webhooks {
-    /// The name is that of the configurations in the cluster, and of who owns their fields: it
-    /// stays the same from version to version of the operator.
+    /// The name of the webhook configurations in the cluster, and of their field manager: it must stay
+    /// the same in all versions of the operator.
     pub fn new(name: &str) -> Webhooks {
         Webhooks { name: name.to_owned(), hooks: BTreeMap::new(), conversions: Vec::new() }
     }
@@ -91,7 +91,7 @@ impl Webhooks {
 
     pub fn hook(mut self, mut hook: Hook) -> Webhooks {
         let same = self.hooks.values().filter(|other| other.is_for_same(&hook)).count();
-        hook.number(same + 1);
+        hook.set_number(same + 1);
         self.hooks.insert(hook.path(), hook);
         self
     }
@@ -101,8 +101,7 @@ impl Webhooks {
         self
     }
 
-    /// Answers one request, whatever brought it here. The query may name a time limit, as
-    /// Kubernetes' does.
+    /// Answers one request. The query may have a timeout, as Kubernetes sends it.
     pub async fn answer(&self, world: &World, path: &str, query: &str, body: &[u8]) -> Reply {
         let limit = time_limit(query);
         let answer = AssertUnwindSafe(self.dispatch(path, body)).catch_unwind();
@@ -122,14 +121,14 @@ impl Webhooks {
             self.hooks.get(path).ok_or_else(|| Reply::text(StatusCode::NOT_FOUND, "no such webhook"))?;
         let request = review::read(body).map_err(Reply::bad)?;
         let uid = request.uid.clone();
-        let outcome = hook.act(request).await;
+        let response = hook.review(request).await;
         Ok(json!({
-            "apiVersion": review::API_VERSION, "kind": review::KIND, "response": outcome.response(&uid),
+            "apiVersion": review::API_VERSION, "kind": review::KIND, "response": response.into_json(&uid),
         }))
     }
 
-    fn sorted(&self, sort: Sort) -> impl Iterator<Item = &Hook> {
-        self.hooks.values().filter(move |hook| hook.sort() == sort)
+    fn hooks_of(&self, hook_type: HookType) -> impl Iterator<Item = &Hook> {
+        self.hooks.values().filter(move |hook| hook.hook_type() == hook_type)
     }
 }
 
@@ -143,7 +142,7 @@ impl Reply {
     }
 }
 
-/// Kubernetes says how long it waits as `timeout=10s`.
+/// Kubernetes: the parameter `timeout=10s`.
 fn time_limit(query: &str) -> Duration {
     let seconds =
         query.split('&').find_map(|pair| pair.strip_prefix("timeout=")?.strip_suffix('s')?.parse().ok());

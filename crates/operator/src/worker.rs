@@ -1,12 +1,12 @@
-//! Workers: a key out of the queue, your reconcile under guard, its answer back into the queue.
+//! Workers: take a key out of the queue, call your reconcile, and finish the key as its result says.
 
 mod guard;
 
 use crate::{
     Failure, Key, Next, Reconcile,
-    context::Reach,
-    metrics::{Metrics, Outcomes, Reconciles},
-    queue::{Duty, Note, Pace, Queue, Verdict, Work},
+    context::ControllerContext,
+    metrics::{Metrics, Reconciles, ResultLabel},
+    queue::{Note, Pace, Queue, Requeue, TakenKey, WorkerSettings},
 };
 use futures::future::join_all;
 use guard::Outcome;
@@ -14,13 +14,13 @@ use std::{error::Error, fmt, future::poll_fn, sync::Arc, task::Poll, time::Durat
 use tracing::Instrument;
 use world::{Task, World};
 
-/// A reconcile that takes longer is given up and tried again. Most take milliseconds; this leaves
-/// room for slow clouds.
+/// A reconcile that takes longer is cancelled and retried. Most take milliseconds; this is for slow
+/// cloud APIs.
 const DEADLINE: Duration = Duration::from_secs(300);
-/// A worker that always finds a key and never has to wait lets others run after so many.
-const TURNS_IN_A_ROW: u32 = 32;
+/// A worker that finds a key each time, without waiting, yields to other tasks after so many.
+const KEYS_IN_A_ROW: u32 = 32;
 
-/// How a controller works.
+/// The settings of one controller.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) workers: usize,
@@ -30,17 +30,17 @@ pub(crate) struct Settings {
     pub(crate) on_terminal: Option<OnTerminal>,
 }
 
-/// Told of a failure that no retry helps: the key, its reason, its message.
+/// Is called for a terminal failure, with the key, the reason and the message.
 pub(crate) type OnTerminal = Arc<dyn Fn(&Key, &'static str, &str) + Send + Sync>;
 
-/// The workers of one controller. Dropping them drops what is under way.
+/// The workers of one controller. Dropping them cancels their reconciles.
 pub(crate) struct Workers {
-    crew: Arc<Crew>,
+    pool: Arc<Pool>,
     tasks: Vec<Task<()>>,
 }
 
 /// What the workers of one controller share.
-struct Crew {
+struct Pool {
     world: World,
     controller: String,
     queue: Queue,
@@ -49,25 +49,25 @@ struct Crew {
     reconciles: Reconciles,
 }
 
-/// A queue for the controller of this name, which the metrics show.
+/// A queue for the controller of this name, with metrics.
 pub(crate) fn queue(world: &World, controller: &str, settings: &Settings, metrics: &Metrics) -> Queue {
     let queue = Queue::new(world.clone(), settings.pace.clone());
     metrics.watch_queue(controller, &queue);
     queue
 }
 
-/// Begins to work, with what the controller can reach.
+/// Starts the workers of a controller.
 pub(crate) fn start(
-    reach: &Reach,
+    context: &ControllerContext,
     queue: Queue,
     reconciler: Arc<dyn Reconcile>,
     settings: Settings,
     metrics: &Metrics,
 ) -> Workers {
-    begin(&reach.world, &reach.controller, queue, reconciler, settings, metrics)
+    spawn(&context.world, &context.controller, queue, reconciler, settings, metrics)
 }
 
-fn begin(
+fn spawn(
     world: &World,
     controller: &str,
     queue: Queue,
@@ -76,134 +76,135 @@ fn begin(
     metrics: &Metrics,
 ) -> Workers {
     let workers = settings.workers.max(1);
-    queue.begin(Duty { workers, deadline: settings.deadline });
+    queue.set_workers(WorkerSettings { workers, deadline: settings.deadline });
     let (world, controller) = (world.clone(), controller.to_owned());
     let reconciles = metrics.reconciles(&controller, workers);
-    let crew = Arc::new(Crew { world, controller, queue, reconciler, settings, reconciles });
-    let tasks = (0..workers).map(|_| crew.world.spawn("worker", Arc::clone(&crew).work())).collect();
-    Workers { crew, tasks }
+    let pool = Arc::new(Pool { world, controller, queue, reconciler, settings, reconciles });
+    let tasks = (0..workers).map(|_| pool.world.spawn("worker", Arc::clone(&pool).work())).collect();
+    Workers { pool, tasks }
 }
 
 impl Workers {
-    /// Takes no more keys, and lets what is under way end within `grace`. What has not ended by
-    /// then is dropped, and named.
+    /// Takes no more keys, and waits up to `grace` for reconciles in progress. Those that have not ended
+    /// by then are cancelled, and their keys returned.
     pub(crate) async fn stop(self, grace: Duration) -> Vec<Key> {
-        self.crew.queue.close();
-        if self.crew.world.timeout(grace, join_all(self.tasks)).await.is_ok() {
+        self.pool.queue.close();
+        if self.pool.world.timeout(grace, join_all(self.tasks)).await.is_ok() {
             return Vec::new();
         }
-        let unfinished: Vec<_> = self.crew.queue.work_under_way().into_iter().map(|work| work.key).collect();
-        tracing::warn!(controller = self.crew.controller, ?unfinished, "reconciles did not end in time");
+        let unfinished: Vec<_> = self.pool.queue.in_progress().into_iter().map(|work| work.key).collect();
+        tracing::warn!(controller = self.pool.controller, ?unfinished, "reconciles did not end in time");
         unfinished
     }
 }
 
-impl Crew {
-    async fn work(self: Arc<Crew>) {
-        let mut turns = 0;
-        while let Some(work) = self.queue.take().await {
-            self.turn(work).await;
-            turns += 1;
-            if turns % TURNS_IN_A_ROW == 0 {
-                let_others_run().await;
+impl Pool {
+    async fn work(self: Arc<Pool>) {
+        let mut count = 0;
+        while let Some(taken) = self.queue.take().await {
+            self.reconcile(taken).await;
+            count += 1;
+            if count % KEYS_IN_A_ROW == 0 {
+                yield_now().await;
             }
         }
     }
 
-    async fn turn(&self, work: Work<'_>) {
+    async fn reconcile(&self, taken: TakenKey<'_>) {
         let span = tracing::info_span!(
             "reconcile",
             controller = self.controller,
-            object = work.key().as_str(),
-            cause = work.why().as_str(),
-            failures = work.failures(),
+            object = taken.key().as_str(),
+            cause = taken.reason().as_str(),
+            failures = taken.failures(),
         );
-        let under_way = self.reconciles.begin(work.waited());
+        let timer = self.reconciles.start(taken.waited());
         let begun = self.world.now();
-        let call = guard::call(&self.world, &*self.reconciler, work.key(), self.settings.deadline);
+        let call = guard::call(&self.world, &*self.reconciler, taken.key(), self.settings.deadline);
         let outcome = call.instrument(span.clone()).await;
-        under_way.end(self.world.now().since(begun), outcome.label());
+        timer.stop(self.world.now().since(begun), outcome.label());
         let _in_span = span.enter();
-        self.judge(work, outcome);
+        self.finish(taken, outcome);
     }
 
-    /// Does what the outcome asks for.
-    fn judge(&self, work: Work<'_>, outcome: Outcome) {
-        let (verdict, note) = match outcome {
-            Outcome::Answer(Ok(Next::Settled)) => (Verdict::Settled, None),
-            Outcome::Answer(Ok(Next::CheckAfter(delay))) => (Verdict::CheckAfter(delay), None),
-            Outcome::Answer(Ok(Next::WaitFor(what))) => {
+    /// Logs how the reconcile ended, and requeues the key accordingly.
+    fn finish(&self, taken: TakenKey<'_>, outcome: Outcome) {
+        let (requeue, note) = match outcome {
+            Outcome::Returned(Ok(Next::Settled)) => (Requeue::No, None),
+            Outcome::Returned(Ok(Next::CheckAfter(delay))) => (Requeue::After(delay), None),
+            Outcome::Returned(Ok(Next::WaitFor(what))) => {
                 tracing::debug!(what, "waits");
-                (Verdict::Settled, Some(Note::WaitsFor(what)))
+                (Requeue::No, Some(Note::WaitsFor(what)))
             }
-            Outcome::Answer(Err(Failure::Terminal { reason, message })) => {
-                tracing::error!(reason, message, "failed, and will not be tried again before it changes");
-                if let Some(tell) = &self.settings.on_terminal {
-                    tell(work.key(), reason, &message);
+            Outcome::Returned(Err(Failure::Terminal { reason, message })) => {
+                tracing::error!(reason, message, "failed, and is not retried before the object changes");
+                if let Some(on_terminal) = &self.settings.on_terminal {
+                    on_terminal(taken.key(), reason, &message);
                 }
-                (Verdict::Settled, None)
+                (Requeue::No, None)
             }
-            Outcome::Answer(Err(Failure::Conflict(error))) => {
+            Outcome::Returned(Err(Failure::Conflict(error))) => {
                 let error = chain(&*error);
-                tracing::debug!(error, "somebody else was faster");
-                (Verdict::Conflict, self.dead(&work, error))
+                tracing::debug!(error, "the object has changed meanwhile");
+                (Requeue::AfterConflict, self.dead_letter(&taken, error))
             }
-            Outcome::Answer(Err(Failure::Transient(error))) => {
+            Outcome::Returned(Err(Failure::Transient(error))) => {
                 let error = chain(&*error);
                 tracing::warn!(error, "failed");
-                (Verdict::Retry, self.dead(&work, error))
+                (Requeue::WithBackoff, self.dead_letter(&taken, error))
             }
             Outcome::Panicked(message) => {
                 tracing::error!(message, "panicked");
-                (Verdict::Retry, self.dead(&work, format!("panicked: {message}")))
+                (Requeue::WithBackoff, self.dead_letter(&taken, format!("panicked: {message}")))
             }
             Outcome::TimedOut(elapsed) => {
                 tracing::warn!(deadline = ?elapsed.0, "took too long");
-                (Verdict::Retry, self.dead(&work, elapsed.to_string()))
+                (Requeue::WithBackoff, self.dead_letter(&taken, elapsed.to_string()))
             }
         };
-        // Before the key can be taken by the next one, who notes what comes after.
-        self.queue.note(work.key(), note);
-        work.finish(verdict);
+        // Before the key can be taken again: the next reconcile replaces the note.
+        self.queue.set_note(taken.key(), note);
+        taken.finish(requeue);
     }
 
-    /// The note for a key that has failed too often with this turn. News that came meanwhile give
-    /// it a new life, but also a new turn at once, and with it a new note.
-    fn dead(&self, work: &Work<'_>, message: String) -> Option<Note> {
-        let failures = work.failures().saturating_add(1);
+    /// The note for a key that has now failed too often. If its object changes meanwhile, the failures
+    /// are reset and the key is reconciled at once, which replaces the note.
+    fn dead_letter(&self, taken: &TakenKey<'_>, message: String) -> Option<Note> {
+        let failures = taken.failures().saturating_add(1);
         (failures >= self.settings.pace.dead_after).then(|| {
-            tracing::error!(failures, "given up for dead: tried again rarely, or when something changes");
+            tracing::error!(failures, "failed too often: retried rarely, or when the object changes");
             Note::Dead { failures, message, since: self.world.wall() }
         })
     }
 }
 
 impl Outcome {
-    /// Under which of controller-runtime's results it is counted.
-    fn label(&self) -> Outcomes {
+    /// The result under which the metrics count it, as in controller-runtime.
+    fn label(&self) -> ResultLabel {
         match self {
-            Outcome::Answer(Ok(Next::Settled | Next::WaitFor(_))) => Outcomes::Success,
-            Outcome::Answer(Ok(Next::CheckAfter(_))) => Outcomes::RequeueAfter,
-            // No error: the normal price of working beside others.
-            Outcome::Answer(Err(Failure::Conflict(_))) => Outcomes::Requeue,
-            Outcome::Answer(Err(Failure::Transient(_))) => Outcomes::Error,
-            Outcome::Answer(Err(Failure::Terminal { .. })) => Outcomes::Terminal,
-            Outcome::Panicked(_) => Outcomes::Panic,
-            Outcome::TimedOut(_) => Outcomes::Timeout,
+            Outcome::Returned(Ok(Next::Settled | Next::WaitFor(_))) => ResultLabel::Success,
+            Outcome::Returned(Ok(Next::CheckAfter(_))) => ResultLabel::RequeueAfter,
+            // No error: conflicts are normal when several clients write.
+            Outcome::Returned(Err(Failure::Conflict(_))) => ResultLabel::Requeue,
+            Outcome::Returned(Err(Failure::Transient(_))) => ResultLabel::Error,
+            Outcome::Returned(Err(Failure::Terminal { .. })) => ResultLabel::Terminal,
+            Outcome::Panicked(_) => ResultLabel::Panic,
+            Outcome::TimedOut(_) => ResultLabel::Timeout,
         }
     }
 }
 
-/// The error and what caused it, in one line.
+/// The error and its causes, in one line.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-async fn let_others_run() {
-    let mut has_waited = false;
+/// Lets other tasks run once.
+async fn yield_now() {
+    let mut has_yielded = false;
     poll_fn(|context| {
-        if std::mem::replace(&mut has_waited, true) {
+        if std::mem::replace(&mut has_yielded, true) {
             return Poll::Ready(());
         }
         context.waker().wake_by_ref();
@@ -228,7 +229,7 @@ impl fmt::Debug for Settings {
 
 impl fmt::Debug for Workers {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Workers({})", self.crew.controller)
+        write!(out, "Workers({})", self.pool.controller)
     }
 }
 

@@ -49,7 +49,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn orphans_that_match_come_and_children_that_do_not_go() {
+fn matching_orphans_are_adopted_and_other_children_released() {
     testkit::run(|cluster| async move {
         let (web, other) = (owner(&cluster, "web").await, owner(&cluster, "other").await);
         child(&cluster, "a-orphan", "web", None).await;
@@ -72,7 +72,7 @@ fn orphans_that_match_come_and_children_that_do_not_go() {
 }
 
 #[test]
-fn an_owner_that_is_gone_adopts_nothing() {
+fn a_deleted_owner_adopts_nothing() {
     testkit::run(|cluster| async move {
         let stale = owner(&cluster, "web").await;
         cluster.delete::<ConfigMap>("default", "web").await;
@@ -85,7 +85,7 @@ fn an_owner_that_is_gone_adopts_nothing() {
 }
 
 #[test]
-fn what_changed_since_it_was_read_is_left_out() {
+fn children_that_changed_since_they_were_read_are_left_out() {
     testkit::run(|cluster| async move {
         let (web, other) = (owner(&cluster, "web").await, owner(&cluster, "other").await);
         let taken = child(&cluster, "taken", "web", None).await;
@@ -105,7 +105,7 @@ fn what_changed_since_it_was_read_is_left_out() {
 }
 
 #[test]
-fn a_selector_of_everything_is_refused() {
+fn a_selector_that_selects_everything_is_refused() {
     testkit::simulate(1, |cluster| async move {
         let web = owner(&cluster, "web").await;
         let (owners, children) = (

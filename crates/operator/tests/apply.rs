@@ -53,14 +53,14 @@ async fn record(cluster: &Cluster) -> String {
 }
 
 #[test]
-fn what_left_the_set_is_pruned_and_its_kind_forgotten_last() {
+fn children_that_left_the_set_are_pruned_before_their_kind_is_forgotten() {
     testkit::run(|cluster| async move {
         owner(&cluster).await;
         let story = [
             (&["a", "b"][..], &["s"][..], "a b s", "configmaps.v1,secrets.v1", 0),
             (&["a", "b"], &["s"], "a b s", "configmaps.v1,secrets.v1", 0),
             (&["a"], &["s"], "a s", "configmaps.v1,secrets.v1", 1),
-            // The kind is not in the set, but was: it is looked at until nothing is found.
+            // The kind was in the set before: it is pruned until no object is found.
             (&["a"], &[], "a", "configmaps.v1,secrets.v1", 1),
             (&["a"], &[], "a", "configmaps.v1", 0),
             (&[], &["a"], "a", "configmaps.v1,secrets.v1", 1),
@@ -90,7 +90,7 @@ fn children_are_controlled_and_labelled() {
 }
 
 #[test]
-fn what_the_owner_does_not_control_is_spared() {
+fn children_that_the_owner_does_not_control_stay() {
     testkit::run(|cluster| async move {
         owner(&cluster).await;
         apply(&cluster, &["a", "b"], &[]).await.unwrap();
@@ -103,7 +103,7 @@ fn what_the_owner_does_not_control_is_spared() {
 }
 
 #[test]
-fn another_controllers_child_is_not_taken() {
+fn a_child_of_another_controller_is_refused() {
     testkit::run(|cluster| async move {
         owner(&cluster).await;
         let object = json!({ "metadata": { "name": "rival", "namespace": "default" } });
@@ -118,7 +118,7 @@ fn another_controllers_child_is_not_taken() {
 }
 
 #[test]
-fn nothing_is_pruned_before_everything_is_applied() {
+fn nothing_is_pruned_if_a_child_cannot_be_applied() {
     testkit::run(|cluster| async move {
         owner(&cluster).await;
         apply(&cluster, &["a"], &[]).await.unwrap();
@@ -134,7 +134,7 @@ fn nothing_is_pruned_before_everything_is_applied() {
 }
 
 #[test]
-fn a_stale_owner_cannot_make_a_kind_forgotten() {
+fn a_stale_owner_does_not_overwrite_the_record_of_kinds() {
     testkit::run(|cluster| async move {
         let stale = owner(&cluster).await;
         apply(&cluster, &["a"], &["s"]).await.unwrap();
@@ -147,7 +147,7 @@ fn a_stale_owner_cannot_make_a_kind_forgotten() {
 }
 
 #[test]
-fn a_conflict_is_told_unless_forced() {
+fn a_field_of_another_manager_is_a_conflict_unless_forced() {
     testkit::run(|cluster| async move {
         let api: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
         let map = |value: &str| -> ConfigMap {

@@ -11,7 +11,7 @@ use kube::{
 };
 use operator::{
     Key,
-    cache::{Caches, Cause, Scope, View},
+    cache::{Caches, Origin, Scope, View},
 };
 use serde_json::json;
 use std::{
@@ -61,52 +61,52 @@ async fn assert_equal(cluster: &Cluster, view: &View<ConfigMap>) {
     assert_eq!(cached, served.iter().map(text).collect::<Vec<_>>());
 }
 
-/// What is told of each change: `+name`, `~name` or `-name`, with the first letter of its cause.
-fn listen(view: &View<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let notes = Arc::clone(&heard);
-    view.subscribe(Arc::new(move |change| {
-        let sign = match (change.before, change.after) {
+/// Records each change: `+name`, `~name` or `-name`, and its origin.
+fn record_deltas(view: &View<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
+    let deltas = Arc::new(Mutex::new(Vec::new()));
+    let recorded = Arc::clone(&deltas);
+    view.subscribe(Arc::new(move |delta| {
+        let sign = match (&delta.before, &delta.after) {
             (None, _) => '+',
             (_, None) => '-',
             _ => '~',
         };
-        let cause = match change.cause {
-            Cause::Initial => "initial",
-            Cause::Watched => "watched",
-            Cause::OwnWrite => "own",
-            Cause::Resync => "resync",
+        let origin = match delta.origin {
+            Origin::InitialList => "initial",
+            Origin::Watch => "watched",
+            Origin::OwnWrite => "own",
+            Origin::Resync => "resync",
         };
-        let name = change.item().expect("something changed").key().name().to_owned();
-        notes.lock().expect("nobody panics here").push(format!("{sign}{name} {cause}"));
+        let name = delta.item().expect("a delta has an object").key().name().to_owned();
+        recorded.lock().unwrap().push(format!("{sign}{name} {origin}"));
     }));
-    heard
+    deltas
 }
 
-fn take(heard: &Mutex<Vec<String>>) -> Vec<String> {
-    std::mem::take(&mut *heard.lock().expect("nobody panics here"))
+fn take(deltas: &Mutex<Vec<String>>) -> Vec<String> {
+    std::mem::take(&mut *deltas.lock().unwrap())
 }
 
 #[test]
-fn what_is_there_and_what_comes_is_told_once() {
+fn each_object_and_each_change_is_reported_once() {
     testkit::run(|cluster| async move {
         cluster.create(&config("a", "1")).await;
         let (_caches, view) = open(&cluster).await;
-        let heard = listen(&view);
-        assert_eq!(take(&heard), ["+a initial"]);
+        let deltas = record_deltas(&view);
+        assert_eq!(take(&deltas), ["+a initial"]);
         cluster.create(&config("b", "1")).await;
         cluster.patch::<ConfigMap>("default", "a", &json!({"data": {"value": "2"}})).await;
         cluster.delete::<ConfigMap>("default", "b").await;
         cluster.settle().await;
-        assert_eq!(take(&heard), ["+b watched", "~a watched", "-b watched"]);
+        assert_eq!(take(&deltas), ["+b watched", "~a watched", "-b watched"]);
         assert_equal(&cluster, &view).await;
         cluster.advance(Duration::from_secs(12 * 3600)).await;
-        assert_eq!(take(&heard), ["~a resync"]);
+        assert_eq!(take(&deltas), ["~a resync"]);
     });
 }
 
 #[test]
-fn one_watch_serves_all_who_ask_for_the_same() {
+fn views_of_the_same_kind_and_scope_share_one_watch() {
     testkit::run(|cluster| async move {
         let (caches, view) = open(&cluster).await;
         caches.kind::<ConfigMap>(Scope::default().in_namespace("default")).synced().await;
@@ -118,24 +118,24 @@ fn one_watch_serves_all_who_ask_for_the_same() {
 }
 
 #[test]
-fn a_broken_watch_goes_on_where_it_was() {
+fn a_broken_watch_resumes_where_it_was() {
     testkit::run(|cluster| async move {
         cluster.create(&config("a", "1")).await;
         let (_caches, view) = open(&cluster).await;
-        let heard = listen(&view);
-        take(&heard);
+        let deltas = record_deltas(&view);
+        take(&deltas);
         for (round, name) in ["b", "c", "d"].iter().enumerate() {
             assert_eq!(cluster.drop_watches("configmaps"), 1, "round {round}");
             cluster.create(&config(name, "1")).await;
             cluster.advance(Duration::from_secs(10)).await;
         }
-        assert_eq!(take(&heard), ["+b watched", "+c watched", "+d watched"]);
+        assert_eq!(take(&deltas), ["+b watched", "+c watched", "+d watched"]);
         assert_equal(&cluster, &view).await;
     });
 }
 
 #[test]
-fn a_watch_that_is_cut_in_the_first_list_starts_over() {
+fn a_watch_that_breaks_in_the_first_list_starts_over() {
     testkit::run(|cluster| async move {
         for name in ["a", "b", "c"] {
             cluster.create(&config(name, "1")).await;
@@ -148,14 +148,14 @@ fn a_watch_that_is_cut_in_the_first_list_starts_over() {
 }
 
 #[test]
-fn an_expired_version_is_listed_again_and_tells_what_went() {
+fn after_an_expired_version_the_new_list_reports_deletions() {
     testkit::run(|cluster| async move {
         for name in ["a", "b"] {
             cluster.create(&config(name, "1")).await;
         }
         let (_caches, view) = open(&cluster).await;
-        let heard = listen(&view);
-        take(&heard);
+        let deltas = record_deltas(&view);
+        take(&deltas);
         let away = cluster.inject(Fault::on("watch", "configmaps").times(3).lose_request());
         cluster.drop_watches("configmaps");
         cluster.world().sleep(Duration::from_millis(10)).await;
@@ -164,13 +164,13 @@ fn an_expired_version_is_listed_again_and_tells_what_went() {
         cluster.compact().await;
         cluster.advance(Duration::from_secs(60)).await;
         assert_eq!(away.hits(), 3);
-        assert_eq!(take(&heard), ["~b watched", "-a watched"]);
+        assert_eq!(take(&deltas), ["~b watched", "-a watched"]);
         assert_equal(&cluster, &view).await;
     });
 }
 
 #[test]
-fn an_expiry_that_is_told_as_an_event_is_one_too() {
+fn an_expiry_as_an_error_event_leads_to_a_new_list() {
     testkit::run(|cluster| async move {
         cluster.create(&config("a", "1")).await;
         let (_caches, view) = open(&cluster).await;
@@ -202,7 +202,7 @@ fn a_server_without_streamed_lists_is_listed_in_pages() {
 }
 
 #[test]
-fn a_server_that_is_ill_is_not_hurried() {
+fn a_failing_server_is_asked_with_growing_pauses() {
     testkit::run(|cluster| async move {
         let ill = cluster.inject(Fault::on("watch", "configmaps").always().error(503, "ServiceUnavailable"));
         let caches = Caches::new(cluster.world().clone(), cluster.client());
@@ -216,12 +216,12 @@ fn a_server_that_is_ill_is_not_hurried() {
 }
 
 #[test]
-fn own_writes_are_read_at_once_while_the_watch_stands_still() {
+fn own_writes_are_in_the_cache_while_the_watch_is_held_back() {
     testkit::run(|cluster| async move {
         cluster.create(&config("old", "1")).await;
         let (caches, view) = open(&cluster).await;
-        let heard = listen(&view);
-        take(&heard);
+        let deltas = record_deltas(&view);
+        take(&deltas);
         let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");
         let held = cluster.hold_watches("configmaps");
 
@@ -232,24 +232,24 @@ fn own_writes_are_read_at_once_while_the_watch_stands_still() {
         assert_eq!(value(&view, "a").as_deref(), Some("2"));
         configs.delete("old", &DeleteParams::default()).await.expect("it is there");
         assert_eq!(value(&view, "old"), None);
-        assert_eq!(take(&heard), ["+a own", "~a own", "-old own"]);
+        assert_eq!(take(&deltas), ["+a own", "~a own", "-old own"]);
 
         // A name that is used again is another object.
         configs.delete("a", &DeleteParams::default()).await.expect("it is there");
         configs.create(&PostParams::default(), &config("a", "3")).await.expect("the name is free");
         assert_eq!(value(&view, "a").as_deref(), Some("3"));
-        assert_eq!(take(&heard), ["-a own", "+a own"]);
+        assert_eq!(take(&deltas), ["-a own", "+a own"]);
 
         drop(held);
         cluster.settle().await;
         assert_eq!(value(&view, "a").as_deref(), Some("3"));
-        assert_eq!(take(&heard), [""; 0], "the watch has nothing new to tell");
+        assert_eq!(take(&deltas), [""; 0], "the watch has nothing new to tell");
         assert_equal(&cluster, &view).await;
     });
 }
 
 #[test]
-fn a_dry_run_leaves_no_trace_in_the_cache() {
+fn a_dry_run_does_not_change_the_cache() {
     testkit::run(|cluster| async move {
         let (caches, view) = open(&cluster).await;
         let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");
@@ -260,7 +260,7 @@ fn a_dry_run_leaves_no_trace_in_the_cache() {
 }
 
 #[test]
-fn a_finalizer_holds_the_object_and_its_last_write_lets_it_go() {
+fn an_object_leaves_the_cache_with_its_last_finalizer() {
     testkit::run(|cluster| async move {
         let (caches, view) = open(&cluster).await;
         let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");
@@ -281,7 +281,7 @@ fn a_finalizer_holds_the_object_and_its_last_write_lets_it_go() {
 }
 
 #[test]
-fn an_answer_that_says_little_waits_for_the_watch() {
+fn a_write_whose_response_has_no_object_waits_for_the_watch() {
     testkit::run(|cluster| async move {
         cluster
             .apply(
@@ -305,7 +305,7 @@ fn an_answer_that_says_little_waits_for_the_watch() {
 }
 
 #[test]
-fn an_eviction_is_looked_after() {
+fn an_evicted_pod_leaves_the_cache() {
     testkit::run(|cluster| async move {
         let pod = |name: &str| {
             format!(
@@ -325,7 +325,7 @@ fn an_eviction_is_looked_after() {
 }
 
 #[test]
-fn a_lost_answer_is_made_good_by_the_watch() {
+fn the_watch_brings_a_write_whose_response_was_lost() {
     testkit::run(|cluster| async move {
         let (caches, view) = open(&cluster).await;
         let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");
@@ -359,7 +359,7 @@ fn an_object_that_leaves_the_scope_leaves_the_cache() {
 }
 
 #[test]
-fn only_metadata_is_kept_where_only_metadata_is_asked_for() {
+fn a_metadata_view_keeps_only_metadata() {
     testkit::run(|cluster| async move {
         let caches = Caches::new(cluster.world().clone(), cluster.client());
         let view = caches.metadata::<ConfigMap>(Scope::default().in_namespace("default"));
@@ -377,7 +377,7 @@ fn only_metadata_is_kept_where_only_metadata_is_asked_for() {
 }
 
 #[test]
-fn many_faults_at_once_end_with_the_truth() {
+fn after_many_faults_the_cache_equals_the_server() {
     testkit::run(|cluster| async move {
         let (caches, view) = open(&cluster).await;
         let configs: Api<ConfigMap> = Api::namespaced(caches.client(), "default");

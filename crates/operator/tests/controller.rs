@@ -1,4 +1,4 @@
-//! Controllers: what wakes them, what they are told, and how they end.
+//! Controllers: what triggers a reconcile, what it reads, and how a manager stops.
 
 use futures::{SinkExt, channel::mpsc};
 use k8s_openapi::api::{
@@ -26,7 +26,7 @@ impl Calls {
         self.0.lock().unwrap().push(key.to_string());
     }
 
-    /// What came since the last look, each once and sorted.
+    /// The keys since the last call, sorted and without duplicates.
     fn take(&self) -> Vec<String> {
         let mut calls = std::mem::take(&mut *self.0.lock().unwrap());
         calls.retain(|key| key.starts_with("default/") && key != "default/kube-root-ca.crt");
@@ -66,7 +66,7 @@ fn secret(name: &str, owned_by: Option<&ConfigMap>) -> Secret {
 }
 
 #[test]
-fn a_child_wakes_its_owner_by_uid_and_never_by_name() {
+fn a_child_triggers_its_owner_by_uid_and_not_by_name() {
     testkit::run(|cluster| async move {
         let calls = Calls::default();
         let controller = Controller::new("owner", all::<ConfigMap>()).owns(all::<Secret>());
@@ -91,7 +91,7 @@ fn a_child_wakes_its_owner_by_uid_and_never_by_name() {
 }
 
 #[test]
-fn a_mapping_an_index_a_stream_and_a_timer_wake_what_they_name() {
+fn mappings_streams_and_timers_trigger_reconciles() {
     testkit::run(|cluster| async move {
         let calls = Calls::default();
         let (mut news, stream) = mpsc::channel(4);
@@ -129,7 +129,7 @@ fn wanted() -> kube::core::Selector {
 }
 
 #[test]
-fn a_status_write_does_not_wake_who_waits_for_generations() {
+fn the_generation_predicate_ignores_status_writes() {
     testkit::run(|cluster| async move {
         let calls = Calls::default();
         let source = all::<k8s_openapi::api::apps::v1::Deployment>().when(predicate::generation());
@@ -156,7 +156,7 @@ fn a_status_write_does_not_wake_who_waits_for_generations() {
     });
 }
 
-/// Writes, and then looks whether it sees what it wrote, with a watch that says nothing.
+/// Writes, and then reads its write from the cache while the watch is held back.
 async fn write_and_read(context: Context<Calls>, key: Key) -> Result<Next, Failure> {
     if key.name() != "web" {
         return Ok(Next::Settled);
@@ -175,7 +175,7 @@ async fn write_and_read(context: Context<Calls>, key: Key) -> Result<Next, Failu
 }
 
 #[test]
-fn what_was_written_is_read_while_the_watch_is_silent() {
+fn a_reconcile_reads_its_own_writes_while_the_watch_is_held_back() {
     testkit::run(|cluster| async move {
         let calls = Calls::default();
         let controller = Controller::new("reader", all::<ConfigMap>()).reads(all::<Secret>());
@@ -206,7 +206,7 @@ async fn misbehave(context: Context<Calls>, key: Key) -> Result<Next, Failure> {
 }
 
 #[test]
-fn one_bad_object_does_not_hold_up_the_others() {
+fn one_failing_object_does_not_delay_the_others() {
     testkit::run(|cluster| async move {
         let calls = Calls::default();
         let controller =
@@ -253,7 +253,7 @@ async fn slow(context: Context<Calls>, key: Key) -> Result<Next, Failure> {
 }
 
 #[test]
-fn who_stops_lets_reconciles_end_within_a_deadline() {
+fn a_stopped_manager_waits_for_reconciles_up_to_the_grace_period() {
     testkit::run(|cluster| async move {
         for (grace, finished) in [(10, 1), (2, 0)] {
             let calls = Calls::default();
@@ -271,7 +271,7 @@ fn who_stops_lets_reconciles_end_within_a_deadline() {
 }
 
 #[test]
-fn a_kind_that_may_not_be_listed_is_named_when_the_manager_gives_up() {
+fn the_error_names_the_kind_that_may_not_be_listed() {
     testkit::run(|cluster| async move {
         cluster.inject(Fault::on("*", "secrets").always().error(403, "Forbidden"));
         let controller = Controller::new("blind", all::<ConfigMap>()).reads(all::<Secret>());
@@ -283,7 +283,7 @@ fn a_kind_that_may_not_be_listed_is_named_when_the_manager_gives_up() {
 }
 
 #[test]
-fn a_thousand_changes_of_one_object_are_a_few_reconciles() {
+fn a_thousand_changes_of_one_object_need_few_reconciles() {
     testkit::run(|cluster| async move {
         let calls = Calls::default();
         let controller = Controller::new("counter", all::<ConfigMap>()).reconcile(calls.clone(), slow);

@@ -89,7 +89,7 @@ fn site(change: Value) -> Value {
 }
 
 #[test]
-fn the_server_keeps_to_what_the_type_says() {
+fn the_server_enforces_the_validation_of_the_type() {
     testkit::simulate(1, |cluster| async move {
         install(&cluster).await;
         let made = cluster.apply_object(&site(json!({}))).await;
@@ -114,7 +114,7 @@ fn the_server_keeps_to_what_the_type_says() {
 }
 
 #[test]
-fn rules_of_the_whole_object_hold() {
+fn rules_on_the_whole_object_are_enforced() {
     testkit::simulate(1, |cluster| async move {
         install(&cluster).await;
         let mut forbidden = site(json!({}));
@@ -125,7 +125,7 @@ fn rules_of_the_whole_object_hold() {
 }
 
 #[test]
-fn list_items_belong_to_those_who_apply_them() {
+fn each_manager_owns_the_list_items_it_applied() {
     testkit::simulate(1, |cluster| async move {
         install(&cluster).await;
         cluster.apply_object(&site(json!({}))).await;
@@ -189,7 +189,7 @@ fn the_review_and_the_server_agree() {
             changed.pointer_mut(parent).unwrap()[field] = value.clone();
             let reviewed: CustomResourceDefinition = serde_json::from_value(changed.clone()).unwrap();
             let findings = definition::review(&reviewed);
-            let is_refused = findings.iter().any(|finding| finding.weight == definition::Weight::Refused);
+            let is_refused = findings.iter().any(|finding| finding.severity == definition::Severity::Refused);
             let answer = cluster.try_create(&reviewed).await;
             assert_eq!(
                 is_refused,

@@ -1,4 +1,4 @@
-//! Two managers, one lease: who leads works, who does not writes nothing.
+//! Two managers and one lease: only the leader writes.
 
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
 use kube::{
@@ -7,7 +7,7 @@ use kube::{
 };
 use operator::{
     Context, Controller, Error, Failure, Key, Manager, Next, Running, all,
-    lease::{Election, Lost},
+    lease::{Election, LeaseLost},
 };
 use serde_json::json;
 use std::{
@@ -56,7 +56,7 @@ async fn begin(cluster: &Cluster) {
 }
 
 #[test]
-fn one_of_two_managers_works_and_the_other_follows_when_it_stops() {
+fn one_of_two_managers_leads_and_the_other_takes_over_when_it_stops() {
     testkit::run(|cluster| async move {
         begin(&cluster).await;
         let (first, first_signed) = manager(&cluster, "first");
@@ -77,7 +77,7 @@ fn one_of_two_managers_works_and_the_other_follows_when_it_stops() {
 }
 
 #[test]
-fn after_a_crash_the_lease_is_taken_over_when_it_ends() {
+fn after_a_crash_the_lease_is_taken_over_when_it_expires() {
     testkit::run(|cluster| async move {
         begin(&cluster).await;
         let (first, _) = manager(&cluster, "first");
@@ -94,7 +94,7 @@ fn after_a_crash_the_lease_is_taken_over_when_it_ends() {
 }
 
 #[test]
-fn who_cannot_renew_stops_before_another_begins() {
+fn a_leader_that_cannot_renew_stops_before_another_starts() {
     testkit::run(|cluster| async move {
         begin(&cluster).await;
         let (first, first_signed) = manager(&cluster, "first");
@@ -113,12 +113,12 @@ fn who_cannot_renew_stops_before_another_begins() {
         assert_eq!(first_signed.load(Ordering::SeqCst), last, "it has written nothing since");
         assert!(second_signed.load(Ordering::SeqCst) > 0);
         let ended = first.ended().await;
-        assert!(matches!(ended, Err(Error::NoLongerLeading(Lost::Silent))), "{ended:?}");
+        assert!(matches!(ended, Err(Error::NoLongerLeading(LeaseLost::NotRenewed))), "{ended:?}");
     });
 }
 
 #[test]
-fn who_finds_another_in_office_stops_at_once() {
+fn a_leader_whose_lease_was_taken_stops_at_once() {
     testkit::run(|cluster| async move {
         begin(&cluster).await;
         let (first, _) = manager(&cluster, "first");
@@ -128,6 +128,6 @@ fn who_finds_another_in_office_stops_at_once() {
         leases.patch("signer", &PatchParams::default(), &Patch::Merge(&usurped)).await.unwrap();
         cluster.advance(Duration::from_secs(3)).await;
         let ended = first.ended().await;
-        assert!(matches!(ended, Err(Error::NoLongerLeading(Lost::Taken))), "{ended:?}");
+        assert!(matches!(ended, Err(Error::NoLongerLeading(LeaseLost::Taken))), "{ended:?}");
     });
 }

@@ -28,7 +28,7 @@ async fn told(cluster: &Cluster) -> Vec<String> {
 }
 
 #[test]
-fn repeated_events_are_one_with_a_count() {
+fn repeated_events_become_one_with_a_count() {
     testkit::run(|cluster| async move {
         let (object, recorder) = (subject(&cluster).await, recorder(&cluster));
         for _ in 0..5 {
@@ -48,7 +48,7 @@ fn repeated_events_are_one_with_a_count() {
 }
 
 #[test]
-fn an_event_says_who_and_about_what() {
+fn an_event_has_its_reporter_and_its_object() {
     testkit::run(|cluster| async move {
         let (object, recorder) = (subject(&cluster).await, recorder(&cluster));
         recorder.normal(&object, "Created", "CreateChild", "made a child");
@@ -65,7 +65,7 @@ fn an_event_says_who_and_about_what() {
 }
 
 #[test]
-fn a_lost_connection_delays_an_event_and_a_refusal_drops_it() {
+fn an_event_is_retried_after_a_lost_connection_and_dropped_when_refused() {
     testkit::run(|cluster| async move {
         let (object, recorder) = (subject(&cluster).await, recorder(&cluster));
         cluster.inject(Fault::on("create", "events").nth(1).lose_request());
@@ -79,7 +79,7 @@ fn a_lost_connection_delays_an_event_and_a_refusal_drops_it() {
 }
 
 #[test]
-fn counts_are_written_when_the_recorder_ends() {
+fn counts_are_written_when_the_recorder_is_dropped() {
     testkit::run(|cluster| async move {
         let (object, recorder) = (subject(&cluster).await, recorder(&cluster));
         for _ in 0..4 {

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use operator::{
     Failure, Next,
-    finalizer::{self, Life},
+    finalizer::{self, Lifecycle},
 };
 use serde_json::json;
 use std::{cell::RefCell, time::Duration};
@@ -27,8 +27,8 @@ async fn guard(cluster: &Cluster, object: &ConfigMap, next: Next) -> (String, Re
     let seen = RefCell::new("nothing".to_owned());
     let answer = finalizer::guard(&api, object.clone(), MINE, |life| {
         let (life, object) = match life {
-            Life::Live(object) => ("live", object),
-            Life::Leaving(object) => ("leaving", object),
+            Lifecycle::Live(object) => ("live", object),
+            Lifecycle::Deleting(object) => ("leaving", object),
         };
         *seen.borrow_mut() = format!("{life} {}", object.metadata.finalizers.unwrap_or_default().join(","));
         async move { Ok(next) }
@@ -45,7 +45,7 @@ async fn finalizers(cluster: &Cluster) -> String {
 }
 
 #[test]
-fn an_object_is_guarded_from_first_sight_to_clean_up() {
+fn the_finalizer_is_set_first_and_removed_after_the_clean_up() {
     testkit::run(|cluster| async move {
         let object = made(&cluster, &[]).await;
         let (seen, answer) = guard(&cluster, &object, Next::Settled).await;
@@ -73,7 +73,7 @@ fn an_object_is_guarded_from_first_sight_to_clean_up() {
 }
 
 #[test]
-fn finalizers_of_others_stay_even_when_the_cache_does_not_know_them() {
+fn other_finalizers_stay_even_if_the_cache_does_not_have_them() {
     testkit::run(|cluster| async move {
         let stale = made(&cluster, &[]).await;
         let theirs = json!({ "metadata": { "finalizers": [THEIRS] } });
@@ -92,7 +92,7 @@ fn finalizers_of_others_stay_even_when_the_cache_does_not_know_them() {
 }
 
 #[test]
-fn an_object_that_is_leaving_gets_no_finalizer() {
+fn an_object_that_is_being_deleted_gets_no_finalizer() {
     testkit::run(|cluster| async move {
         let stale = made(&cluster, &[THEIRS]).await;
         cluster.delete::<ConfigMap>("default", "web").await;
@@ -103,7 +103,7 @@ fn an_object_that_is_leaving_gets_no_finalizer() {
 }
 
 #[test]
-fn a_namesake_is_left_alone() {
+fn another_object_of_the_same_name_is_not_changed() {
     testkit::run(|cluster| async move {
         let stale = made(&cluster, &[]).await;
         cluster.delete::<ConfigMap>("default", "web").await;
@@ -115,7 +115,7 @@ fn a_namesake_is_left_alone() {
 }
 
 #[test]
-fn a_lost_answer_does_not_add_it_twice() {
+fn a_lost_response_does_not_add_the_finalizer_twice() {
     testkit::run(|cluster| async move {
         let stale = made(&cluster, &[]).await;
         cluster.inject(Fault::on("patch", "configmaps").nth(1).lose_answer());

@@ -1,9 +1,9 @@
-//! Predicates over what a cache tells of a server's objects.
+//! Predicates on the changes of a server's objects.
 
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::Selector;
 use operator::{
-    cache::{Caches, Cause, Change, Scope},
+    cache::{Caches, Delta, Origin, Scope},
     predicate::{Predicate, annotations, creation, deletion, generation, labelled, labels, resource_version},
 };
 use serde_json::json;
@@ -23,11 +23,11 @@ fn predicates() -> Vec<(&'static str, Predicate)> {
         ("both", generation() & deletion()),
         ("either", labels() | annotations()),
         ("quiet", !resource_version()),
-        ("own", Predicate::new(|change| change.cause == Cause::OwnWrite)),
+        ("own", Predicate::new(|delta| delta.origin == Origin::OwnWrite)),
     ]
 }
 
-/// What has passed since the last look.
+/// What has passed since the last call.
 fn taken(passed: &Mutex<Vec<String>>) -> String {
     std::mem::take(&mut *passed.lock().unwrap()).join("; ")
 }
@@ -41,15 +41,15 @@ async fn make(cluster: &Cluster) {
 }
 
 #[test]
-fn predicates_see_what_differs() {
+fn predicates_pass_the_changes_they_are_for() {
     testkit::run(|cluster| async move {
         let caches = Caches::new(cluster.world().clone(), cluster.client());
         let view = caches.kind::<PodDisruptionBudget>(Scope::default());
         let passed = Arc::new(Mutex::new(Vec::new()));
         let (predicates, list) = (predicates(), Arc::clone(&passed));
-        view.subscribe(Arc::new(move |change: &Change<'_>| {
+        view.subscribe(Arc::new(move |delta: &Delta| {
             let names =
-                predicates.iter().filter(|(_, predicate)| predicate.pass(change)).map(|(name, _)| *name);
+                predicates.iter().filter(|(_, predicate)| predicate.pass(delta)).map(|(name, _)| *name);
             list.lock().unwrap().push(names.collect::<Vec<_>>().join(" "));
         }));
         view.synced().await;

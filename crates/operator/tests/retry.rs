@@ -24,7 +24,7 @@ fn verb<K>(written: &Written<K>) -> &'static str {
 }
 
 #[test]
-fn an_object_is_created_updated_or_left() {
+fn an_object_is_created_updated_or_left_unchanged() {
     testkit::run(|cluster| async move {
         for (value, expected) in [("1", "created"), ("1", "unchanged"), ("2", "updated")] {
             let written = set(&cluster, value).await.unwrap();
@@ -35,7 +35,7 @@ fn an_object_is_created_updated_or_left() {
 }
 
 #[test]
-fn conflicts_are_tried_again_on_fresh_state() {
+fn conflicts_are_retried_on_fresh_state() {
     testkit::run(|cluster| async move {
         // The answer to the create is lost: the next attempt finds it there.
         cluster.inject(Fault::on("create", "configmaps").nth(1).error(409, "AlreadyExists"));

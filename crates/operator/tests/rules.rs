@@ -8,7 +8,7 @@ use kube::{Api, ResourceExt};
 use operator::{
     Context, Controller, Failure, Key, Manager, Next, all,
     apply::{Force, Set},
-    finalizer::{self, Life},
+    finalizer::{self, Lifecycle},
     rules::Access,
 };
 use serde_json::json;
@@ -31,7 +31,7 @@ async fn copy(context: Context<()>, key: Key) -> Result<Next, Failure> {
     };
     let maps: Api<ConfigMap> = context.namespaced(&key);
     finalizer::guard(&maps, (*map).clone(), "example.com/copy", |life| async {
-        let Life::Live(map) = life else { return Ok(Next::Settled) };
+        let Lifecycle::Live(map) = life else { return Ok(Next::Settled) };
         let mut secret = Secret::default();
         secret.metadata.name = Some(operator::name::child(&map.name_any(), "copy"));
         let mut set = Set::of(&map, context.controller())?;
@@ -52,7 +52,7 @@ async fn manager(cluster: &Cluster) -> Manager {
 }
 
 #[test]
-fn the_declared_rules_are_enough() {
+fn the_declared_rules_suffice() {
     testkit::run(|cluster| async move {
         let manager = manager(&cluster).await;
         cluster.apply(&Access::new(NAMESPACE, ACCOUNT, &manager.declared()).yaml()).await;
@@ -76,7 +76,7 @@ fn the_declared_rules_are_enough() {
 
 /// Or the test above would prove nothing.
 #[test]
-fn without_them_nothing_is_allowed() {
+fn without_the_rules_the_manager_is_refused() {
     testkit::simulate(1, |cluster| async move {
         let user = format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
         let api: Api<Secret> =

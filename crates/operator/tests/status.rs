@@ -33,7 +33,7 @@ fn a_status_is_written_only_when_it_differs() {
 }
 
 #[test]
-fn a_guarded_status_is_refused_on_another_version() {
+fn set_if_unchanged_conflicts_with_another_version() {
     testkit::run(|cluster| async move {
         let api: Api<Namespace> = Api::all(cluster.client());
         let stale: Namespace = cluster.get(None, "default").await;

@@ -89,7 +89,7 @@ fn a_scope_of_namespaces_is_one_view() {
 }
 
 #[test]
-fn kinds_that_are_known_only_at_run_time_keep_their_type() {
+fn dynamic_objects_keep_their_type() {
     testkit::run(|cluster| async move {
         fill(&cluster).await;
         let caches = Caches::new(cluster.world().clone(), cluster.client());
@@ -104,7 +104,7 @@ fn kinds_that_are_known_only_at_run_time_keep_their_type() {
 }
 
 #[test]
-fn an_object_that_does_not_fit_its_type_is_not_an_absent_one() {
+fn an_object_that_does_not_fit_its_type_is_an_error() {
     /// Says that it is a config map, and wants a number where those have texts.
     #[derive(Debug, serde::Deserialize)]
     struct Strict {

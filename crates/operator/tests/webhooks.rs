@@ -25,9 +25,9 @@ pub(crate) struct BucketSpec {
 }
 
 /// Lets the cluster reach the webhooks without sockets.
-fn open_door(cluster: &Cluster, webhooks: &Arc<Webhooks>) {
+fn handle_webhooks(cluster: &Cluster, webhooks: &Arc<Webhooks>) {
     let (world, webhooks) = (cluster.world().clone(), Arc::clone(webhooks));
-    cluster.open_door(HOST, move |exchange| {
+    cluster.handle_webhooks(HOST, move |exchange| {
         let (world, webhooks) = (world.clone(), Arc::clone(&webhooks));
         async move {
             let url: http::Uri = exchange.url.parse().unwrap();

@@ -1,11 +1,12 @@
 //! Base64 as Go's `StdEncoding` reads and writes it: padded, with line breaks passed over.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use std::fmt;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BAD: u8 = 0xff;
 
-/// Where in the text the first thing stands that cannot be.
+/// The position of the first byte that is not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CorruptInput(pub(crate) usize);
 
@@ -16,18 +17,10 @@ impl fmt::Display for CorruptInput {
 }
 
 pub(crate) fn encode(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |nth: usize| u32::from(chunk.get(nth).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for nth in 0..4 {
-            let sextet = (bits >> (18 - 6 * nth)) & 0x3f;
-            text.push(if nth > chunk.len() { '=' } else { char::from(ALPHABET[sextet as usize]) });
-        }
-    }
-    text
+    STANDARD.encode(bytes)
 }
 
+/// Not that of the `base64` crate: errors name the same byte as Go's, and line breaks are skipped.
 pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, CorruptInput> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let mut at = 0;

@@ -18,7 +18,6 @@ pub mod decode;
 pub mod depth;
 pub mod encode;
 pub mod field_set;
-mod instant;
 pub mod managed_fields;
 pub mod number;
 pub mod patch;

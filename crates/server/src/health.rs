@@ -7,7 +7,7 @@ use crate::{
     registry::Customs,
     request::pairs,
 };
-use api::go;
+use api::{go, path::VersionPath};
 use http::{Method, Response, StatusCode, request::Parts};
 use std::collections::BTreeSet;
 
@@ -166,7 +166,9 @@ fn root(inner: &Inner, customs: &Customs) -> Response<Body> {
     for (group, version) in inner.registry.group_versions().chain(customs) {
         match group {
             "" => paths.push("/api/v1".to_owned()),
-            group => paths.extend([format!("/apis/{group}"), format!("/apis/{group}/{version}")]),
+            group => {
+                paths.extend([format!("/apis/{group}"), VersionPath { group, version }.to_string()]);
+            }
         }
     }
     for probe in PROBES {

@@ -1,15 +1,15 @@
-//! What happens here, counted: requests in, the text that Prometheus collects at `/metrics` out.
+//! Counts requests and watches, and writes the page that Prometheus collects at `/metrics`.
 //!
-//! Names and labels are those of Kubernetes. No label comes from a caller: what is not served counts as nothing in
-//! particular, so that nobody can make the page grow.
+//! Names and labels are those of Kubernetes. No label comes from a caller: requests for resources that are not
+//! served share one set of labels, so that callers cannot make the page grow.
 
-mod family;
 mod labels;
 mod process;
 mod watched;
 
 use crate::{Body, Inner, answer, request::Place};
-pub(crate) use family::{Histogram, Page};
+use api::prometheus;
+pub(crate) use api::prometheus::{Histogram, Page};
 use http::{Method, Request, Response, StatusCode};
 use labels::Labelled;
 use std::{
@@ -29,9 +29,8 @@ const DURATIONS: [f64; 23] = [
     20.0, 30.0, 45.0, 60.0,
 ];
 const SIZES: [f64; 7] = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
-/// Sets of labels that are kept apart; more only come of definitions made and removed without end.
+/// The most sets of labels. More only come of definitions that are created and deleted again and again.
 const MAX_SERIES: usize = 5000;
-const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
@@ -40,7 +39,7 @@ pub(crate) struct Metrics {
     /// Requests under way that read, and that write.
     reading: AtomicI64,
     writing: AtomicI64,
-    /// Handshakes that did not come to an end.
+    /// TLS handshakes that failed.
     pub(crate) failed_handshakes: AtomicU64,
 }
 
@@ -205,7 +204,7 @@ pub(crate) async fn answer(inner: &Inner, method: &Method) -> Response<Body> {
         inner.metrics.events.write().unwrap_or_else(PoisonError::into_inner).clear();
         return answer::full(StatusCode::OK, "text/plain; charset=utf-8", "metrics reset\n");
     }
-    let mut page = Page::default();
+    let mut page = Page::new(|number| number.to_string());
     requests(inner, &mut page);
     watches(inner, &mut page);
     objects(inner, &mut page).await;
@@ -217,7 +216,7 @@ pub(crate) async fn answer(inner: &Inner, method: &Method) -> Response<Body> {
     let version = crate::discovery::GIT_VERSION;
     page.sample("kubernetes_build_info", &[("git_version", version), ("major", "1"), ("minor", "36")], 1.0);
     process::write(&mut page);
-    answer::full(StatusCode::OK, CONTENT_TYPE, page.0)
+    answer::full(StatusCode::OK, prometheus::CONTENT_TYPE, page.into_text())
 }
 
 fn requests(inner: &Inner, page: &mut Page) {

@@ -1,10 +1,10 @@
-//! A control plane of one's own: its clients, its faults, its trace.
+//! A cluster inside a test: its clients, its faults, its trace.
 
 use crate::{
-    Fault, Held, Injected, Trace,
-    doors::Doors,
-    settle::{MAX_REQUESTS, Probes},
-    wire::Wire,
+    Fault, HeldWatches, Injected, Trace,
+    settle::{IdleChecks, MAX_REQUESTS},
+    transport::Transport,
+    webhooks::WebhookHandlers,
 };
 use bytes::Bytes;
 use server::{Caller, Config, Exchange, Outbound, Server, SigningKey};
@@ -12,32 +12,32 @@ use std::sync::Arc;
 use store::{Limits, Memory};
 use world::World;
 
-/// A control plane inside a test. Clones are handles on the same one.
+/// A control plane inside a test. Clones share it.
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) inner: Arc<Inner>,
-    /// The first handle prints the trace when its test fails.
+    /// The first one prints the trace when its test fails.
     is_first: bool,
 }
 
 pub(crate) struct Inner {
-    pub(crate) wire: Arc<Wire>,
-    pub(crate) probes: Probes,
+    pub(crate) transport: Arc<Transport>,
+    pub(crate) idle_checks: IdleChecks,
     pub(crate) admin: kube::Client,
-    pub(crate) doors: Arc<Doors>,
-    /// PEM of the key that signs tokens: forks know the same tokens.
+    pub(crate) webhooks: Arc<WebhookHandlers>,
+    /// PEM of the key that signs tokens: forks accept the same tokens.
     pub(crate) signing_key: String,
     pub(crate) max_requests: u64,
 }
 
-/// What a cluster is started with.
+/// The settings of a cluster.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// How much of the past can be watched from; behind it is 410.
+    /// How much history watches can start from; earlier versions get 410.
     pub window: Limits,
-    /// How webhooks are reached; by default through [`Cluster::open_door`].
+    /// How the server reaches webhooks; by default, those of [`Cluster::handle_webhooks`].
     pub outbound: Option<Arc<dyn Outbound>>,
-    /// More requests within one [`Cluster::settle`] mean that somebody goes round in circles.
+    /// More requests within one [`Cluster::settle`] mean an endless loop.
     pub max_requests: u64,
 }
 
@@ -49,7 +49,7 @@ impl Default for Setup {
 
 impl Setup {
     pub async fn start(self, world: &World) -> Cluster {
-        let (_, signing_key) = SigningKey::make().expect("the system gives random numbers");
+        let (_, signing_key) = SigningKey::make().expect("the system has random numbers");
         let store = Arc::new(Memory::with_limits(self.window));
         Cluster::on(world, store, self, Arc::default(), signing_key).await
     }
@@ -65,21 +65,21 @@ impl Cluster {
         world: &World,
         store: Arc<Memory>,
         setup: Setup,
-        doors: Arc<Doors>,
+        webhooks: Arc<WebhookHandlers>,
         signing_key: String,
     ) -> Cluster {
-        let outbound = setup.outbound.unwrap_or_else(|| Arc::clone(&doors) as Arc<dyn Outbound>);
-        let key = SigningKey::from_pem(&signing_key).expect("the key was made to be one");
+        let outbound = setup.outbound.unwrap_or_else(|| Arc::clone(&webhooks) as Arc<dyn Outbound>);
+        let key = SigningKey::from_pem(&signing_key).expect("the key was made by SigningKey::make");
         let config = Config { signing_key: Some(key), outbound, ..Config::default() };
         let server = Server::start(world, Arc::clone(&store) as _, config).await;
-        let server = server.expect("a store in memory has no way to fail");
-        let wire = Arc::new(Wire::new(world, server, store));
-        let admin = wire.client(admin());
+        let server = server.expect("a store in memory does not fail");
+        let transport = Arc::new(Transport::new(world, server, store));
+        let admin = transport.client(admin());
         let inner = Inner {
-            wire,
-            probes: Probes::default(),
+            transport,
+            idle_checks: IdleChecks::default(),
             admin,
-            doors,
+            webhooks,
             signing_key,
             max_requests: setup.max_requests,
         };
@@ -87,7 +87,7 @@ impl Cluster {
     }
 
     pub fn world(&self) -> &World {
-        &self.inner.wire.world
+        &self.inner.transport.world
     }
 
     /// A client that may do everything.
@@ -95,65 +95,64 @@ impl Cluster {
         self.inner.admin.clone()
     }
 
-    /// A client of somebody else; the rules of access decide what it may do.
+    /// A client of another user; RBAC decides what it may do.
     pub fn client_as(&self, user: &str, groups: &[&str]) -> kube::Client {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
-        self.inner.wire.client(Caller::known(user, "", groups))
+        self.inner.transport.client(Caller::known(user, "", groups))
     }
 
-    /// The server itself, for those who bring a transport of their own. What goes this way meets
-    /// no fault and is in no trace.
+    /// The server itself, for tests with a transport of their own. Such requests meet no faults and are not
+    /// in the trace.
     pub fn server(&self) -> &Server {
-        &self.inner.wire.server
+        &self.inner.transport.server
     }
 
-    /// Puts a fault in force.
+    /// Adds a fault.
     pub fn inject(&self, fault: Fault) -> Injected {
-        self.inner.wire.faults.inject(fault)
+        self.inner.transport.faults.inject(fault)
     }
 
     /// Ends all faults.
     pub fn lift_faults(&self) {
-        self.inner.wire.faults.lift_all();
+        self.inner.transport.faults.lift_all();
     }
 
-    /// Breaks the connection of every watch of a resource, `*` standing for all; says how many.
+    /// Breaks the connections of all watches of a resource, or of all with `*`; returns how many.
     pub fn drop_watches(&self, resource: &str) -> usize {
-        self.inner.wire.pending.cut(resource)
+        self.inner.transport.pending.disconnect(resource)
     }
 
-    /// Keeps all events of a resource from its watchers, until what comes back is dropped:
-    /// caches go stale.
-    pub fn hold_watches(&self, resource: &str) -> Held {
-        self.inner.wire.pending.hold(resource)
+    /// Holds back all events of a resource until the result is dropped, so that caches go stale.
+    pub fn hold_watches(&self, resource: &str) -> HeldWatches {
+        self.inner.transport.pending.hold(resource)
     }
 
-    /// What was asked so far.
+    /// The requests so far.
     pub fn trace(&self) -> Trace {
-        self.inner.wire.recorder.trace()
+        self.inner.transport.recorder.trace()
     }
 
     /// The latest revision: the resourceVersion of the last write.
     pub async fn revision(&self) -> u64 {
-        self.inner.wire.revision().await
+        self.inner.transport.revision().await
     }
 
-    /// Forgets the past: a watch from an earlier version gets 410.
+    /// Compacts the store: watches from an earlier version get 410.
     pub async fn compact(&self) {
         use store::{ReadStore, Store};
-        let store = &self.inner.wire.store;
-        let revision = store.revision().await.expect("a store in memory has no way to fail");
-        store.compact(revision).await.expect("the latest revision can always be the floor");
+        let store = &self.inner.transport.store;
+        let revision = store.revision().await.expect("a store in memory does not fail");
+        store.compact(revision).await.expect("the latest revision can be compacted");
     }
 
-    /// Lets `answer` speak for the webhooks under this name, which is the host of a URL or
-    /// `service.namespace.svc`. It gets what the server sends, and gives a status code and a body.
-    pub fn open_door<F, A>(&self, server_name: &str, answer: F)
+    /// Calls `answer` for the webhooks with this server name, which is the host of a URL or
+    /// `service.namespace.svc`. It gets the request, and returns a status code and a body.
+    pub fn handle_webhooks<F, A>(&self, server_name: &str, answer: F)
     where
         F: Fn(Exchange) -> A + Send + Sync + 'static,
         A: Future<Output = (u16, Bytes)> + Send + 'static,
     {
-        self.inner.doors.open(server_name, Arc::new(move |exchange| Box::pin(answer(exchange))));
+        self.inner.webhooks.insert(server_name, Arc::new(move |exchange| Box::pin(answer(exchange))));
     }
 }
 
@@ -168,16 +167,16 @@ impl Clone for Cluster {
 }
 
 impl Drop for Cluster {
-    #[expect(clippy::print_stderr, reason = "whoever reads the panic needs the trace beside it")]
+    #[expect(clippy::print_stderr, reason = "the trace explains the panic")]
     fn drop(&mut self) {
         if self.is_first && std::thread::panicking() {
-            eprintln!("what was asked of the cluster:\n{}", self.trace());
+            eprintln!("the requests to the cluster:\n{}", self.trace());
         }
     }
 }
 
 impl std::fmt::Debug for Inner {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Inner").field("wire", &self.wire).finish_non_exhaustive()
+        out.debug_struct("Inner").field("transport", &self.transport).finish_non_exhaustive()
     }
 }

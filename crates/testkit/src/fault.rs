@@ -1,10 +1,10 @@
-//! Faults by request: which requests are struck, how often, and what becomes of them.
+//! Faults: which requests they affect, how often, and what happens to those.
 
-mod strike;
+mod effect;
 
-pub(crate) use strike::{Lost, refusal};
+pub(crate) use effect::{ConnectionReset, error_response};
 
-use crate::asked::Asked;
+use crate::request_info::RequestInfo;
 use api::status::Reason;
 use std::{
     fmt,
@@ -15,12 +15,12 @@ use std::{
     time::Duration,
 };
 
-/// Rules that a story may have in force at once.
+/// The most faults of one cluster.
 const MAX_FAULTS: usize = 10_000;
 const ANY: &str = "*";
 const WRITE: &str = "write";
 
-/// Something that goes wrong, for the requests that a [`Rule`] names.
+/// Something that goes wrong for the requests that match a [`Rule`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,7 +37,7 @@ pub struct Fault {
     effect: Effect,
 }
 
-/// Which requests a fault strikes: by default the first that fits.
+/// Which requests a fault affects: by default the first that matches.
 #[derive(Clone, Debug)]
 pub struct Rule {
     verb: String,
@@ -45,12 +45,12 @@ pub struct Rule {
     namespace: Option<String>,
     name: Option<String>,
     caller: Option<String>,
-    /// So many that fit are let through first.
-    spared: u64,
+    /// So many matching requests are not affected at first.
+    skipped: u64,
     times: u64,
 }
 
-/// What becomes of a request that is struck.
+/// What happens to an affected request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Refuse {
@@ -60,32 +60,32 @@ pub(crate) enum Effect {
     Delay(Duration),
     LoseRequest,
     LoseAnswer,
-    /// Answered as of so many revisions ago.
+    /// Answered with the state of so many revisions ago.
     Stale(u64),
-    /// What becomes of a watch after so many events.
+    /// The watch ends after so many events.
     Watch {
         after: usize,
-        end: End,
+        end: WatchEnd,
     },
-    /// Every event of a watch comes this much later.
+    /// Every event of a watch comes so much later.
     Lag(Duration),
 }
 
-/// How a watch is ended.
+/// How a watch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// In the middle of it all, as when a connection breaks.
+pub(crate) enum WatchEnd {
+    /// The connection breaks.
     Broken,
-    /// In order, as when the server wants connections to be made anew.
+    /// The server closes the watch properly.
     Closed,
-    /// With an event that says that the version is too old.
+    /// With an ERROR event: the resourceVersion is too old.
     Expired,
 }
 
 impl Fault {
-    /// Names a verb (`get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
-    /// `deletecollection`) and a resource (`pods`, `pods/status`); `*` stands for any, and `write`
-    /// for any verb that is no read.
+    /// Starts a rule for a verb (`get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
+    /// `deletecollection`) and a resource (`pods`, `pods/status`); `*` matches any, and `write` matches
+    /// any verb that does not read.
     pub fn on(verb: &str, resource: &str) -> Rule {
         Rule {
             verb: verb.to_owned(),
@@ -93,7 +93,7 @@ impl Fault {
             namespace: None,
             name: None,
             caller: None,
-            spared: 0,
+            skipped: 0,
             times: 1,
         }
     }
@@ -116,81 +116,81 @@ impl Rule {
         self
     }
 
-    /// Only the `n`th that fits, counted from 1.
+    /// Only the `n`th matching request, counted from 1.
     pub fn nth(mut self, n: u64) -> Rule {
-        (self.spared, self.times) = (n.saturating_sub(1), 1);
+        (self.skipped, self.times) = (n.saturating_sub(1), 1);
         self
     }
 
-    /// The first `n` that fit.
+    /// The first `n` matching requests.
     pub fn times(mut self, n: u64) -> Rule {
         self.times = n;
         self
     }
 
-    /// The `n`th that fits and all after it, counted from 1: with the [loss](Rule::lose_request) of
-    /// everything that somebody asks for, this is where it crashed.
+    /// The `n`th matching request and all after it, counted from 1. With [`Rule::lose_request`] on all
+    /// requests of a client, it is as if the client had crashed there.
     pub fn from(mut self, n: u64) -> Rule {
-        (self.spared, self.times) = (n.saturating_sub(1), u64::MAX);
+        (self.skipped, self.times) = (n.saturating_sub(1), u64::MAX);
         self
     }
 
-    /// Every one that fits, until the fault is [lifted](Injected::lift).
+    /// Every matching request, until the fault is [lifted](Injected::lift).
     pub fn always(self) -> Rule {
         self.times(u64::MAX)
     }
 
-    /// Answers with this status code and reason, and does nothing.
+    /// Answers with this status code and reason instead of doing anything.
     pub fn error(self, code: u16, reason: &str) -> Fault {
         self.with(Effect::Refuse { code, reason: reason.into() })
     }
 
-    /// Says that somebody else was faster.
+    /// Answers with a conflict.
     pub fn conflict(self) -> Fault {
         self.error(409, "Conflict")
     }
 
-    /// Says that the version is too old to list or watch from.
+    /// Answers that the resourceVersion is too old.
     pub fn expired(self) -> Fault {
         self.error(410, "Expired")
     }
 
-    /// Holds the request back for so long before the server sees it.
+    /// Delays the request before the server gets it.
     pub fn delay(self, duration: Duration) -> Fault {
         self.with(Effect::Delay(duration))
     }
 
-    /// The connection breaks before the server has seen the request.
+    /// The connection breaks before the server gets the request.
     pub fn lose_request(self) -> Fault {
         self.with(Effect::LoseRequest)
     }
 
-    /// The server does what is asked, and the connection breaks before it can say so.
+    /// The server carries out the request, and the connection breaks before the response.
     pub fn lose_answer(self) -> Fault {
         self.with(Effect::LoseAnswer)
     }
 
-    /// Answers a get or list as it was so many revisions ago; starts a watch that much earlier.
+    /// Answers a get or list with the state of so many revisions ago; starts a watch that much earlier.
     pub fn stale(self, revisions: u64) -> Fault {
         self.with(Effect::Stale(revisions))
     }
 
     /// Breaks the connection of a watch after so many events.
     pub fn cut_after(self, events: usize) -> Fault {
-        self.with(Effect::Watch { after: events, end: End::Broken })
+        self.with(Effect::Watch { after: events, end: WatchEnd::Broken })
     }
 
-    /// Ends a watch in good order after so many events.
+    /// Closes a watch properly after so many events.
     pub fn close_after(self, events: usize) -> Fault {
-        self.with(Effect::Watch { after: events, end: End::Closed })
+        self.with(Effect::Watch { after: events, end: WatchEnd::Closed })
     }
 
-    /// Ends a watch after so many events with one that says that its version is too old.
+    /// Ends a watch after so many events with an ERROR event: its resourceVersion is too old.
     pub fn expire_after(self, events: usize) -> Fault {
-        self.with(Effect::Watch { after: events, end: End::Expired })
+        self.with(Effect::Watch { after: events, end: WatchEnd::Expired })
     }
 
-    /// Tells every event of a watch so much later.
+    /// Delays every event of a watch.
     pub fn lag(self, duration: Duration) -> Fault {
         self.with(Effect::Lag(duration))
     }
@@ -199,18 +199,18 @@ impl Rule {
         Fault { rule: self, effect }
     }
 
-    fn fits(&self, asked: &Asked, caller: &str) -> bool {
+    fn matches(&self, info: &RequestInfo, caller: &str) -> bool {
         let any = |wanted: &str, found: &str| wanted == ANY || wanted == found;
-        let said = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|it| it == found);
-        (any(&self.verb, asked.verb) || self.verb == WRITE && asked.is_write())
-            && any(&self.resource, &asked.resource)
-            && said(&self.namespace, &asked.namespace)
-            && said(&self.name, &asked.name)
-            && said(&self.caller, caller)
+        let optional = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|it| it == found);
+        (any(&self.verb, info.verb) || self.verb == WRITE && info.is_write())
+            && any(&self.resource, &info.resource)
+            && optional(&self.namespace, &info.namespace)
+            && optional(&self.name, &info.name)
+            && optional(&self.caller, caller)
     }
 }
 
-/// A fault in force.
+/// A fault of a cluster.
 #[derive(Clone, Debug)]
 pub struct Injected(Arc<State>);
 
@@ -223,31 +223,31 @@ struct State {
 }
 
 impl Injected {
-    /// How many requests it has struck.
+    /// How many requests it has affected.
     pub fn hits(&self) -> u64 {
         self.0.hits.load(Ordering::SeqCst)
     }
 
-    /// Strikes no more.
+    /// Ends the fault.
     pub fn lift(&self) {
         self.0.lifted.store(true, Ordering::SeqCst);
     }
 
-    /// Counts a request; says whether it is struck.
-    fn strikes(&self, asked: &Asked, caller: &str) -> bool {
+    /// Counts a request, and returns whether it is affected.
+    fn affects(&self, info: &RequestInfo, caller: &str) -> bool {
         let state = &*self.0;
         let rule = &state.fault.rule;
-        if state.lifted.load(Ordering::SeqCst) || !rule.fits(asked, caller) {
+        if state.lifted.load(Ordering::SeqCst) || !rule.matches(info, caller) {
             return false;
         }
         let before = state.seen.fetch_add(1, Ordering::SeqCst);
-        let strikes = before >= rule.spared && before - rule.spared < rule.times;
-        state.hits.fetch_add(u64::from(strikes), Ordering::SeqCst);
-        strikes
+        let affects = before >= rule.skipped && before - rule.skipped < rule.times;
+        state.hits.fetch_add(u64::from(affects), Ordering::SeqCst);
+        affects
     }
 }
 
-/// The faults of one cluster, in the order in which they were asked for.
+/// The faults of one cluster, in the order in which they were injected.
 #[derive(Debug, Default)]
 pub(crate) struct Faults(Mutex<Vec<Injected>>);
 
@@ -267,11 +267,11 @@ impl Faults {
         faults.drain(..).for_each(|fault| fault.lift());
     }
 
-    /// What happens to a request. Every rule that it fits counts it.
-    pub(crate) fn striking(&self, asked: &Asked, caller: &str) -> Vec<Effect> {
+    /// What happens to a request. Every matching rule counts it.
+    pub(crate) fn effects_on(&self, info: &RequestInfo, caller: &str) -> Vec<Effect> {
         let faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let striking = faults.iter().filter(|fault| fault.strikes(asked, caller));
-        striking.map(|fault| fault.0.fault.effect.clone()).collect()
+        let affecting = faults.iter().filter(|fault| fault.affects(info, caller));
+        affecting.map(|fault| fault.0.fault.effect.clone()).collect()
     }
 }
 

@@ -1,8 +1,7 @@
 //! A control plane inside a test, its own for each test, in virtual time.
 //!
-//! A test tells a story about a [`Cluster`]. The story runs on one thread from one seed, an hour of
-//! waiting takes no time, and when it fails the trace of all requests is printed beside the seed
-//! that replays it.
+//! A test runs with a [`Cluster`] on one thread, from one seed. An hour of waiting takes no time, and a
+//! test that fails prints all requests and the seed that replays it.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -20,25 +19,25 @@
 //! ```
 #![expect(clippy::panic, reason = "a test that cannot go on says why and stops")]
 
-mod story;
+mod run;
 
 mod cluster;
-mod doors;
 mod manifest;
 mod objects;
 mod settle;
 mod snapshot;
+mod webhooks;
 
-mod asked;
 mod fault;
+mod request_info;
 mod trace;
-mod wire;
+mod transport;
 
 pub use cluster::{Cluster, Setup};
 pub use fault::{Fault, Injected, Rule};
 pub use objects::Object;
+pub use run::{run, simulate};
 pub use server::{Exchange, Outbound, Sockets};
 pub use snapshot::Snapshot;
-pub use story::{run, simulate};
 pub use trace::{Entry, Trace};
-pub use wire::Held;
+pub use transport::HeldWatches;

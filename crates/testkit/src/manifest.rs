@@ -1,20 +1,24 @@
-//! Manifests in, objects in the cluster out: any kinds, several documents, server-side apply.
+//! Applies manifests: any kinds, several documents.
 
 use crate::Cluster;
-use api::{kind::GroupVersionKind, object};
+use api::{
+    kind::GroupVersionKind,
+    object,
+    path::{ResourcePath, VersionPath},
+};
 use http::{Request, header};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Under which name a test owns the fields that it applies.
+/// The field manager of applied objects.
 pub(crate) const FIELD_MANAGER: &str = "testkit";
-/// How long a kind is waited for whose definition has just been applied.
-const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How long to wait until the kind of a new definition is served.
+const SERVED_LIMIT: Duration = Duration::from_secs(30);
+const INTERVAL: Duration = Duration::from_millis(100);
 
 impl Cluster {
-    /// Applies every document of a YAML text, in order. What names no namespace goes to `default`;
-    /// a kind whose definition was applied before is waited for.
+    /// Applies every document of a YAML text, in order. Objects without a namespace go to `default`. Waits
+    /// until the kind is served if its definition has just been applied.
     pub async fn apply(&self, yaml: &str) -> Vec<Value> {
         let mut applied = Vec::new();
         for text in documents(yaml) {
@@ -29,7 +33,7 @@ impl Cluster {
         applied
     }
 
-    /// Applies one object; `status` is left to its controller.
+    /// Applies one object, without its status.
     pub async fn apply_object(&self, wanted: &Value) -> Value {
         let applied = self.try_apply_object(wanted).await;
         applied.unwrap_or_else(|error| {
@@ -41,20 +45,25 @@ impl Cluster {
     pub async fn try_apply_object(&self, wanted: &Value) -> kube::Result<Value> {
         let kind = object::group_version_kind(wanted);
         let kind = kind.unwrap_or_else(|error| panic!("{error}\n{wanted:#}"));
-        let place = self.place(&kind, object::namespace(wanted)).await;
-        let path = format!("{place}/{}?fieldManager={FIELD_MANAGER}&force=true", object::name(wanted));
+        let (plural, is_namespaced) = self.resource(&kind).await;
+        let namespace = match (is_namespaced, object::namespace(wanted)) {
+            (false, _) => "",
+            (true, "") => "default",
+            (true, namespace) => namespace,
+        };
+        let collection =
+            ResourcePath::collection(&kind.group, &kind.version, &plural).in_namespace(namespace);
+        let path = collection.named(object::name(wanted));
+        let path = format!("{path}?fieldManager={FIELD_MANAGER}&force=true");
         let request = Request::patch(path).header(header::CONTENT_TYPE, "application/apply-patch+yaml");
         let request = request.body(wanted.to_string().into_bytes()).map_err(kube::Error::HttpError)?;
         self.inner.admin.request(request).await
     }
 
-    /// The path of a kind's objects, as soon as the kind is served.
-    async fn place(&self, kind: &GroupVersionKind, namespace: &str) -> String {
-        let root = match &*kind.group {
-            "" => format!("/api/{}", kind.version),
-            group => format!("/apis/{group}/{}", kind.version),
-        };
-        let deadline = self.world().now() + PATIENCE;
+    /// The plural of a kind and whether it is namespaced, as soon as the kind is served.
+    async fn resource(&self, kind: &GroupVersionKind) -> (String, bool) {
+        let root = VersionPath { group: &kind.group, version: &kind.version }.to_string();
+        let deadline = self.world().now() + SERVED_LIMIT;
         loop {
             let request = Request::get(&root).body(Vec::new()).map_err(kube::Error::HttpError);
             let listed: kube::Result<Value> = match request {
@@ -68,14 +77,10 @@ impl Cluster {
             };
             if let Some(found) = resources.into_iter().find(is_it) {
                 let plural = found["name"].as_str().unwrap_or_default();
-                let namespace = if namespace.is_empty() { "default" } else { namespace };
-                return match found["namespaced"] == true {
-                    true => format!("{root}/namespaces/{namespace}/{plural}"),
-                    false => format!("{root}/{plural}"),
-                };
+                return (plural.to_owned(), found["namespaced"] == true);
             }
-            assert!(self.world().now() < deadline, "{kind:?} is not served after {PATIENCE:?}");
-            self.world().sleep(LOOK_AGAIN).await;
+            assert!(self.world().now() < deadline, "{kind:?} is not served after {SERVED_LIMIT:?}");
+            self.world().sleep(INTERVAL).await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Runs a cluster until nothing has anything left to do, and then, where asked, for a while longer.
+//! Waits until a cluster is idle.
 
 use crate::Cluster;
 use std::{
@@ -7,76 +7,77 @@ use std::{
     time::Duration,
 };
 
-/// A look at the cluster comes after this time: in virtual time it passes only when every task waits.
-const GLANCE: Duration = Duration::from_millis(5);
-/// So many looks in a row must find nothing before the cluster counts as settled.
-const QUIET_LOOKS: usize = 3;
-/// While somebody waits (a back-off), looks become rarer up to this.
-const MAX_GLANCE: Duration = Duration::from_secs(1);
-/// Nothing that settles takes longer; back-offs of a client end well below.
-const PATIENCE: Duration = Duration::from_secs(3600);
-/// A cluster that is asked this often goes round in circles.
+/// How often the cluster is checked: virtual time passes only when every task waits.
+const FIRST_INTERVAL: Duration = Duration::from_millis(5);
+/// The cluster is idle after so many checks in a row without activity.
+const QUIET_CHECKS: usize = 3;
+/// During a back-off, checks become rarer up to this.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(1);
+/// The back-offs of clients end well below this.
+const TIME_LIMIT: Duration = Duration::from_secs(3600);
+/// More requests than this mean an endless loop.
 pub(crate) const MAX_REQUESTS: u64 = 50_000;
 
-/// Those who say whether they have something to do.
+/// Functions that say whether a component is idle.
 #[derive(Default)]
-pub(crate) struct Probes(Mutex<Vec<Probe>>);
+pub(crate) struct IdleChecks(Mutex<Vec<IdleCheck>>);
 
 #[derive(Clone)]
-struct Probe {
+struct IdleCheck {
     name: String,
     is_idle: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
-impl fmt::Debug for Probes {
+impl fmt::Debug for IdleChecks {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_list().entries(self.all().iter().map(|probe| &probe.name)).finish()
+        out.debug_list().entries(self.all().iter().map(|check| &check.name)).finish()
     }
 }
 
-impl Probes {
-    fn all(&self) -> Vec<Probe> {
+impl IdleChecks {
+    fn all(&self) -> Vec<IdleCheck> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// What can be seen to change.
+/// What changes while a cluster is busy.
 #[derive(PartialEq, Eq)]
-struct Seen {
+struct Activity {
     revision: u64,
     requests: u64,
     busy: Vec<String>,
 }
 
 impl Cluster {
-    /// From now on the cluster counts as settled only when `is_idle` says so too: no key that
-    /// waits, is in work or in back-off. Timers of later checks do not count.
+    /// Adds a component that must be idle before the cluster counts as settled: no key of its queues waits, is
+    /// in progress or in back-off. Delayed keys do not count.
     pub fn watch_idle(&self, name: &str, is_idle: impl Fn() -> bool + Send + Sync + 'static) {
-        let probe = Probe { name: name.to_owned(), is_idle: Arc::new(is_idle) };
-        self.inner.probes.0.lock().unwrap_or_else(PoisonError::into_inner).push(probe);
+        let check = IdleCheck { name: name.to_owned(), is_idle: Arc::new(is_idle) };
+        self.inner.idle_checks.0.lock().unwrap_or_else(PoisonError::into_inner).push(check);
     }
 
-    /// Runs until nothing has anything left to do: no request without an answer, nothing written,
-    /// and all that [`Cluster::watch_idle`] was given is idle.
+    /// Waits until the cluster is idle: no request is pending, nothing is written, and every component of
+    /// [`Cluster::watch_idle`] is idle.
     ///
     /// # Panics
-    /// When that does not come to pass, naming what is still busy.
+    /// If it does not become idle, with the names of what is still busy.
     pub async fn settle(&self) {
-        let wire = &self.inner.wire;
+        let transport = &self.inner.transport;
         let begun = self.world().now();
-        let (first, max_requests) = (wire.recorder.count(), self.inner.max_requests);
-        let (mut glance, mut quiet) = (GLANCE, 0);
-        let mut before = self.look().await;
-        while quiet < QUIET_LOOKS {
-            wire.recorder.sleep_or_overrun(self.world(), glance, first + max_requests).await;
-            let now = self.look().await;
+        let (first, max_requests) = (transport.recorder.count(), self.inner.max_requests);
+        let (mut interval, mut quiet) = (FIRST_INTERVAL, 0);
+        let mut before = self.activity().await;
+        while quiet < QUIET_CHECKS {
+            transport.recorder.sleep_or_overrun(self.world(), interval, first + max_requests).await;
+            let now = self.activity().await;
             let (is_still, is_idle) = (now == before, now.busy.is_empty());
             quiet = if is_still && is_idle { quiet + 1 } else { 0 };
-            glance = if is_still && !is_idle { (glance * 2).min(MAX_GLANCE) } else { GLANCE };
-            let (waited, asked) = (self.world().now().since(begun), now.requests - first);
+            interval =
+                if is_still && !is_idle { (interval * 2).min(LONGEST_INTERVAL) } else { FIRST_INTERVAL };
+            let (waited, requests) = (self.world().now().since(begun), now.requests - first);
             assert!(
-                waited < PATIENCE && asked < max_requests,
-                "not settled after {waited:?} and {asked} requests; still busy: {}",
+                waited < TIME_LIMIT && requests < max_requests,
+                "not settled after {waited:?} and {requests} requests; still busy: {}",
                 if is_idle {
                     "the objects, which change all the time".to_owned()
                 } else {
@@ -87,18 +88,18 @@ impl Cluster {
         }
     }
 
-    /// Lets so much time pass, and settles.
+    /// Lets so much time pass, and waits until the cluster is idle.
     pub async fn advance(&self, duration: Duration) {
         self.world().sleep(duration).await;
         self.settle().await;
     }
 
-    async fn look(&self) -> Seen {
-        let wire = &self.inner.wire;
-        let mut busy = wire.pending.busy(self.world());
-        let probes = self.inner.probes.all().into_iter();
-        busy.extend(probes.filter(|probe| !(probe.is_idle)()).map(|probe| probe.name));
+    async fn activity(&self) -> Activity {
+        let transport = &self.inner.transport;
+        let mut busy = transport.pending.busy(self.world());
+        let idle_checks = self.inner.idle_checks.all().into_iter();
+        busy.extend(idle_checks.filter(|check| !(check.is_idle)()).map(|check| check.name));
         busy.sort();
-        Seen { revision: wire.revision().await, requests: wire.recorder.count(), busy }
+        Activity { revision: transport.revision().await, requests: transport.recorder.count(), busy }
     }
 }

@@ -1,35 +1,36 @@
-//! The whole state of a cluster at one moment, and other clusters that go on from there.
+//! Snapshots of a cluster, and clusters that start from one.
 
-use crate::{Cluster, Setup, doors::Doors};
+use crate::{Cluster, Setup, webhooks::WebhookHandlers};
 use std::sync::Arc;
 use store::Memory;
 use world::World;
 
-/// A moment to go back to. Objects are shared with the cluster, not copied.
+/// The state of a cluster at one moment. Objects are shared with the cluster, not copied.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     store: Arc<Memory>,
-    doors: Arc<Doors>,
+    webhooks: Arc<WebhookHandlers>,
     signing_key: String,
 }
 
 impl Cluster {
-    /// Keeps everything as it is now.
+    /// Takes a snapshot.
     pub async fn snapshot(&self) -> Snapshot {
         Snapshot {
-            store: Arc::new(self.inner.wire.store.fork()),
-            doors: Arc::clone(&self.inner.doors),
+            store: Arc::new(self.inner.transport.store.fork()),
+            webhooks: Arc::clone(&self.inner.webhooks),
             signing_key: self.inner.signing_key.clone(),
         }
     }
 }
 
 impl Snapshot {
-    /// Another cluster with the same objects, UIDs and resourceVersions. What happens in one is not
-    /// seen in the other; watches begin at the moment of the snapshot, not before. Webhooks are the
-    /// same, faults and trace are new.
+    /// Starts another cluster with the same objects, UIDs and resourceVersions. Changes in one are not in the
+    /// other. Watches start at the snapshot at the earliest. Webhooks are the same; there are no faults, and
+    /// the trace is empty.
     pub async fn fork(&self, world: &World) -> Cluster {
         let store = Arc::new(self.store.fork());
-        Cluster::on(world, store, Setup::default(), Arc::clone(&self.doors), self.signing_key.clone()).await
+        Cluster::on(world, store, Setup::default(), Arc::clone(&self.webhooks), self.signing_key.clone())
+            .await
     }
 }

@@ -1,6 +1,6 @@
-//! What was asked of the cluster, by whom, and what it answered: the last so many requests.
+//! The last requests to the cluster and their responses.
 
-use crate::asked::Asked;
+use crate::request_info::RequestInfo;
 use std::{
     collections::VecDeque,
     fmt,
@@ -10,7 +10,7 @@ use std::{
 use tokio::sync::watch;
 use world::World;
 
-/// Older requests are forgotten: a story that fails is explained by its end.
+/// Older requests are forgotten: the last ones explain a failure.
 const KEPT: usize = 2_000;
 /// So many of the last requests are printed when a test fails.
 const PRINTED: usize = 100;
@@ -28,11 +28,11 @@ pub struct Entry {
     pub name: String,
     /// Path and query.
     pub path: String,
-    /// The code that the caller saw; `None` when it got no answer, or has not got one yet.
+    /// The status code; `None` if the client got no response, or has not got it yet.
     pub code: Option<u16>,
-    /// The resourceVersion of the answer, where it has one.
+    /// The resourceVersion of the response, if it has one.
     pub resource_version: Option<u64>,
-    /// What a fault did to it.
+    /// The faults that affected it.
     pub fault: Option<String>,
 }
 
@@ -57,18 +57,18 @@ impl fmt::Display for Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     pub entries: Vec<Entry>,
-    /// How many came before and are forgotten.
+    /// How many earlier requests are forgotten.
     pub forgotten: u64,
 }
 
 impl Trace {
-    /// Those with this verb on this resource; `*` stands for any.
+    /// The requests with this verb on this resource; `*` matches any.
     pub fn of(&self, verb: &str, resource: &str) -> Vec<&Entry> {
         let fits = |wanted: &str, found: &str| wanted == "*" || wanted == found;
         self.entries.iter().filter(|it| fits(verb, it.verb) && fits(resource, &it.resource)).collect()
     }
 
-    /// Those that may have changed something.
+    /// The requests that may have changed something.
     pub fn writes(&self) -> Vec<&Entry> {
         self.entries.iter().filter(|entry| !matches!(entry.verb, "get" | "list" | "watch")).collect()
     }
@@ -85,7 +85,7 @@ impl fmt::Display for Trace {
     }
 }
 
-/// Where requests are noted.
+/// Records requests.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     recorded: Mutex<Recorded>,
@@ -98,13 +98,13 @@ struct Recorded {
     forgotten: u64,
 }
 
-/// The place of a request in the record.
+/// The number of a recorded request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Noted(u64);
+pub(crate) struct EntryId(u64);
 
 impl Recorder {
-    pub(crate) fn note(&self, at: Duration, caller: &str, asked: &Asked, path: String) -> Noted {
-        let Asked { verb, resource, namespace, name } = asked.clone();
+    pub(crate) fn add(&self, at: Duration, caller: &str, info: &RequestInfo, path: String) -> EntryId {
+        let RequestInfo { verb, resource, namespace, name } = info.clone();
         let caller = caller.to_owned();
         let (code, resource_version, fault) = (None, None, None);
         let entry =
@@ -116,14 +116,14 @@ impl Recorder {
                 recorded.forgotten += 1;
             }
             recorded.entries.push_back(entry);
-            Noted(recorded.forgotten + recorded.entries.len() as u64 - 1)
+            EntryId(recorded.forgotten + recorded.entries.len() as u64 - 1)
         })
     }
 
-    /// Adds to what was noted, if it is still known.
-    pub(crate) fn amend(&self, noted: Noted, change: impl FnOnce(&mut Entry)) {
+    /// Changes an entry, unless it is forgotten.
+    pub(crate) fn update(&self, id: EntryId, change: impl FnOnce(&mut Entry)) {
         self.with(|recorded| {
-            let index = noted.0.checked_sub(recorded.forgotten).map(|index| index as usize);
+            let index = id.0.checked_sub(recorded.forgotten).map(|index| index as usize);
             if let Some(entry) = index.and_then(|index| recorded.entries.get_mut(index)) {
                 change(entry);
             }
@@ -137,8 +137,8 @@ impl Recorder {
         })
     }
 
-    /// Sleeps, but not longer than until there have been so many requests: those who ask
-    /// without pause let no time pass.
+    /// Sleeps, but at most until there have been so many requests: virtual time does not pass while
+    /// clients send requests without a pause.
     pub(crate) async fn sleep_or_overrun(&self, world: &World, duration: Duration, requests: u64) {
         let mut count = self.count.subscribe();
         let overrun = std::pin::pin!(count.wait_for(|count| *count >= requests));

@@ -62,7 +62,7 @@ fn manifests_of_any_kind_are_applied() {
 }
 
 #[test]
-fn objects_are_written_read_and_deleted_in_a_line_each() {
+fn objects_are_written_read_and_deleted() {
     testkit::run(|cluster| async move {
         let map: ConfigMap = serde_json::from_value(
             json!({"metadata": {"name": "a", "namespace": "default", "finalizers": ["example.com/x"]}}),
@@ -84,7 +84,7 @@ fn objects_are_written_read_and_deleted_in_a_line_each() {
 }
 
 #[test]
-fn others_may_do_what_the_rules_say() {
+fn other_users_may_do_what_rbac_allows() {
     testkit::run(|cluster| async move {
         let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client_as("eve", &[]));
         let refused = maps.list(&ListParams::default()).await.unwrap_err();

@@ -32,7 +32,7 @@ fn code(error: &kube::Error) -> u16 {
 }
 
 #[test]
-fn rules_name_the_requests_that_are_struck() {
+fn faults_affect_the_requests_that_match() {
     run(|cluster| async move {
         cluster.apply(MAP).await;
         for (fault, struck) in [
@@ -61,7 +61,7 @@ fn rules_name_the_requests_that_are_struck() {
 }
 
 #[test]
-fn requests_and_answers_get_lost_and_late() {
+fn requests_and_responses_are_lost_and_delayed() {
     run(|cluster| async move {
         cluster.apply(MAP).await;
         cluster.inject(Fault::on("patch", "configmaps").lose_request());
@@ -154,7 +154,7 @@ fn watches_break_close_and_expire() {
 }
 
 #[test]
-fn watches_under_way_are_dropped_held_back_and_late() {
+fn open_watches_are_disconnected_held_back_and_delayed() {
     run(|cluster| async move {
         let from = cluster.apply(MAP).await[0]["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
         let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
@@ -178,7 +178,7 @@ fn watches_under_way_are_dropped_held_back_and_late() {
 }
 
 #[test]
-fn lists_are_struck_as_any_request() {
+fn lists_are_affected_like_any_request() {
     run(|cluster| async move {
         let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
         cluster.inject(Fault::on("list", "configmaps").expired());

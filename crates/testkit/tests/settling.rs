@@ -1,4 +1,4 @@
-//! When a cluster counts as settled, and what is said when it never does.
+//! When a cluster counts as settled, and the panic if it never does.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, api::ListParams};
@@ -26,7 +26,7 @@ fn words(panic: &dyn Any) -> String {
 }
 
 #[test]
-fn settling_waits_for_work_and_not_for_far_timers() {
+fn settling_waits_for_work_and_not_for_long_timers() {
     testkit::run(|cluster| async move {
         cluster.apply(MAP).await;
         let idle = Arc::new(AtomicBool::new(false));
@@ -54,7 +54,7 @@ fn settling_waits_for_work_and_not_for_far_timers() {
 }
 
 #[test]
-fn what_never_settles_is_named() {
+fn the_panic_names_what_never_settles() {
     let text = failure(|cluster| async move {
         cluster.watch_idle("queue of buckets", || false);
         cluster.settle().await;

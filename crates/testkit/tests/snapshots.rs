@@ -6,7 +6,7 @@ use serde_json::json;
 const MAP: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {count: '0'}}";
 
 #[test]
-fn forks_have_the_same_past_and_futures_of_their_own() {
+fn forks_start_equal_and_change_independently() {
     testkit::run(|cluster| async move {
         cluster.apply(MAP).await;
         let there = cluster.snapshot().await;
@@ -25,7 +25,7 @@ fn forks_have_the_same_past_and_futures_of_their_own() {
 }
 
 #[test]
-fn forks_live_in_other_worlds_too() {
+fn a_fork_can_run_in_another_world() {
     let run = testkit::simulate(1, |cluster| async move {
         let applied = cluster.apply(MAP).await;
         (cluster.snapshot().await, applied[0]["metadata"]["uid"].clone())

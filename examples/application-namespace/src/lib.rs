@@ -1,8 +1,7 @@
-//! Adoption: an `ApplicationNamespace` takes charge of a namespace that may have been there before.
+//! Adoption: an `ApplicationNamespace` becomes the controller of a namespace that may have existed before.
 //!
-//! Adopting means becoming the controller: when the owner goes, garbage collection takes what it
-//! owns with it. So whether the namespace is let go or goes along is said in the spec, and letting
-//! it go is the default.
+//! Garbage collection deletes what an owner controls when the owner is deleted. So the spec says whether the
+//! namespace is released or deleted then, and releasing it is the default.
 
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::{
@@ -16,7 +15,7 @@ use operator::{
     all,
     cache::View,
     condition::{self, Report},
-    finalizer::{self, Life},
+    finalizer::{self, Lifecycle},
     owner, predicate, status,
 };
 use schemars::JsonSchema;
@@ -66,14 +65,14 @@ pub struct ApplicationNamespaceStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// How a namespace stands to the object that wants it.
+/// Who controls the namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Ownership {
     Missing,
-    Leaving,
+    Deleting,
     Mine,
     Orphan,
-    /// Of somebody else, who is named.
+    /// Another controller, with its kind and name.
     Taken(String),
 }
 
@@ -82,13 +81,13 @@ pub fn controller() -> Controller {
     Controller::new("application-namespace", all::<ApplicationNamespace>().when(counts))
         .index(BY_NAMESPACE, |application| vec![application.spec.namespace_name.clone()])
         .owns(all::<Namespace>())
-        .watches_through(all::<Namespace>(), who_wants)
+        .watches_through(all::<Namespace>(), applications_of)
         .applies::<Namespace>()
         .reconcile((), reconcile)
 }
 
-/// The applications that name a namespace, even if it has no owner yet.
-fn who_wants(applications: &View<ApplicationNamespace>, namespace: &Namespace) -> Vec<Key> {
+/// The applications that name this namespace, whether they control it or not.
+fn applications_of(applications: &View<ApplicationNamespace>, namespace: &Namespace) -> Vec<Key> {
     let found = applications.indexed(BY_NAMESPACE, &namespace.name_any()).unwrap_or_default();
     found.iter().map(|application| Key::of(application.as_ref())).collect()
 }
@@ -97,44 +96,44 @@ async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
     let Some(application) = context.get::<ApplicationNamespace>(&key)? else { return Ok(Next::Settled) };
     let applications = context.cluster::<ApplicationNamespace>();
     let application = ApplicationNamespace::clone(&application);
-    finalizer::guard(&applications, application, FINALIZER, async |life| match life {
-        Life::Live(application) => take_charge(&context, &application).await,
-        Life::Leaving(application) => let_go(&context, &application).await,
+    finalizer::guard(&applications, application, FINALIZER, async |application| match application {
+        Lifecycle::Live(application) => adopt(&context, &application).await,
+        Lifecycle::Deleting(application) => release(&context, &application).await,
     })
     .await
 }
 
-async fn take_charge(context: &Context<()>, application: &ApplicationNamespace) -> Result<Next, Failure> {
+async fn adopt(context: &Context<()>, application: &ApplicationNamespace) -> Result<Next, Failure> {
     let namespaces = context.cluster::<Namespace>();
-    // Read live: an adoption must not rest on what a cache believes.
+    // Read from the server: an adoption must not depend on a cache that may be behind.
     let candidates = namespaces.list(&ListParams::default()).await?.items;
     let (owners, selector) = (context.cluster(), wanted(&application.spec.namespace_name));
     let adoption =
         Adoption { owner: application, owners: &owners, children: &namespaces, selector: &selector };
     adoption.claim(candidates).await?;
     let name = Key::new(None, &application.spec.namespace_name);
-    let mut standing = standing(application, context.get::<Namespace>(&name)?.as_deref());
-    if standing == Standing::Missing {
+    let mut ownership = ownership(application, context.get::<Namespace>(&name)?.as_deref());
+    if ownership == Ownership::Missing {
         let mut namespace = Namespace::default();
         namespace.metadata.name = Some(application.spec.namespace_name.clone());
         owner::control(application, &mut namespace)?;
         namespaces.create(&PostParams::default(), &namespace).await?;
-        standing = Standing::Mine;
+        ownership = Ownership::Mine;
     }
     let mut status = application.status.clone().unwrap_or_default();
-    condition::set(&mut status.conditions, report(&standing).of(application), context.wall());
+    condition::set(&mut status.conditions, report(&ownership).of(application), context.wall());
     status.observed_generation = application.metadata.generation;
     status::set(&context.cluster(), application, &status).await?;
-    Ok(match standing {
-        Standing::Leaving => Next::WaitFor("the namespace of that name to be gone"),
-        Standing::Taken(_) => Next::WaitFor("the namespace to be let go by its controller"),
-        // Somebody changed it just now, and nothing says that he will again.
-        Standing::Orphan => Next::CheckAfter(Duration::from_secs(1)),
-        Standing::Missing | Standing::Mine => Next::Settled,
+    Ok(match ownership {
+        Ownership::Deleting => Next::WaitFor("the namespace of that name to be gone"),
+        Ownership::Taken(_) => Next::WaitFor("the namespace to be let go by its controller"),
+        // It has changed just now, and perhaps there is no further change to wait for.
+        Ownership::Orphan => Next::CheckAfter(Duration::from_secs(1)),
+        Ownership::Missing | Ownership::Mine => Next::Settled,
     })
 }
 
-async fn let_go(context: &Context<()>, application: &ApplicationNamespace) -> Result<Next, Failure> {
+async fn release(context: &Context<()>, application: &ApplicationNamespace) -> Result<Next, Failure> {
     if application.spec.on_delete == OnDelete::Release {
         let (owners, namespaces) = (context.cluster(), context.cluster::<Namespace>());
         let selector = wanted(&application.spec.namespace_name);
@@ -145,32 +144,32 @@ async fn let_go(context: &Context<()>, application: &ApplicationNamespace) -> Re
     Ok(Next::Settled)
 }
 
-/// Every namespace carries its name as a label: the selector can match no other.
+/// Every namespace has its name as a label: this selector matches no other.
 fn wanted(name: &str) -> Selector {
     Selector::from_iter([("kubernetes.io/metadata.name".to_owned(), name.to_owned())])
 }
 
-pub fn standing(application: &ApplicationNamespace, namespace: Option<&Namespace>) -> Standing {
-    let Some(namespace) = namespace else { return Standing::Missing };
+pub fn ownership(application: &ApplicationNamespace, namespace: Option<&Namespace>) -> Ownership {
+    let Some(namespace) = namespace else { return Ownership::Missing };
     match owner::controller_of(namespace) {
-        _ if namespace.metadata.deletion_timestamp.is_some() => Standing::Leaving,
-        Some(_) if owner::is_controlled_by(namespace, application) => Standing::Mine,
-        Some(other) => Standing::Taken(format!("{} {}", other.kind, other.name)),
-        None => Standing::Orphan,
+        _ if namespace.metadata.deletion_timestamp.is_some() => Ownership::Deleting,
+        Some(_) if owner::is_controlled_by(namespace, application) => Ownership::Mine,
+        Some(other) => Ownership::Taken(format!("{} {}", other.kind, other.name)),
+        None => Ownership::Orphan,
     }
 }
 
-fn report(standing: &Standing) -> Report {
-    match standing {
-        Standing::Mine => {
+fn report(ownership: &Ownership) -> Report {
+    match ownership {
+        Ownership::Mine => {
             Report::new("Adopted", true, "InCharge", "the namespace is controlled by this object")
         }
-        Standing::Taken(other) => {
+        Ownership::Taken(other) => {
             Report::new("Adopted", false, "Taken", format!("it is controlled by {other}"))
         }
-        Standing::Leaving => {
+        Ownership::Deleting => {
             Report::new("Adopted", false, "Leaving", "a namespace of that name is on its way out")
         }
-        Standing::Missing | Standing::Orphan => Report::new("Adopted", false, "Pending", "not adopted yet"),
+        Ownership::Missing | Ownership::Orphan => Report::new("Adopted", false, "Pending", "not adopted yet"),
     }
 }

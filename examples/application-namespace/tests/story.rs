@@ -1,6 +1,6 @@
-//! Adoption, release and rivalry, against a control plane of its own.
+//! Adoption, release and two objects that want one namespace, with a control plane in the test.
 
-use example_application_namespace::{ApplicationNamespace, FINALIZER, Standing, controller, standing};
+use example_application_namespace::{ApplicationNamespace, FINALIZER, Ownership, controller, ownership};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt;
 use operator::{Manager, Running, definition};
@@ -23,16 +23,16 @@ async fn namespace(cluster: &Cluster, name: &str) {
     cluster.apply(&format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}")).await;
 }
 
-/// How the namespace stands to the object, and what the object says about it.
-async fn see(cluster: &Cluster, name: &str, space: &str) -> (Standing, String) {
+/// Who controls the namespace, and the reason in the condition of the object.
+async fn see(cluster: &Cluster, name: &str, space: &str) -> (Ownership, String) {
     let application: ApplicationNamespace = cluster.get(None, name).await;
-    let found = standing(&application, cluster.find::<Namespace>(None, space).await.as_ref());
+    let found = ownership(&application, cluster.find::<Namespace>(None, space).await.as_ref());
     let conditions = application.status.map(|status| status.conditions).unwrap_or_default();
     (found, conditions.first().map(|condition| condition.reason.clone()).unwrap_or_default())
 }
 
-fn is(standing: Standing, reason: &str) -> (Standing, String) {
-    (standing, reason.to_owned())
+fn is(ownership: Ownership, reason: &str) -> (Ownership, String) {
+    (ownership, reason.to_owned())
 }
 
 #[test]
@@ -41,13 +41,13 @@ fn a_namespace_is_made_or_adopted() {
         let _operator = begin(&cluster).await;
         cluster.apply(SHOP).await;
         cluster.settle().await;
-        assert_eq!(see(&cluster, "shop", "shop-prod").await, is(Standing::Mine, "InCharge"));
+        assert_eq!(see(&cluster, "shop", "shop-prod").await, is(Ownership::Mine, "InCharge"));
 
         namespace(&cluster, "old").await;
         let before: Namespace = cluster.get(None, "old").await;
         cluster.apply(&SHOP.replace("name: shop", "name: legacy").replace("shop-prod", "old")).await;
         cluster.settle().await;
-        assert_eq!(see(&cluster, "legacy", "old").await, is(Standing::Mine, "InCharge"));
+        assert_eq!(see(&cluster, "legacy", "old").await, is(Ownership::Mine, "InCharge"));
         let after: Namespace = cluster.get(None, "old").await;
         assert_eq!(after.uid(), before.uid(), "it is the one that was there");
     });
@@ -61,14 +61,14 @@ fn who_comes_second_waits_until_the_first_lets_go() {
         cluster.settle().await;
         cluster.apply(&SHOP.replace("name: shop", "name: rival")).await;
         cluster.settle().await;
-        let taken = Standing::Taken("ApplicationNamespace shop".to_owned());
+        let taken = Ownership::Taken("ApplicationNamespace shop".to_owned());
         assert_eq!(see(&cluster, "rival", "shop-prod").await, is(taken, "Taken"));
 
         let uid = cluster.get::<Namespace>(None, "shop-prod").await.uid();
         cluster.delete::<ApplicationNamespace>(None, "shop").await;
         cluster.settle().await;
         assert!(cluster.find::<ApplicationNamespace>(None, "shop").await.is_none());
-        assert_eq!(see(&cluster, "rival", "shop-prod").await, is(Standing::Mine, "InCharge"));
+        assert_eq!(see(&cluster, "rival", "shop-prod").await, is(Ownership::Mine, "InCharge"));
         assert_eq!(cluster.get::<Namespace>(None, "shop-prod").await.uid(), uid, "nothing was lost");
     });
 }
@@ -83,8 +83,8 @@ fn a_change_of_mind_releases_the_one_before() {
             .patch::<ApplicationNamespace>(None, "shop", &json!({"spec": {"namespaceName": "shop-next"}}))
             .await;
         cluster.settle().await;
-        assert_eq!(see(&cluster, "shop", "shop-prod").await.0, Standing::Orphan);
-        assert_eq!(see(&cluster, "shop", "shop-next").await, is(Standing::Mine, "InCharge"));
+        assert_eq!(see(&cluster, "shop", "shop-prod").await.0, Ownership::Orphan);
+        assert_eq!(see(&cluster, "shop", "shop-next").await, is(Ownership::Mine, "InCharge"));
     });
 }
 
@@ -99,7 +99,7 @@ fn deletion_says_what_becomes_of_the_namespace() {
             cluster.delete::<ApplicationNamespace>(None, "shop").await;
             cluster.settle().await;
             assert!(cluster.find::<ApplicationNamespace>(None, "shop").await.is_none());
-            // With Delete it is left to garbage collection, which looks for owners that are gone.
+            // With Delete it is left to garbage collection, which deletes children of deleted owners.
             if let Some(left) = cluster.find::<Namespace>(None, "shop-prod").await {
                 assert_eq!(left.owner_references().len(), owners, "{on_delete}");
             }
@@ -117,7 +117,7 @@ fn conflicts_and_lost_answers_change_nothing() {
             let _operator = begin(&cluster).await;
             cluster.apply(SHOP).await;
             cluster.advance(Duration::from_secs(2)).await;
-            assert_eq!(see(&cluster, "shop", "shop-prod").await, is(Standing::Mine, "InCharge"));
+            assert_eq!(see(&cluster, "shop", "shop-prod").await, is(Ownership::Mine, "InCharge"));
         });
     }
 }

@@ -1,5 +1,5 @@
-//! A finalizer with something outside the cluster: for every `Bucket` there is one real bucket,
-//! made when the object appears and gone before the object is.
+//! A finalizer for something outside of the cluster: every `Bucket` has one real bucket, which is created
+//! with the object and deleted before it.
 
 #![expect(unreachable_pub, reason = "kube's derive repeats the type inside a function")]
 
@@ -12,7 +12,7 @@ use kube::{CustomResource, KubeSchema, ResourceExt};
 use operator::{
     Context, Controller, Failure, Key, Next, all,
     condition::{self, Report},
-    finalizer::{self, Life},
+    finalizer::{self, Lifecycle},
     predicate, status,
 };
 use schemars::JsonSchema;
@@ -58,7 +58,7 @@ pub struct BucketStatus {
 }
 
 pub fn controller(cloud: Arc<dyn Cloud>) -> Controller {
-    // The status is our own word: it need not wake us.
+    // Only this controller writes the status: its changes need no reconcile.
     let counts = predicate::generation() | predicate::deletion();
     Controller::new("bucket", all::<Bucket>().when(counts)).reconcile(cloud, reconcile)
 }
@@ -67,14 +67,14 @@ async fn reconcile(context: Context<Arc<dyn Cloud>>, key: Key) -> Result<Next, F
     let Some(bucket) = context.get::<Bucket>(&key)? else { return Ok(Next::Settled) };
     let buckets = context.namespaced::<Bucket>(&key);
     let cloud = Arc::clone(context.state());
-    finalizer::guard(&buckets, Bucket::clone(&bucket), FINALIZER, async |life| match life {
-        Life::Live(bucket) => {
+    finalizer::guard(&buckets, Bucket::clone(&bucket), FINALIZER, async |bucket| match bucket {
+        Lifecycle::Live(bucket) => {
             let made = cloud.ensure(&outside_name(&bucket), &bucket.spec);
             status::set(&buckets, &bucket, &observed(&bucket, &made, context.wall())).await?;
             made.map_err(Failure::from)?;
             Ok(Next::Settled)
         }
-        Life::Leaving(bucket) => {
+        Lifecycle::Deleting(bucket) => {
             cloud.remove(&outside_name(&bucket))?;
             Ok(Next::Settled)
         }
@@ -82,12 +82,12 @@ async fn reconcile(context: Context<Arc<dyn Cloud>>, key: Key) -> Result<Next, F
     .await
 }
 
-/// Named by UID: the same after a crash, another one for a namesake that comes later.
+/// Named by UID: the same after a crash, and different for a later object of the same name.
 pub fn outside_name(bucket: &Bucket) -> String {
     format!("bucket-{}", bucket.uid().unwrap_or_default())
 }
 
-/// The status after a try to make it.
+/// The status after an attempt to create the bucket.
 fn observed(bucket: &Bucket, made: &std::io::Result<String>, now: operator::Timestamp) -> BucketStatus {
     let mut status = bucket.status.clone().unwrap_or_default();
     let report = match made {

@@ -1,4 +1,4 @@
-//! The bucket operator against a control plane of its own and a cloud that can fail.
+//! The bucket operator with a control plane in the test and a cloud that can fail.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use example_bucket::{Bucket, BucketSpec, Cloud, FINALIZER, controller, outside_name};
@@ -132,7 +132,7 @@ fn what_happens_while_the_operator_is_away_is_made_good() {
     });
 }
 
-/// A crash after each request that the operator ever makes, with and without its effect.
+/// A crash at each request of the operator, before and after the server has carried it out.
 #[test]
 fn no_crash_leaves_rubbish_behind() {
     for nth in 1..=6 {
@@ -179,7 +179,7 @@ fn the_definition_holds_what_the_type_says() {
     });
 }
 
-/// The operator may do what it declared, and needs no more.
+/// The declared RBAC rules suffice.
 #[test]
 fn the_declared_access_is_enough() {
     testkit::run(|cluster| async move {

@@ -24,7 +24,7 @@ async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
     Ok(Next::Settled)
 }
 
-/// The digest that is still to be written; nothing if the right one is there or the map is leaving.
+/// The digest to write; `None` if it is there already or the map is being deleted.
 pub fn plan(map: &ConfigMap) -> Option<String> {
     let wanted = digest(map);
     let is_there = map.annotations().get(DIGEST) == Some(&wanted);

@@ -1,4 +1,4 @@
-//! The digest operator against a control plane of its own.
+//! The digest operator with a control plane in the test.
 
 use example_digest::{DIGEST, controller, plan};
 use k8s_openapi::api::core::v1::ConfigMap;

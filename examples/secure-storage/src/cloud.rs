@@ -1,4 +1,4 @@
-//! The kinds that a cloud's own operator would serve, and a stand-in for that operator.
+//! The kinds of a cloud's own operator, and a fake of that operator.
 
 use kube::CustomResource;
 use operator::{Context, Controller, Failure, Key, Next, all, status};
@@ -76,7 +76,7 @@ pub struct KeyVaultAccessStatus {
     pub granted_to: Option<String>,
 }
 
-/// Plays the cloud: everything that is asked for is there after a while.
+/// A fake cloud: creates what is requested after a while.
 pub fn controllers(delay: std::time::Duration) -> [Controller; 2] {
     [
         Controller::new("cloud-accounts", all::<StorageAccount>()).reconcile(delay, serve_account),

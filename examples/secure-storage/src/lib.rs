@@ -1,5 +1,5 @@
 //! Phases computed from observed state: a storage account, its identity, the key vault's permission,
-//! encryption with the customer's key. Each reconcile picks up wherever the world is.
+//! encryption with the customer's key. Each reconcile continues from the state that it observes.
 
 pub mod cloud;
 mod plan;
@@ -64,7 +64,7 @@ pub fn controller() -> Controller {
 async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
     let Some(storage) = context.get::<SecureStorage>(&key)? else { return Ok(Next::Settled) };
     if storage.metadata.deletion_timestamp.is_some() {
-        return Ok(Next::Settled); // what it owns goes with it
+        return Ok(Next::Settled); // its children are garbage-collected
     }
     let child = Key::new(key.namespace(), &name::child(key.name(), "storage"));
     let (account, access) = (context.get::<StorageAccount>(&child)?, context.get::<KeyVaultAccess>(&child)?);
@@ -83,6 +83,6 @@ async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
     observed.observed_generation = storage.metadata.generation;
     observed.phase = Some(progress.name().to_owned());
     status::set(&context.namespaced::<SecureStorage>(&key), &storage, &observed).await?;
-    // A change of what it owns wakes it: there is nothing to poll.
+    // A change of its children triggers a reconcile: no polling.
     Ok(progress.phase.map_or(Next::Settled, Next::WaitFor))
 }

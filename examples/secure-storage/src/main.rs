@@ -1,5 +1,4 @@
-//! Runs the operator, with a stand-in for the cloud beside it; `--manifests` prints what a cluster
-//! needs to know first.
+//! Runs the operator with a fake cloud; `--manifests` prints the definitions and RBAC rules to install first.
 
 use example_secure_storage::{KeyVaultAccess, SecureStorage, StorageAccount, cloud, controller};
 use operator::{Manager, definition, rules::Access};

@@ -1,4 +1,4 @@
-//! What should be there, given what is: without client, clock or memory.
+//! What to apply, given what is observed: without client, clock or state.
 
 use crate::{
     KeyVaultAccess, KeyVaultAccessSpec, SecureStorage, StorageAccount, StorageAccountSpec,
@@ -6,7 +6,7 @@ use crate::{
 };
 use operator::phase::{self, Progress, Step};
 
-/// What to apply now, and how far this is.
+/// What to apply now, and the progress so far.
 #[derive(Debug)]
 pub struct Plan {
     pub account: StorageAccount,
@@ -14,7 +14,7 @@ pub struct Plan {
     pub progress: Progress,
 }
 
-/// What can be seen of the steps.
+/// The observed state of the steps.
 struct Seen {
     has_account: bool,
     has_identity: bool,
@@ -52,7 +52,7 @@ pub fn plan(
             name,
             StorageAccountSpec {
                 identity: Identity::SystemAssigned,
-                // Before the vault lets the account in, encryption would lock everybody out.
+                // Encryption before the vault grants access would make the data unreadable.
                 encryption: seen.is_granted.then_some(key),
             },
         ),

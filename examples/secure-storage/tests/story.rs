@@ -1,4 +1,4 @@
-//! The phases, forwards and backwards, against a control plane of its own.
+//! The phases, forwards and backwards, with a control plane in the test.
 
 use example_secure_storage::{
     KeyVaultAccess, SecureStorage, SecureStorageSpec, StorageAccount, cloud, controller, plan,
@@ -120,7 +120,7 @@ fn the_phase_is_what_the_world_says() {
         "photos",
         SecureStorageSpec { key_vault: "vault".to_owned(), key_name: "key".to_owned() },
     );
-    // What the cloud says of the account and of the access, and the phase that follows from it.
+    // The status of the account and of the access, and the phase that follows.
     for (account_status, access_status, expected) in [
         (None, None, "CreateStorageAccount"),
         (Some(json!({})), None, "WaitForIdentity"),
@@ -132,7 +132,7 @@ fn the_phase_is_what_the_world_says() {
             Some(json!({"grantedTo": "p"})),
             "Ready",
         ),
-        // Somebody took the permission away: what stands on it does not count.
+        // The permission was revoked: later steps do not count.
         (
             Some(json!({"principalId": "p", "encryptedWith": {"keyVault": "vault", "keyName": "key"}})),
             None,

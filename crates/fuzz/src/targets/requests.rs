@@ -5,6 +5,7 @@ use super::{
     texts,
 };
 use crate::{Target, recorded::recorded};
+use api::path::ResourcePath;
 use serde_json::Value;
 use server::Server;
 
@@ -89,14 +90,14 @@ DELETE /api/v1/namespaces/default/services json {}"#,
         else {
             continue;
         };
-        let root = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
         let namespace = match resource.scope {
-            kinds::resources::Scope::Namespaced => "/namespaces/default",
+            kinds::resources::Scope::Namespaced => "default",
             kinds::resources::Scope::Cluster => "",
         };
         let mut bare = object.clone();
         bare["metadata"] = serde_json::json!({"name": "a"});
-        lines.push(format!("POST {root}/{version}{namespace}/{} json {bare}", resource.name));
+        let path = ResourcePath::collection(group, version, &resource.name).in_namespace(namespace);
+        lines.push(format!("POST {path} json {bare}"));
     }
     seeds.extend(lines.chunks(MAX_LINES / 3).map(|lines| lines.join("\n").into_bytes()));
     seeds

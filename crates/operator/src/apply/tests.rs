@@ -22,7 +22,7 @@ fn named<K: Resource + Default>(name: &str) -> K {
     object
 }
 
-fn kinds(text: &str) -> BTreeSet<Kind> {
+fn kinds(text: &str) -> BTreeSet<MemberKind> {
     prune::read(text)
 }
 

@@ -1,107 +1,102 @@
-//! What a cache knows: objects, told by lists, watches and this process's own writes, in any order.
+//! The objects of one cache, merged from lists, watches and this process's own writes in any order.
 //!
-//! Three rules keep reads from going back in time. A version never takes the place of a later one.
-//! What this process has deleted stays away, by its UID, until the watch has said the same.
-//! An answer that comes after the watch has passed its version says nothing new: what the watch
-//! has left out since is gone.
+//! Three rules keep reads from going back in time. An object is never replaced by an earlier version
+//! of itself. An object that this process has deleted stays away, by its UID, until the watch confirms
+//! the deletion. The answer to an own write is ignored once the watch has passed its version: if the
+//! object is not in the cache by then, it has been deleted since.
 
-mod departed;
 #[cfg(test)]
 mod histories;
 #[cfg(test)]
 mod tests;
+mod tombstones;
 
 use crate::{
     Key,
     cache::{
-        Item,
-        index::{Index, Values},
+        Delta, Item, Origin,
+        index::{Index, IndexFunction},
         items::Items,
     },
+    watch::CacheUpdate,
 };
-use departed::Departed;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use std::{
     collections::{BTreeMap, VecDeque},
     mem,
 };
+use tombstones::Tombstones;
 
-/// A pure thing: it is told what happened, and answers which objects changed by that.
+/// Pure: an update goes in, the deltas that it makes come out.
 #[derive(Debug)]
 pub(crate) struct Contents {
     items: Items,
     owners: Index,
     indexes: BTreeMap<&'static str, Index>,
-    feeds: Vec<Feed>,
-    departed_uids: Departed,
-    departed_keys: Departed,
-    /// The UIDs that lists and watches have told of as gone, the last one last.
-    gone: VecDeque<Box<str>>,
+    reflectors: Vec<Reflector>,
+    deleted_uids: Tombstones,
+    deleted_keys: Tombstones,
+    /// The UIDs whose deletion lists and watches have reported, the latest last.
+    reported_deletions: VecDeque<Box<str>>,
 }
 
-/// One list-and-watch that fills the contents.
+/// What the contents know of one list and watch that fills them.
 #[derive(Debug)]
-struct Feed {
-    /// `None` is all of them.
+struct Reflector {
+    /// `None` is all namespaces.
     namespace: Option<String>,
-    /// Everything up to this version has been told.
-    reached: u64,
-    /// How many lists have begun.
-    round: u64,
-    /// The keys that the list under way has named.
+    /// The cache has seen everything up to this resourceVersion.
+    caught_up_to: u64,
+    /// How many lists have started.
+    lists: u64,
+    /// The keys that the current list has contained so far.
     listed: Option<HashSet<Key, FixedState>>,
-    /// Those that should have gone: believed when the list turns out not to be an old one.
-    doubtful: Vec<Item>,
+    /// Listed objects that the watch had passed without showing them: taken in at the end of the
+    /// list, unless that turns out to be a stale one.
+    unconfirmed: Vec<Item>,
     is_synced: bool,
-    /// How many complete lists in a row were older than what had been told.
-    backwards: u32,
-    /// The server's history was set back: versions from before mean nothing.
-    starts_over: bool,
+    /// How many complete lists in a row were stale.
+    stale_lists: u32,
+    /// The server has lost its history: the versions of cached objects are not comparable with new ones.
+    ignores_versions: bool,
 }
 
-/// The number of a feed.
-pub(crate) type FeedId = usize;
+/// The index of a reflector in its contents.
+pub(crate) type ReflectorId = usize;
 
-/// One object became another; one of the two is absent when it came or went.
-#[derive(Clone, Debug)]
-pub(crate) struct Moved {
-    pub(crate) before: Option<Item>,
-    pub(crate) after: Option<Item>,
-}
-
-/// A server that lags behind catches up; one that still answers with older lists after so many of
+/// A server that lags behind others catches up; one whose lists are still stale after so many of
 /// them has lost its history.
-const MOST_BACKWARDS: u32 = 3;
+const MOST_STALE_LISTS: u32 = 3;
 
-/// How many of those who went are remembered, so that an answer that comes after the watch has told
-/// the same needs no second look.
-const MOST_GONE: usize = 256;
+/// How many deletions are remembered that the watch has reported, so that the answer to the same
+/// deletion by this process needs no further request.
+const MOST_REPORTED_DELETIONS: usize = 256;
 
-/// A complete list was older than what had been told before: it must be asked for once more.
+/// A complete list is older than what the cache has already seen: it must be requested again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Backwards;
+pub(crate) struct StaleList;
 
 impl Contents {
     pub(crate) fn new(namespaces: Vec<Option<String>>) -> Contents {
-        let feeds = namespaces.into_iter().map(|namespace| Feed {
+        let reflectors = namespaces.into_iter().map(|namespace| Reflector {
             namespace,
-            reached: 0,
-            round: 0,
+            caught_up_to: 0,
+            lists: 0,
             listed: None,
-            doubtful: Vec::new(),
+            unconfirmed: Vec::new(),
             is_synced: false,
-            backwards: 0,
-            starts_over: false,
+            stale_lists: 0,
+            ignores_versions: false,
         });
         Contents {
             items: Items::default(),
             owners: Index::owners(),
             indexes: BTreeMap::new(),
-            feeds: feeds.collect(),
-            departed_uids: Departed::default(),
-            departed_keys: Departed::default(),
-            gone: VecDeque::new(),
+            reflectors: reflectors.collect(),
+            deleted_uids: Tombstones::default(),
+            deleted_keys: Tombstones::default(),
+            reported_deletions: VecDeque::new(),
         }
     }
 
@@ -117,176 +112,203 @@ impl Contents {
         self.indexes.get(index).into_iter().flat_map(move |index| index.find(value))
     }
 
-    /// An index of this name that is there already stays as it is.
-    pub(crate) fn add_index(&mut self, name: &'static str, values: Values) {
+    /// If there is an index of this name, it stays as it is.
+    pub(crate) fn add_index(&mut self, name: &'static str, values: IndexFunction) {
         self.indexes.entry(name).or_insert_with(|| {
             let mut index = Index::new(values);
-            self.items.iter().for_each(|item| index.follow(None, Some(item)));
+            self.items.iter().for_each(|item| index.update(None, Some(item)));
             index
         });
     }
 
     pub(crate) fn is_synced(&self) -> bool {
-        self.feeds.iter().all(|feed| feed.is_synced)
+        self.reflectors.iter().all(|reflector| reflector.is_synced)
     }
 
-    pub(crate) fn has_synced(&self, feed: FeedId) -> bool {
-        self.feeds[feed].is_synced
-    }
-
-    pub(crate) fn feed_of(&self, namespace: Option<&str>) -> Option<FeedId> {
-        self.feeds.iter().position(|feed| match &feed.namespace {
+    /// The reflector that fills this namespace, if there is one.
+    pub(crate) fn reflector_of(&self, namespace: Option<&str>) -> Option<ReflectorId> {
+        self.reflectors.iter().position(|reflector| match &reflector.namespace {
             None => true,
             Some(own) => namespace == Some(own),
         })
     }
 
-    pub(crate) fn reached(&self, feed: FeedId) -> u64 {
-        self.feeds[feed].reached
+    /// Whether the watch of this namespace has come to this version, or there is none to wait for.
+    pub(crate) fn has_caught_up(&self, namespace: Option<&str>, version: u64) -> bool {
+        let reflector = self.reflector_of(namespace).map(|id| &self.reflectors[id]);
+        reflector.is_none_or(|reflector| reflector.caught_up_to >= version)
     }
 
-    // ------------------------------------------------------------------- what lists and watches tell
+    // ------------------------------------------------------------------- updates by lists and watches
 
-    /// A list begins, or begins again from its start.
-    pub(crate) fn begin(&mut self, feed: FeedId) {
-        let feed = &mut self.feeds[feed];
-        feed.round += 1;
-        feed.listed = Some(HashSet::default());
-        feed.doubtful.clear();
+    /// Carries out an update, and returns what it changed.
+    pub(crate) fn apply(&mut self, id: ReflectorId, update: CacheUpdate) -> Result<Vec<Delta>, StaleList> {
+        let origin = if self.reflectors[id].is_synced { Origin::Watch } else { Origin::InitialList };
+        match update {
+            CacheUpdate::ListStarted => self.start_list(id),
+            CacheUpdate::Listed(item) => return Ok(self.put(id, item, origin)),
+            CacheUpdate::ListComplete(version) => return self.complete_list(id, version, origin),
+            CacheUpdate::Applied(item) => {
+                let version = item.resource_version();
+                let deltas = self.put(id, item, origin);
+                self.catch_up(id, version);
+                return Ok(deltas);
+            }
+            CacheUpdate::Deleted(item) => {
+                let deltas = self.remove(&item, origin);
+                self.catch_up(id, item.resource_version());
+                return Ok(deltas);
+            }
+            CacheUpdate::CaughtUpTo(version) => self.catch_up(id, version),
+        }
+        Ok(Vec::new())
     }
 
-    pub(crate) fn put(&mut self, feed: FeedId, item: Item) -> Vec<Moved> {
-        let Feed { round, listed, doubtful, starts_over, reached, .. } = &mut self.feeds[feed];
+    fn start_list(&mut self, id: ReflectorId) {
+        let reflector = &mut self.reflectors[id];
+        reflector.lists += 1;
+        reflector.listed = Some(HashSet::default());
+        reflector.unconfirmed.clear();
+    }
+
+    fn put(&mut self, id: ReflectorId, item: Item, origin: Origin) -> Vec<Delta> {
+        let Reflector { lists, listed, unconfirmed, ignores_versions, caught_up_to, .. } =
+            &mut self.reflectors[id];
         let is_listing = listed.is_some();
         if let Some(listed) = listed {
             listed.insert(item.key().clone());
-        } else if item.resource_version() <= *reached {
-            // Told once more: the object may have gone since.
+        } else if item.resource_version() <= *caught_up_to {
+            // A repeated event: the object may have been deleted since.
             return Vec::new();
         }
         let (uid, key, version) = (item.uid(), item.key().as_str(), item.resource_version());
-        // A list that began after something went cannot name it: then it had not gone.
-        let is_believed = |departed: &Departed, name| is_listing && departed.is_before(name, feed, *round);
-        let hides = |departed: &Departed, name| departed.hides(name, version) && !is_believed(departed, name);
-        let is_hidden = hides(&self.departed_uids, uid) || hides(&self.departed_keys, key);
+        // A list that started after a deletion and contains the object shows that it was not deleted.
+        let disproved = |deleted: &Tombstones, name| is_listing && deleted.is_before(name, id, *lists);
+        let hides = |deleted: &Tombstones, name| deleted.hides(name, version) && !disproved(deleted, name);
+        let is_hidden = hides(&self.deleted_uids, uid) || hides(&self.deleted_keys, key);
         let known = self.items.get(item.key().as_str());
         match known.map(Item::resource_version) {
             _ if is_hidden => Vec::new(),
-            Some(known) if known >= version && !*starts_over => Vec::new(),
-            None if version <= *reached && !*starts_over => {
-                doubtful.push(item);
+            Some(known) if known >= version && !*ignores_versions => Vec::new(),
+            None if version <= *caught_up_to && !*ignores_versions => {
+                unconfirmed.push(item);
                 Vec::new()
             }
             _ => {
-                self.departed_uids.forget(item.uid());
-                self.departed_keys.forget(item.key().as_str());
-                self.replace(item)
+                self.deleted_uids.forget(item.uid());
+                self.deleted_keys.forget(item.key().as_str());
+                self.replace(item, origin)
             }
         }
     }
 
-    pub(crate) fn remove(&mut self, item: &Item) -> Vec<Moved> {
-        self.departed_uids.confirm(item.uid(), item.resource_version());
-        self.departed_keys.confirm(item.key().as_str(), item.resource_version());
-        self.remember_gone(item.uid());
+    fn remove(&mut self, item: &Item, origin: Origin) -> Vec<Delta> {
+        self.deleted_uids.confirm(item.uid(), item.resource_version());
+        self.deleted_keys.confirm(item.key().as_str(), item.resource_version());
+        self.remember_reported_deletion(item.uid());
         match self.items.by_uid(item.uid()) {
             Some(known) if known.resource_version() <= item.resource_version() => {
                 let key = known.key().clone();
-                self.discard(&key)
+                self.discard(&key, origin)
             }
             _ => Vec::new(),
         }
     }
 
-    /// Everything up to `version` has been told.
-    pub(crate) fn reach(&mut self, feed: FeedId, version: u64) {
-        let feed = &mut self.feeds[feed];
-        if feed.listed.is_none() {
-            feed.reached = feed.reached.max(version);
+    fn catch_up(&mut self, id: ReflectorId, version: u64) {
+        let reflector = &mut self.reflectors[id];
+        if reflector.listed.is_none() {
+            reflector.caught_up_to = reflector.caught_up_to.max(version);
         }
     }
 
-    /// The list is complete: what it has not named was gone at `version`.
-    pub(crate) fn complete(&mut self, feed: FeedId, version: u64) -> Result<Vec<Moved>, Backwards> {
-        let own = &mut self.feeds[feed];
-        let starts_over = mem::take(&mut own.starts_over);
-        let listed = own.listed.take().unwrap_or_default();
-        if version < own.reached && !starts_over {
-            own.backwards += 1;
-            own.starts_over = own.backwards >= MOST_BACKWARDS;
-            return Err(Backwards);
+    /// Objects that the list does not contain did not exist at `version`.
+    fn complete_list(
+        &mut self,
+        id: ReflectorId,
+        version: u64,
+        origin: Origin,
+    ) -> Result<Vec<Delta>, StaleList> {
+        let reflector = &mut self.reflectors[id];
+        let ignores_versions = mem::take(&mut reflector.ignores_versions);
+        let listed = reflector.listed.take().unwrap_or_default();
+        if version < reflector.caught_up_to && !ignores_versions {
+            reflector.stale_lists += 1;
+            reflector.ignores_versions = reflector.stale_lists >= MOST_STALE_LISTS;
+            return Err(StaleList);
         }
-        own.backwards = 0;
-        own.reached = version;
-        own.is_synced = true;
-        self.departed_uids.complete(feed, own.round);
-        self.departed_keys.complete(feed, own.round);
-        let (namespace, doubtful) = (own.namespace.clone(), mem::take(&mut own.doubtful));
-        let is_gone = |item: &&Item| {
-            (item.resource_version() <= version || starts_over) && !listed.contains(item.key())
+        reflector.stale_lists = 0;
+        reflector.caught_up_to = version;
+        reflector.is_synced = true;
+        self.deleted_uids.complete_list(id, reflector.lists);
+        self.deleted_keys.complete_list(id, reflector.lists);
+        let (namespace, unconfirmed) = (reflector.namespace.clone(), mem::take(&mut reflector.unconfirmed));
+        let is_deleted = |item: &&Item| {
+            (item.resource_version() <= version || ignores_versions) && !listed.contains(item.key())
         };
-        let gone: Vec<Key> = match &namespace {
-            None => self.items.iter().filter(is_gone).map(|item| item.key().clone()).collect(),
+        let deleted: Vec<Key> = match &namespace {
+            None => self.items.iter().filter(is_deleted).map(|item| item.key().clone()).collect(),
             Some(name) => {
-                self.items.in_namespace(name).filter(is_gone).map(|item| item.key().clone()).collect()
+                self.items.in_namespace(name).filter(is_deleted).map(|item| item.key().clone()).collect()
             }
         };
-        let mut moved: Vec<Moved> = gone.iter().flat_map(|key| self.discard(key)).collect();
-        for went in moved.iter().filter_map(|moved| moved.before.clone()) {
-            self.remember_gone(went.uid());
+        let mut deltas: Vec<Delta> = deleted.iter().flat_map(|key| self.discard(key, origin)).collect();
+        for deleted in deltas.iter().filter_map(|delta| delta.before.clone()) {
+            self.remember_reported_deletion(deleted.uid());
         }
-        for item in doubtful {
+        for item in unconfirmed {
             let is_known = self.items.get(item.key().as_str()).is_some();
-            if !is_known && !self.is_departed(&item) {
-                moved.extend(self.replace(item));
+            if !is_known && !self.is_deleted(&item) {
+                deltas.extend(self.replace(item, origin));
             }
         }
-        Ok(moved)
+        Ok(deltas)
     }
 
-    // ------------------------------------------------------------------- what own writes tell
+    // ------------------------------------------------------------------- own writes
 
-    /// This process has written the object, and it is there.
-    pub(crate) fn wrote(&mut self, item: Item) -> Vec<Moved> {
-        let Some(feed) = self.feed_of(item.key().namespace()) else { return Vec::new() };
-        let is_departed = self.is_departed(&item);
-        let feed = &mut self.feeds[feed];
-        let is_news = match self.items.get(item.key().as_str()) {
-            Some(known) => feed.starts_over || known.resource_version() < item.resource_version(),
-            None => feed.starts_over || feed.reached < item.resource_version(),
+    /// This process has created or updated the object.
+    pub(crate) fn wrote(&mut self, item: Item) -> Vec<Delta> {
+        let Some(id) = self.reflector_of(item.key().namespace()) else { return Vec::new() };
+        let is_deleted = self.is_deleted(&item);
+        let reflector = &mut self.reflectors[id];
+        let is_newer = match self.items.get(item.key().as_str()) {
+            Some(known) => reflector.ignores_versions || known.resource_version() < item.resource_version(),
+            None => reflector.ignores_versions || reflector.caught_up_to < item.resource_version(),
         };
-        if !is_news || is_departed {
+        if !is_newer || is_deleted {
             return Vec::new();
         }
-        if let (true, Some(listed)) = (feed.starts_over, &mut feed.listed) {
+        if let (true, Some(listed)) = (reflector.ignores_versions, &mut reflector.listed) {
             listed.insert(item.key().clone());
         }
-        self.replace(item)
+        self.replace(item, Origin::OwnWrite)
     }
 
-    /// Whether a list or the watch has told of this deletion, or of the object: otherwise it may
-    /// still tell of others who had the name before, and [`Contents::absent`] must say since when.
-    pub(crate) fn knows(&self, uid: &str) -> bool {
-        self.items.by_uid(uid).is_some() || self.gone.iter().any(|gone| **gone == *uid)
+    /// Whether a list or the watch has shown the object or its deletion. Otherwise they may still show
+    /// earlier objects of the same name, and [`Contents::absent`] must say up to which version.
+    pub(crate) fn has_seen(&self, uid: &str) -> bool {
+        self.items.by_uid(uid).is_some() || self.is_reported_deletion(uid)
     }
 
-    /// At `version`, or right after it, no object of this name belonged here.
-    pub(crate) fn absent(&mut self, key: &Key, version: u64) -> Vec<Moved> {
-        let Some(feed) = self.feed_of(key.namespace()) else { return Vec::new() };
-        if self.feeds[feed].reached < version {
-            self.departed_keys.add(key.as_str(), version, feed, self.feeds[feed].round);
+    /// At `version` there was no object of this name in the scope.
+    pub(crate) fn absent(&mut self, key: &Key, version: u64) -> Vec<Delta> {
+        let Some(id) = self.reflector_of(key.namespace()) else { return Vec::new() };
+        let reflector = &self.reflectors[id];
+        if reflector.caught_up_to < version {
+            self.deleted_keys.add(key.as_str(), version, id, reflector.lists);
         }
         match self.items.get(key.as_str()) {
-            Some(known) if known.resource_version() <= version => self.discard(key),
+            Some(known) if known.resource_version() <= version => self.discard(key, Origin::OwnWrite),
             _ => Vec::new(),
         }
     }
 
     /// This process has deleted the object with this UID, which had this key.
-    pub(crate) fn deleted(&mut self, key: &Key, uid: &str) -> Vec<Moved> {
-        let Some(feed) = self.feed_of(key.namespace()) else { return Vec::new() };
-        if !self.gone.iter().any(|gone| **gone == *uid) {
-            self.departed_uids.add(uid, u64::MAX, feed, self.feeds[feed].round);
+    pub(crate) fn deleted(&mut self, key: &Key, uid: &str) -> Vec<Delta> {
+        let Some(id) = self.reflector_of(key.namespace()) else { return Vec::new() };
+        if !self.is_reported_deletion(uid) {
+            self.deleted_uids.add(uid, u64::MAX, id, self.reflectors[id].lists);
         }
         match self.items.by_uid(uid).map(Item::resource_version) {
             Some(version) => self.absent(key, version),
@@ -294,40 +316,46 @@ impl Contents {
         }
     }
 
-    // ------------------------------------------------------------------- the only two ways to change
+    // ------------------------------------------------------------------- every change ends in one of these
 
-    fn replace(&mut self, item: Item) -> Vec<Moved> {
+    fn replace(&mut self, item: Item, origin: Origin) -> Vec<Delta> {
         let before = self.items.put(item.clone());
-        self.reindex(before.as_ref(), Some(&item));
+        self.update_indexes(before.as_ref(), Some(&item));
         match before {
-            // Another object of the same name: the one before has gone unseen.
-            Some(before) if before.uid() != item.uid() => {
-                vec![Moved { before: Some(before), after: None }, Moved { before: None, after: Some(item) }]
-            }
-            before => vec![Moved { before, after: Some(item) }],
+            // Another object of the same name: the deletion of the one before went unseen.
+            Some(before) if before.uid() != item.uid() => vec![
+                Delta { before: Some(before), after: None, origin },
+                Delta { before: None, after: Some(item), origin },
+            ],
+            before => vec![Delta { before, after: Some(item), origin }],
         }
     }
 
-    fn discard(&mut self, key: &Key) -> Vec<Moved> {
+    fn discard(&mut self, key: &Key, origin: Origin) -> Vec<Delta> {
         let Some(before) = self.items.take(key) else { return Vec::new() };
-        self.reindex(Some(&before), None);
-        vec![Moved { before: Some(before), after: None }]
+        self.update_indexes(Some(&before), None);
+        vec![Delta { before: Some(before), after: None, origin }]
     }
 
-    fn is_departed(&self, item: &Item) -> bool {
-        self.departed_uids.hides(item.uid(), item.resource_version())
-            || self.departed_keys.hides(item.key().as_str(), item.resource_version())
+    fn update_indexes(&mut self, before: Option<&Item>, after: Option<&Item>) {
+        self.owners.update(before, after);
+        self.indexes.values_mut().for_each(|index| index.update(before, after));
     }
 
-    fn remember_gone(&mut self, uid: &str) {
-        if self.gone.len() >= MOST_GONE {
-            self.gone.pop_front();
+    /// Whether this process knows that this version of the object is gone.
+    fn is_deleted(&self, item: &Item) -> bool {
+        self.deleted_uids.hides(item.uid(), item.resource_version())
+            || self.deleted_keys.hides(item.key().as_str(), item.resource_version())
+    }
+
+    fn is_reported_deletion(&self, uid: &str) -> bool {
+        self.reported_deletions.iter().any(|deleted| **deleted == *uid)
+    }
+
+    fn remember_reported_deletion(&mut self, uid: &str) {
+        if self.reported_deletions.len() >= MOST_REPORTED_DELETIONS {
+            self.reported_deletions.pop_front();
         }
-        self.gone.push_back(uid.into());
-    }
-
-    fn reindex(&mut self, before: Option<&Item>, after: Option<&Item>) {
-        self.owners.follow(before, after);
-        self.indexes.values_mut().for_each(|index| index.follow(before, after));
+        self.reported_deletions.push_back(uid.into());
     }
 }

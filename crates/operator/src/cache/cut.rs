@@ -1,50 +1,47 @@
 //! Cuts fields out of an object's JSON by its brackets, without making a tree of it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
-/// How the objects of one cache are kept.
+/// The form in which a cache keeps its objects.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     /// Nothing but `metadata` is kept.
     pub(crate) metadata_only: bool,
-    pub(crate) cuts: Cuts,
+    pub(crate) dropped: DroppedFields,
 }
 
-/// Which fields go: a tree of names, where a name without further names is cut.
+/// The fields to leave out: a tree of names, whose leaves are dropped.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cuts(BTreeMap<String, Cuts>);
-
-/// Where in the kept JSON the metadata stands.
-pub(crate) type Range = std::ops::Range<usize>;
+pub(crate) struct DroppedFields(BTreeMap<String, DroppedFields>);
 
 /// The text is no JSON object, or one without metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the JSON of an object")]
-pub(crate) struct NoObject;
+pub(crate) struct NotAnObject;
 
-impl Cuts {
-    pub(crate) fn new(paths: impl IntoIterator<Item = impl IntoIterator<Item = String>>) -> Cuts {
-        let mut cuts = Cuts::default();
+impl DroppedFields {
+    pub(crate) fn new(paths: impl IntoIterator<Item = impl IntoIterator<Item = String>>) -> DroppedFields {
+        let mut dropped = DroppedFields::default();
         for path in paths {
-            path.into_iter().fold(&mut cuts, |cuts, name| cuts.0.entry(name).or_default());
+            path.into_iter().fold(&mut dropped, |dropped, name| dropped.0.entry(name).or_default());
         }
-        cuts
+        dropped
     }
 
-    fn at(&self, name: &str) -> Option<&Cuts> {
+    fn at(&self, name: &str) -> Option<&DroppedFields> {
         self.0.get(name)
     }
 
-    fn ends_here(&self) -> bool {
+    fn is_leaf(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Writes `json` into `out` as `shape` wants it, and answers where its metadata stands there.
-/// The type is written by the shape, because the items of a list do not carry theirs.
-pub(crate) fn cut(json: &str, shape: &Shape, out: &mut String) -> Result<Range, NoObject> {
+/// Writes `json` into `out` in the given shape, and returns the range of its metadata in `out`.
+/// apiVersion and kind come from the shape, because the items of a list do not carry theirs.
+pub(crate) fn cut(json: &str, shape: &Shape, out: &mut String) -> Result<Range<usize>, NotAnObject> {
     out.clear();
     out.push_str("{\"apiVersion\":\"");
     out.push_str(&shape.api_version);
@@ -54,38 +51,38 @@ pub(crate) fn cut(json: &str, shape: &Shape, out: &mut String) -> Result<Range, 
     let mut metadata = None;
     let mut scan = Scan::new(json);
     scan.members(|scan, name| {
-        let cuts = shape.cuts.at(name);
+        let dropped = shape.dropped.at(name);
         let is_metadata = name == "metadata";
-        let goes = matches!(name, "apiVersion" | "kind")
+        let is_dropped = matches!(name, "apiVersion" | "kind")
             || (shape.metadata_only && !is_metadata)
-            || cuts.is_some_and(Cuts::ends_here);
-        if goes {
+            || dropped.is_some_and(DroppedFields::is_leaf);
+        if is_dropped {
             return scan.value().map(drop);
         }
         out.push_str(",\"");
         out.push_str(name);
         out.push_str("\":");
         let start = out.len();
-        copy(scan, cuts, out)?;
+        copy(scan, dropped, out)?;
         if is_metadata {
             metadata = Some(start..out.len());
         }
         Ok(())
     })?;
     out.push('}');
-    metadata.ok_or(NoObject)
+    metadata.ok_or(NotAnObject)
 }
 
-fn copy(scan: &mut Scan<'_>, cuts: Option<&Cuts>, out: &mut String) -> Result<(), NoObject> {
-    match (cuts, scan.peek()) {
-        (Some(cuts), Some(b'{')) => copy_object(scan, cuts, out),
-        (Some(cuts), Some(b'[')) => {
+fn copy(scan: &mut Scan<'_>, dropped: Option<&DroppedFields>, out: &mut String) -> Result<(), NotAnObject> {
+    match (dropped, scan.peek()) {
+        (Some(dropped), Some(b'{')) => copy_object(scan, dropped, out),
+        (Some(dropped), Some(b'[')) => {
             out.push('[');
             let mut separator = "";
             scan.elements(|scan| {
                 out.push_str(separator);
                 separator = ",";
-                copy(scan, Some(cuts), out)
+                copy(scan, Some(dropped), out)
             })?;
             out.push(']');
             Ok(())
@@ -97,12 +94,12 @@ fn copy(scan: &mut Scan<'_>, cuts: Option<&Cuts>, out: &mut String) -> Result<()
     }
 }
 
-fn copy_object(scan: &mut Scan<'_>, cuts: &Cuts, out: &mut String) -> Result<(), NoObject> {
+fn copy_object(scan: &mut Scan<'_>, dropped: &DroppedFields, out: &mut String) -> Result<(), NotAnObject> {
     out.push('{');
     let mut separator = "";
     scan.members(|scan, name| {
-        let below = cuts.at(name);
-        if below.is_some_and(Cuts::ends_here) {
+        let below = dropped.at(name);
+        if below.is_some_and(DroppedFields::is_leaf) {
             return scan.value().map(drop);
         }
         out.push_str(separator);
@@ -116,7 +113,7 @@ fn copy_object(scan: &mut Scan<'_>, cuts: &Cuts, out: &mut String) -> Result<(),
     Ok(())
 }
 
-/// Walks over JSON token by token. Names and texts stay as they are written, escapes and all.
+/// Walks over JSON token by token. Strings keep their escapes.
 struct Scan<'a> {
     text: &'a str,
     at: usize,
@@ -141,10 +138,10 @@ impl<'a> Scan<'a> {
 
     fn members(
         &mut self,
-        mut each: impl FnMut(&mut Scan<'a>, &'a str) -> Result<(), NoObject>,
-    ) -> Result<(), NoObject> {
+        mut each: impl FnMut(&mut Scan<'a>, &'a str) -> Result<(), NotAnObject>,
+    ) -> Result<(), NotAnObject> {
         if !self.take(b'{') {
-            return Err(NoObject);
+            return Err(NotAnObject);
         }
         if self.take(b'}') {
             return Ok(());
@@ -153,24 +150,24 @@ impl<'a> Scan<'a> {
             self.peek();
             let quoted = self.string()?;
             if !self.take(b':') {
-                return Err(NoObject);
+                return Err(NotAnObject);
             }
             each(self, &quoted[1..quoted.len() - 1])?;
             if self.take(b'}') {
                 return Ok(());
             }
             if !self.take(b',') {
-                return Err(NoObject);
+                return Err(NotAnObject);
             }
         }
     }
 
     fn elements(
         &mut self,
-        mut each: impl FnMut(&mut Scan<'a>) -> Result<(), NoObject>,
-    ) -> Result<(), NoObject> {
+        mut each: impl FnMut(&mut Scan<'a>) -> Result<(), NotAnObject>,
+    ) -> Result<(), NotAnObject> {
         if !self.take(b'[') {
-            return Err(NoObject);
+            return Err(NotAnObject);
         }
         if self.take(b']') {
             return Ok(());
@@ -181,13 +178,13 @@ impl<'a> Scan<'a> {
                 return Ok(());
             }
             if !self.take(b',') {
-                return Err(NoObject);
+                return Err(NotAnObject);
             }
         }
     }
 
-    /// The whole of the next value.
-    fn value(&mut self) -> Result<&'a str, NoObject> {
+    /// The text of the next value.
+    fn value(&mut self) -> Result<&'a str, NotAnObject> {
         match self.peek() {
             Some(b'"') => self.string(),
             Some(b'{' | b'[') => self.bracketed(),
@@ -196,17 +193,17 @@ impl<'a> Scan<'a> {
                 let rest = &self.text.as_bytes()[start..];
                 let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
                 self.at += rest.iter().position(ends).unwrap_or(rest.len());
-                if self.at == start { Err(NoObject) } else { Ok(&self.text[start..self.at]) }
+                if self.at == start { Err(NotAnObject) } else { Ok(&self.text[start..self.at]) }
             }
-            None => Err(NoObject),
+            None => Err(NotAnObject),
         }
     }
 
-    fn bracketed(&mut self) -> Result<&'a str, NoObject> {
+    fn bracketed(&mut self) -> Result<&'a str, NotAnObject> {
         let (start, bytes) = (self.at, self.text.as_bytes());
         let mut depth = 0_usize;
         loop {
-            match bytes.get(self.at).ok_or(NoObject)? {
+            match bytes.get(self.at).ok_or(NotAnObject)? {
                 b'"' => {
                     self.string()?;
                     continue;
@@ -223,14 +220,14 @@ impl<'a> Scan<'a> {
     }
 
     /// With its quotes.
-    fn string(&mut self) -> Result<&'a str, NoObject> {
+    fn string(&mut self) -> Result<&'a str, NotAnObject> {
         let (start, bytes) = (self.at, self.text.as_bytes());
         if bytes.get(start) != Some(&b'"') {
-            return Err(NoObject);
+            return Err(NotAnObject);
         }
         let mut at = start + 1;
         loop {
-            at += memchr::memchr2(b'"', b'\\', bytes.get(at..).ok_or(NoObject)?).ok_or(NoObject)?;
+            at += memchr::memchr2(b'"', b'\\', bytes.get(at..).ok_or(NotAnObject)?).ok_or(NotAnObject)?;
             if bytes[at] == b'"' {
                 self.at = at + 1;
                 return Ok(&self.text[start..self.at]);
@@ -244,13 +241,13 @@ impl<'a> Scan<'a> {
 mod tests {
     use super::*;
 
-    fn check(cuts: &[&[&str]], metadata_only: bool, json: &str, expected: Result<&str, NoObject>) {
-        let paths = cuts.iter().map(|path| path.iter().map(|&name| name.to_owned()));
+    fn check(dropped: &[&[&str]], metadata_only: bool, json: &str, expected: Result<&str, NotAnObject>) {
+        let paths = dropped.iter().map(|path| path.iter().map(|&name| name.to_owned()));
         let shape = Shape {
             api_version: "v1".to_owned(),
             kind: "Thing".to_owned(),
             metadata_only,
-            cuts: Cuts::new(paths),
+            dropped: DroppedFields::new(paths),
         };
         let mut out = String::from("what was here before");
         let cut = cut(json, &shape, &mut out).map(|metadata| {
@@ -265,8 +262,8 @@ mod tests {
     const MANAGED: &[&str] = &["metadata", "managedFields"];
 
     #[test]
-    fn fields_go_and_the_rest_stays_as_it_was() {
-        for (cuts, json, expected) in [
+    fn dropped_fields_go_and_the_rest_stays() {
+        for (dropped, json, expected) in [
             (&[][..], r#"{"metadata":{"name":"a"}}"#, r#","metadata":{"name":"a"}}"#),
             (&[], r#"{"kind":"X","metadata":{},"apiVersion":"y"}"#, r#","metadata":{}}"#),
             (
@@ -291,18 +288,18 @@ mod tests {
                 r#","metadata":{},"spec":null,"n":-1.5e3}"#,
             ),
         ] {
-            check(cuts, false, json, Ok(expected));
+            check(dropped, false, json, Ok(expected));
         }
         let full = r#"{"spec":{},"metadata":{"name":"a"},"status":{}}"#;
         check(&[], true, full, Ok(r#","metadata":{"name":"a"}}"#));
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn json_that_is_no_object_is_refused() {
         for json in
             ["", "[]", "1", "{", r#"{"spec":{}}"#, r#"{"metadata":"#, r#"{"metadata":{}"#, r#"{"metadata":{"#]
         {
-            check(&[MANAGED], false, json, Err(NoObject));
+            check(&[MANAGED], false, json, Err(NotAnObject));
         }
     }
 }

@@ -1,19 +1,19 @@
-//! Finds objects by a value that is computed from them.
+//! An index: finds objects by values that are computed from them.
 
 use crate::{Key, cache::Item};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-/// The values under which an object is found.
-pub(crate) type Values = Arc<dyn Fn(&Item) -> Vec<String> + Send + Sync>;
+/// The values by which an object is found (client-go: `IndexFunc`).
+pub(crate) type IndexFunction = Arc<dyn Fn(&Item) -> Vec<String> + Send + Sync>;
 
 /// One entry for each value of each object, in order.
 pub(crate) struct Index {
-    values: Values,
+    values: IndexFunction,
     entries: BTreeMap<(Arc<str>, Key), Item>,
 }
 
 impl Index {
-    pub(crate) fn new(values: Values) -> Index {
+    pub(crate) fn new(values: IndexFunction) -> Index {
         Index { values, entries: BTreeMap::new() }
     }
 
@@ -28,8 +28,8 @@ impl Index {
         entries.take_while(move |((found, _), _)| &**found == value).map(|(_, item)| item)
     }
 
-    /// `before` goes out, `after` comes in.
-    pub(crate) fn follow(&mut self, before: Option<&Item>, after: Option<&Item>) {
+    /// Replaces the entries of `before` by those of `after`.
+    pub(crate) fn update(&mut self, before: Option<&Item>, after: Option<&Item>) {
         for item in before.into_iter() {
             for value in (self.values)(item) {
                 self.entries.remove(&(value.into(), item.key().clone()));

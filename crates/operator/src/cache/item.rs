@@ -1,9 +1,9 @@
-//! One cached object: its JSON, and the few facts about it that everybody asks for.
+//! One cached object: its JSON, and the metadata that is read most often.
 
 use crate::{
     Key,
     cache::{
-        cut::{NoObject, Range, Shape, cut},
+        cut::{NotAnObject, Shape, cut},
         pairs::Pairs,
     },
 };
@@ -12,28 +12,28 @@ use serde::{
     de::{DeserializeOwned, IgnoredAny},
 };
 use serde_json::value::RawValue;
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 /// An object of any kind as the cache keeps it. Cheap to clone.
 #[derive(Clone)]
-pub struct Item(Arc<Facts>);
+pub struct Item(Arc<Fields>);
 
-struct Facts {
+struct Fields {
     key: Key,
     json: Box<str>,
     resource_version: u64,
     generation: Option<i64>,
-    uid: Part,
-    labels: Part,
-    annotations: Part,
-    owners: Part,
+    uid: TextRange,
+    labels: TextRange,
+    annotations: TextRange,
+    owners: TextRange,
     is_deleting: bool,
     is_final: bool,
 }
 
-/// Where in the JSON something stands: four bytes each keep a hundred thousand objects small.
+/// A range of the JSON, in four bytes each: there may be a hundred thousand objects.
 #[derive(Clone, Copy, Default)]
-struct Part {
+struct TextRange {
     start: u32,
     end: u32,
 }
@@ -51,7 +51,7 @@ pub struct Owner {
     pub controller: bool,
 }
 
-/// An object does not fit the Rust type that it should be read as.
+/// An object does not fit the Rust type into which it is decoded.
 #[derive(Debug, thiserror::Error)]
 #[error("{key} does not fit {kind}: {source}")]
 pub struct Undecodable {
@@ -60,18 +60,18 @@ pub struct Undecodable {
     pub source: serde_json::Error,
 }
 
-/// A text that should be an object, and is not one that can be kept.
+/// JSON that is no object of Kubernetes.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unreadable {
+pub(crate) enum BadObject {
     #[error(transparent)]
-    NoObject(#[from] NoObject),
+    NotAnObject(#[from] NotAnObject),
     #[error("the metadata cannot be read")]
     Metadata(#[source] serde_json::Error),
     #[error("{0} has a resourceVersion that is not a number")]
     Version(Key),
 }
 
-/// Makes items; keeps a buffer between them.
+/// Makes items from JSON; reuses one buffer for all of them.
 #[derive(Debug)]
 pub(crate) struct Reader {
     shape: Arc<Shape>,
@@ -84,39 +84,39 @@ impl Item {
     }
 
     pub fn uid(&self) -> &str {
-        self.part(self.0.uid)
+        self.text(self.0.uid)
     }
 
-    /// As the number that it is: later versions are greater.
+    /// As a number: later versions are greater.
     pub fn resource_version(&self) -> u64 {
         self.0.resource_version
     }
 
-    /// Counts changes of what is desired; absent where a kind does not count them.
+    /// `metadata.generation`; absent for kinds that do not have it.
     pub fn generation(&self) -> Option<i64> {
         self.0.generation
     }
 
-    /// Whether it has been told to go and waits for its finalizers.
+    /// Whether it has a deletionTimestamp, and waits for its finalizers.
     pub fn is_deleting(&self) -> bool {
         self.0.is_deleting
     }
 
     pub fn labels(&self) -> Pairs<'_> {
-        Pairs::read(self.part(self.0.labels))
+        Pairs::read(self.text(self.0.labels))
     }
 
     pub fn annotations(&self) -> Pairs<'_> {
-        Pairs::read(self.part(self.0.annotations))
+        Pairs::read(self.text(self.0.annotations))
     }
 
     pub fn owner_references(&self) -> Vec<Owner> {
-        // An owner without a UID owns nothing, so a list that cannot be read is an empty one.
-        let text = self.part(self.0.owners);
+        // The server does not store owners without a UID, so a list that cannot be read has none.
+        let text = self.text(self.0.owners);
         if text.is_empty() { Vec::new() } else { serde_json::from_str(text).unwrap_or_default() }
     }
 
-    /// The owner that controls it, of which there is one at most.
+    /// The owner with `controller: true`, of which there is one at most.
     pub fn controller_owner(&self) -> Option<Owner> {
         self.owner_references().into_iter().find(|owner| owner.controller)
     }
@@ -125,7 +125,7 @@ impl Item {
         self.controller_owner().map(|owner| owner.uid)
     }
 
-    /// The object in its own type.
+    /// The object as its Rust type.
     pub fn decode<K: DeserializeOwned>(&self) -> Result<K, Undecodable> {
         serde_json::from_str(&self.0.json).map_err(|source| Undecodable {
             key: self.0.key.clone(),
@@ -134,12 +134,12 @@ impl Item {
         })
     }
 
-    /// The JSON as it is kept: without managed fields, and without what the scope leaves out.
+    /// The JSON as the cache keeps it: without managed fields, and without fields that the scope drops.
     pub fn json(&self) -> &str {
         &self.0.json
     }
 
-    /// Whether nothing holds the object any longer once it is deleted: the write that left it so was its last.
+    /// Whether it is being deleted and neither finalizers nor a grace period keep it: then it no longer exists.
     pub(crate) fn is_final(&self) -> bool {
         self.0.is_final
     }
@@ -148,8 +148,8 @@ impl Item {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    fn part(&self, part: Part) -> &str {
-        &self.0.json[part.start as usize..part.end as usize]
+    fn text(&self, range: TextRange) -> &str {
+        &self.0.json[range.start as usize..range.end as usize]
     }
 }
 
@@ -158,10 +158,10 @@ impl Reader {
         Reader { shape, buffer: String::new() }
     }
 
-    pub(crate) fn read(&mut self, json: &str) -> Result<Item, Unreadable> {
+    pub(crate) fn read(&mut self, json: &str) -> Result<Item, BadObject> {
         let range = cut(json, &self.shape, &mut self.buffer)?;
-        let facts = read_facts(&self.buffer, range)?;
-        Ok(Item(Arc::new(facts)))
+        let fields = read_fields(&self.buffer, range)?;
+        Ok(Item(Arc::new(fields)))
     }
 }
 
@@ -186,21 +186,22 @@ struct Metadata<'a> {
     owner_references: Option<&'a RawValue>,
 }
 
-fn read_facts(json: &str, metadata: Range) -> Result<Facts, Unreadable> {
-    let metadata: Metadata<'_> = serde_json::from_str(&json[metadata]).map_err(Unreadable::Metadata)?;
+fn read_fields(json: &str, metadata: Range<usize>) -> Result<Fields, BadObject> {
+    let metadata: Metadata<'_> = serde_json::from_str(&json[metadata]).map_err(BadObject::Metadata)?;
     let key = Key::new(metadata.namespace.filter(|namespace| !namespace.is_empty()), &metadata.name);
     let Ok(resource_version) = metadata.resource_version.parse() else {
-        return Err(Unreadable::Version(key));
+        return Err(BadObject::Version(key));
     };
-    let raw = |value: Option<&RawValue>| value.map_or_else(Part::default, |value| part_of(json, value.get()));
+    let raw =
+        |value: Option<&RawValue>| value.map_or_else(TextRange::default, |value| range_of(json, value.get()));
     let is_deleting = metadata.deletion_timestamp.is_some();
     let is_held = metadata.finalizers.is_some_and(|held_by| !held_by.is_empty())
         || metadata.deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0);
-    Ok(Facts {
+    Ok(Fields {
         key,
         resource_version,
         generation: metadata.generation,
-        uid: metadata.uid.map_or_else(Part::default, |uid| part_of(json, uid)),
+        uid: metadata.uid.map_or_else(TextRange::default, |uid| range_of(json, uid)),
         labels: raw(metadata.labels),
         annotations: raw(metadata.annotations),
         owners: raw(metadata.owner_references),
@@ -210,11 +211,11 @@ fn read_facts(json: &str, metadata: Range) -> Result<Facts, Unreadable> {
     })
 }
 
-/// `part` is a slice of `whole`: this says which.
-fn part_of(whole: &str, part: &str) -> Part {
+/// The range of `part`, which is a slice of `whole`.
+fn range_of(whole: &str, part: &str) -> TextRange {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
     let number = |at: usize| u32::try_from(at).expect("an object is smaller than four gigabytes");
-    Part { start: number(start), end: number(start + part.len()) }
+    TextRange { start: number(start), end: number(start + part.len()) }
 }
 
 impl fmt::Debug for Item {
@@ -224,4 +225,4 @@ impl fmt::Debug for Item {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,4 +1,4 @@
-//! A set of items with three ways in: by key, by UID, and in the order of their keys.
+//! A set of items that is searched by key and by UID, and iterated in the order of keys.
 
 use crate::{Key, cache::Item};
 use foldhash::fast::FixedState;
@@ -10,7 +10,7 @@ use std::{
     ops::Bound::{Excluded, Included},
 };
 
-/// Each way in costs a pointer and little more for each object.
+/// Each of the three costs about a pointer for each object.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
     by_key: HashTable<Item>,
@@ -40,13 +40,13 @@ impl Items {
     }
 
     pub(crate) fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Item> {
-        // In ASCII the zero comes right behind the slash.
+        // `0` is the next character after `/` in ASCII.
         let (first, end) = (format!("{namespace}/"), format!("{namespace}0"));
         let range = self.sorted.range::<str, _>((Included(first.as_str()), Excluded(end.as_str())));
         range.map(|ByKey(item)| item)
     }
 
-    /// Puts it in, and answers whose place it took.
+    /// Returns the item that had the same key.
     pub(crate) fn put(&mut self, item: Item) -> Option<Item> {
         let before = self.take(item.key());
         insert(&mut self.by_key, &item, |item| item.key().as_str());
@@ -70,7 +70,7 @@ impl Items {
 fn insert(table: &mut HashTable<Item>, item: &Item, name: fn(&Item) -> &str) {
     let same = |other: &Item| name(other) == name(item);
     match table.entry(hash(name(item)), same, |other| hash(name(other))) {
-        // Only a server that gives two objects one UID comes here; the later one wins.
+        // The server has given one UID to two objects: the later one wins.
         Entry::Occupied(mut entry) => *entry.get_mut() = item.clone(),
         Entry::Vacant(entry) => drop(entry.insert(item.clone())),
     }

@@ -1,4 +1,4 @@
-//! The objects that were decoded last, so that reading one again costs nothing.
+//! The objects that were decoded last, so that they need not be decoded again for the next read.
 
 use crate::cache::Item;
 use foldhash::fast::FixedState;
@@ -9,15 +9,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Each slot may hold a decoded object: enough for the objects that workers have in hand, and few
-/// enough that they do not count beside the cache.
+/// How many decoded objects are kept at most: enough for those that workers reconcile at a time, and
+/// few beside the cache itself.
 const SLOTS: usize = 256;
 
-pub(crate) struct Memo(Box<[Mutex<Option<Slot>>]>);
+pub(crate) struct Memo(Box<[Mutex<Option<Decoded>>]>);
 
-struct Slot {
+struct Decoded {
     item: Item,
-    decoded: Arc<dyn Any + Send + Sync>,
+    object: Arc<dyn Any + Send + Sync>,
 }
 
 impl Memo {
@@ -25,7 +25,7 @@ impl Memo {
         Memo((0..SLOTS).map(|_| Mutex::new(None)).collect())
     }
 
-    /// `item` as a `K`, which `decode` makes if nobody has asked for it lately.
+    /// `item` as a `K`, from the last read or by `decode`.
     pub(crate) fn get<K: Send + Sync + 'static, E>(
         &self,
         item: &Item,
@@ -36,18 +36,18 @@ impl Memo {
             return Ok(found);
         }
         let decoded = Arc::new(decode(item)?);
-        let slot = Slot { item: item.clone(), decoded: Arc::<K>::clone(&decoded) };
-        *self.lock(number) = Some(slot);
+        let object = Arc::<K>::clone(&decoded);
+        *self.lock(number) = Some(Decoded { item: item.clone(), object });
         Ok(decoded)
     }
 
     fn find<K: Send + Sync + 'static>(&self, number: usize, item: &Item) -> Option<Arc<K>> {
         let slot = self.lock(number);
         let slot = slot.as_ref().filter(|slot| slot.item.is_same(item))?;
-        Arc::clone(&slot.decoded).downcast().ok()
+        Arc::clone(&slot.object).downcast().ok()
     }
 
-    fn lock(&self, number: usize) -> std::sync::MutexGuard<'_, Option<Slot>> {
+    fn lock(&self, number: usize) -> std::sync::MutexGuard<'_, Option<Decoded>> {
         self.0[number].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

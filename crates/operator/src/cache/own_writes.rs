@@ -1,15 +1,14 @@
-//! The client that lets the caches know what it has written before it hands the answer on.
+//! A client that puts what it writes into the caches before it returns the response.
 
 use crate::{
-    Key,
+    BoxError, Key,
     cache::{
-        Cause,
         contents::Contents,
-        scope::Belongs,
-        store::{METADATA, Store, Subject},
-        written::{self, Answer, Written},
+        scope::InScope,
+        store::{CachedKind, METADATA, Store},
+        write_request::{self, ResponseHead, WriteRequest},
     },
-    watch,
+    client, watch,
 };
 use http::{Request, Response};
 use http_body_util::{BodyExt, Limited};
@@ -19,68 +18,63 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
-use tower::BoxError;
 use world::World;
 
-/// All caches of a process.
+/// All stores of a process.
 #[derive(Default)]
 pub(crate) struct Registry(RwLock<Vec<Arc<Store>>>);
 
-/// How long an answer may be held until the watch has told what it does not say. It is then
-/// handed on all the same: a cache that is late is better than a write that seems to hang.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a write waits until the watch has reported what its response leaves open. It returns after
+/// that in any case: a cache that is behind is better than a write that seems to hang.
+const WATCH_LIMIT: Duration = Duration::from_secs(5);
 
-/// No object that a server takes is as long.
-const MOST_ANSWER_BYTES: usize = 64 << 20;
+/// Longer than any object that a server stores.
+const MOST_RESPONSE_BYTES: usize = 64 << 20;
 
 impl Registry {
-    /// The store for this subject, and whether it was made just now.
-    pub(crate) fn store(&self, subject: Subject) -> (Arc<Store>, bool) {
+    /// The store of this kind and scope, and whether it is new.
+    pub(crate) fn store(&self, kind: CachedKind) -> (Arc<Store>, bool) {
         let mut stores = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(store) = stores.iter().find(|store| *store.subject() == subject) {
+        if let Some(store) = stores.iter().find(|store| *store.kind() == kind) {
             return (Arc::clone(store), false);
         }
-        let store = Arc::new(Store::new(subject));
+        let store = Arc::new(Store::new(kind));
         stores.push(Arc::clone(&store));
         (store, true)
     }
 
-    /// The stores that may hold what is written.
-    fn concerned(&self, written: &Written) -> Vec<Arc<Store>> {
+    /// The stores that may hold the written object.
+    fn stores_of(&self, write: &WriteRequest) -> Vec<Arc<Store>> {
         let stores = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let concerned = stores.iter().filter(|store| {
-            let subject = store.subject();
-            let is_same_kind = subject.group == written.group && subject.plural == written.plural;
-            is_same_kind && store.read().feed_of(written.namespace.as_deref()).is_some()
+        let stores = stores.iter().filter(|store| {
+            let kind = store.kind();
+            let is_same_kind = kind.group == write.group && kind.plural == write.plural;
+            is_same_kind && store.read().reflector_of(write.namespace.as_deref()).is_some()
         });
-        concerned.cloned().collect()
+        stores.cloned().collect()
     }
 }
 
-/// A client around `plain`.
+/// A client around `plain` whose writes go into the stores of `registry`.
 pub(crate) fn client(world: &World, plain: &Client, registry: &Arc<Registry>) -> Client {
-    let namespace = plain.default_namespace().to_owned();
-    let valid_until = *plain.valid_until();
-    let (world, plain, registry) = (world.clone(), plain.clone(), Arc::clone(registry));
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let writer = Writer { world: world.clone(), plain: plain.clone(), registry: Arc::clone(&registry) };
-        async move { writer.send(request).await }
-    });
-    Client::new(service, namespace).with_valid_until(valid_until)
+    let (world, registry) = (world.clone(), Arc::clone(registry));
+    client::through(plain, move |plain, request| {
+        CachingClient { world: world.clone(), plain, registry: Arc::clone(&registry) }.send(request)
+    })
 }
 
-struct Writer {
+struct CachingClient {
     world: World,
     plain: Client,
     registry: Arc<Registry>,
 }
 
-impl Writer {
+impl CachingClient {
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
-        let Some(written) = Written::by(request.method(), request.uri()) else {
+        let Some(write) = WriteRequest::of(request.method(), request.uri()) else {
             return Ok(self.plain.send(request).await?);
         };
-        let stores = self.registry.concerned(&written);
+        let stores = self.registry.stores_of(&write);
         if stores.is_empty() {
             return Ok(self.plain.send(request).await?);
         }
@@ -89,140 +83,143 @@ impl Writer {
             return Ok(response);
         }
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, MOST_ANSWER_BYTES).collect().await?.to_bytes();
-        if let Some((text, answer)) = std::str::from_utf8(&body).ok().zip(Answer::read(&body)) {
+        let body = Limited::new(body, MOST_RESPONSE_BYTES).collect().await?.to_bytes();
+        if let Some((json, response)) = std::str::from_utf8(&body).ok().zip(ResponseHead::read(&body)) {
             for store in &stores {
-                let learnt = self.learn(store, &written, &answer, text).await;
-                if let (Learnt::MustLook, Some(key)) = (learnt, written.key()) {
-                    self.look(store, &key).await;
+                let left = self.take_in(store, &write, &response, json).await;
+                if let (Missing::Object, Some(key)) = (left, write.key()) {
+                    self.read_again(store, &key).await;
                 }
             }
         }
         Ok(Response::from_parts(head, Body::from(body)))
     }
 
-    async fn learn(&self, store: &Store, written: &Written, answer: &Answer, text: &str) -> Learnt {
-        if answer.is_status() {
-            return match (written.is_delete, written.key(), answer.deleted_uid()) {
+    /// Puts what the response says into the store, and waits for the watch where that is not enough.
+    async fn take_in(
+        &self,
+        store: &Store,
+        write: &WriteRequest,
+        response: &ResponseHead,
+        json: &str,
+    ) -> Missing {
+        if response.is_status() {
+            return match (write.is_delete, write.key(), response.deleted_uid()) {
                 (true, Some(key), Some(uid)) => deleted(store, &key, uid),
-                (true, None, _) => Learnt::Enough,
-                // An eviction, a binding.
-                _ => Learnt::MustLook,
+                (true, None, _) => Missing::Nothing,
+                // An eviction or a binding.
+                _ => Missing::Object,
             };
         }
-        if written.is_delete && written.name.is_none() {
-            let named = written::named(text);
-            self.wait(store, |contents| have_moved_on(contents, &named)).await;
-            return Learnt::Enough;
+        if write.is_delete && write.name.is_none() {
+            let before = write_request::listed_versions(json);
+            self.wait(store, |contents| have_changed_since(contents, &before)).await;
+            return Missing::Nothing;
         }
-        let learnt = if is_kept_by(store.subject(), answer) {
-            take_in(store, written.is_delete, text)
+        let missing = if is_object_of(store.kind(), response) {
+            put(store, write.is_delete, json)
         } else {
-            answer.unclear().map_or(Learnt::Enough, |(uid, version)| Learnt::MustWait { uid, version })
+            response
+                .uid_and_version()
+                .map_or(Missing::Nothing, |(uid, version)| Missing::Event { uid, version })
         };
-        if let Learnt::MustWait { uid, version } = &learnt {
-            let (namespace, takes_all) = (written.namespace.as_deref(), store.filter().takes_all());
-            let is_told = |contents: &Contents| match contents.items().by_uid(uid) {
+        if let Missing::Event { uid, version } = &missing {
+            let (namespace, takes_all) = (write.namespace.as_deref(), store.filter().takes_all());
+            let is_seen = |contents: &Contents| match contents.items().by_uid(uid) {
                 Some(item) => {
-                    item.resource_version() >= *version || has_passed(contents, namespace, *version)
+                    item.resource_version() >= *version || contents.has_caught_up(namespace, *version)
                 }
-                // An object that does not belong here is never told of: nobody should wait for it.
-                None => !takes_all || has_passed(contents, namespace, *version),
+                // The watch never reports objects outside of the scope: do not wait for them.
+                None => !takes_all || contents.has_caught_up(namespace, *version),
             };
-            self.wait(store, is_told).await;
+            self.wait(store, is_seen).await;
         }
-        learnt
+        missing
     }
 
-    /// The answer leaves open what has become of the object: a list of just this name does not,
-    /// because it says when, too.
-    async fn look(&self, store: &Store, key: &Key) {
-        let collection = store.subject().path(key.namespace());
+    /// Lists just this name. Unlike a get, a list has a resourceVersion even if there is no object.
+    async fn read_again(&self, store: &Store, key: &Key) {
+        let collection = store.kind().path(key.namespace());
         let url = format!("{collection}?fieldSelector=metadata.name%3D{}", key.name());
         let Ok(request) = Request::get(url).body(Body::empty()) else { return };
         let Ok(response) = self.plain.send(request).await else { return };
         if !response.status().is_success() {
             return;
         }
-        let Ok(body) = Limited::new(response.into_body(), MOST_ANSWER_BYTES).collect().await else { return };
+        let Ok(body) = Limited::new(response.into_body(), MOST_RESPONSE_BYTES).collect().await else {
+            return;
+        };
         let body = body.to_bytes();
         let Ok(page) = watch::page(&body) else { return };
         match page.items.first() {
-            Some(object) => drop(take_in(store, false, object.get())),
-            None => store.change(Cause::OwnWrite, |contents| contents.absent(key, page.version)),
+            Some(object) => drop(put(store, false, object.get())),
+            None => store.change(|contents| contents.absent(key, page.version)),
         }
     }
 
-    async fn wait(&self, store: &Store, is_told: impl Fn(&Contents) -> bool) {
-        if self.world.timeout(PATIENCE, store.until(is_told)).await.is_err() {
+    async fn wait(&self, store: &Store, condition: impl Fn(&Contents) -> bool) {
+        if self.world.timeout(WATCH_LIMIT, store.until(condition)).await.is_err() {
             tracing::debug!(?store, "the watch is behind a write");
         }
     }
 }
 
-/// What an answer has told a store.
+/// What a store still needs after the response to a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Learnt {
-    Enough,
-    /// The object has this version now, but is not in the answer.
-    MustWait {
+enum Missing {
+    Nothing,
+    /// The object has this version now, but is not in the response: the watch will report it.
+    Event {
         uid: String,
         version: u64,
     },
-    /// Something has become of the object.
-    MustLook,
+    /// The response does not say what became of the object.
+    Object,
 }
 
-fn deleted(store: &Store, key: &Key, uid: &str) -> Learnt {
-    let mut is_known = false;
-    store.change(Cause::OwnWrite, |contents| {
-        is_known = contents.knows(uid);
+fn deleted(store: &Store, key: &Key, uid: &str) -> Missing {
+    let mut is_seen = false;
+    store.change(|contents| {
+        is_seen = contents.has_seen(uid);
         contents.deleted(key, uid)
     });
-    if is_known { Learnt::Enough } else { Learnt::MustLook }
+    if is_seen { Missing::Nothing } else { Missing::Object }
 }
 
-/// Takes the whole object in.
-fn take_in(store: &Store, is_delete: bool, text: &str) -> Learnt {
-    let Ok(item) = store.reader().read(text) else { return Learnt::Enough };
+/// Puts the object of a response into the store, or removes it if the write was its last.
+fn put(store: &Store, is_delete: bool, json: &str) -> Missing {
+    let Ok(item) = store.reader().read(json) else { return Missing::Nothing };
     let is_gone = item.is_final() || (is_delete && !item.is_deleting());
     if is_gone {
         return deleted(store, item.key(), item.uid());
     }
-    match store.filter().looks_at(&item, text) {
-        Belongs::Yes => store.change(Cause::OwnWrite, |contents| contents.wrote(item)),
-        Belongs::No => {
-            store.change(Cause::OwnWrite, |contents| contents.absent(item.key(), item.resource_version()))
-        }
-        Belongs::Unknown => {
+    match store.filter().includes(&item, json) {
+        InScope::Yes => store.change(|contents| contents.wrote(item)),
+        InScope::No => store.change(|contents| contents.absent(item.key(), item.resource_version())),
+        InScope::Unknown => {
             let (uid, version) = (item.uid().to_owned(), item.resource_version());
-            return Learnt::MustWait { uid, version };
+            return Missing::Event { uid, version };
         }
     }
-    Learnt::Enough
+    Missing::Nothing
 }
 
-/// Whether what is answered is what this cache holds.
-fn is_kept_by(subject: &Subject, answer: &Answer) -> bool {
-    if subject.metadata_only {
-        let is_metadata = (answer.api_version.as_str(), answer.kind.as_str()) == METADATA;
-        return is_metadata || answer.is_of(&subject.group, &subject.kind);
+/// Whether the response is an object as the store keeps them.
+fn is_object_of(kind: &CachedKind, response: &ResponseHead) -> bool {
+    if kind.metadata_only {
+        let is_metadata = (response.api_version.as_str(), response.kind.as_str()) == METADATA;
+        return is_metadata || response.is_of(&kind.group, &kind.kind);
     }
-    answer.api_version == subject.api_version() && answer.kind == subject.kind
+    response.api_version == kind.api_version() && response.kind == kind.kind
 }
 
-/// Whether the watch has come to this version.
-fn has_passed(contents: &Contents, namespace: Option<&str>, version: u64) -> bool {
-    contents.feed_of(namespace).is_none_or(|feed| contents.reached(feed) >= version)
-}
-
-/// Whether each of these has gone or changed since.
-fn have_moved_on(contents: &Contents, named: &[(String, u64)]) -> bool {
+/// Whether each of these objects has been deleted or updated after this version.
+fn have_changed_since(contents: &Contents, versions: &[(String, u64)]) -> bool {
     let items = contents.items();
-    let is_as_before = |(uid, version): &(String, u64)| {
+    let is_unchanged = |(uid, version): &(String, u64)| {
         items.by_uid(uid).is_some_and(|item| item.resource_version() <= *version)
     };
-    !named.iter().any(is_as_before)
+    !versions.iter().any(is_unchanged)
 }
 
 impl fmt::Debug for Registry {

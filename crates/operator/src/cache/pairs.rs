@@ -1,4 +1,4 @@
-//! Labels or annotations of a cached object, read in place.
+//! The labels or annotations of a cached object, parsed without copying.
 
 use serde::{
     Deserialize, Deserializer,
@@ -11,7 +11,7 @@ use std::{borrow::Cow, fmt};
 pub struct Pairs<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Pairs<'a> {
-    /// From a JSON object, or nothing at all.
+    /// From a JSON object or an empty text.
     pub(crate) fn read(json: &'a str) -> Pairs<'a> {
         if json.is_empty() { Pairs::default() } else { serde_json::from_str(json).unwrap_or_default() }
     }
@@ -36,7 +36,7 @@ impl api::label_selector::Labels for Pairs<'_> {
     }
 }
 
-/// A text that is borrowed where it has no escapes.
+/// A string that is borrowed where it has no escapes.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Pairs<'de> {
             type Value = Pairs<'de>;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a map of texts")
+                out.write_str("a map of strings")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<'de>, A::Error> {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_come_back_by_name() {
+    fn values_are_found_by_name() {
         for (json, name, expected) in [
             (r#"{"b":"2","a":"1"}"#, "a", Some("1")),
             (r#"{"b":"2","a":"1"}"#, "b", Some("2")),

@@ -1,6 +1,6 @@
 //! Which objects of a kind are cached, and how much of each.
 
-use crate::cache::{Item, cut::Cuts};
+use crate::cache::{Item, cut::DroppedFields};
 use api::{field_selector, label_selector};
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -14,32 +14,33 @@ use std::{borrow::Cow, collections::BTreeSet};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// Empty means all of them.
+    /// Empty means all.
     namespaces: BTreeSet<String>,
-    labels: String,
-    fields: String,
+    label_selector: String,
+    field_selector: String,
     without: BTreeSet<Vec<String>>,
     keeps_managed_fields: bool,
 }
 
-/// Whether an object belongs to a scope.
+/// Whether an object is in a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Belongs {
+pub(crate) enum InScope {
     Yes,
     No,
-    /// Only the server knows how this field is read.
+    /// Only the server can evaluate the selector.
     Unknown,
 }
 
-/// A scope that can look at objects by itself.
+/// The selectors of a scope, parsed.
 #[derive(Debug)]
 pub(crate) struct Filter {
+    /// `None` if it cannot be parsed here: then the server refuses it.
     labels: Option<label_selector::Selector>,
     fields: Option<field_selector::Selector>,
 }
 
 impl Scope {
-    /// Only objects in this namespace. Called again, it adds to them.
+    /// Only objects in this namespace. Further calls add namespaces.
     pub fn in_namespace(mut self, namespace: &str) -> Scope {
         self.namespaces.insert(namespace.to_owned());
         self
@@ -47,32 +48,32 @@ impl Scope {
 
     /// Only objects whose labels match, as `app=web,tier!=db`.
     pub fn labelled(mut self, selector: &str) -> Scope {
-        self.labels = joined(&self.labels, selector);
+        self.label_selector = joined(&self.label_selector, selector);
         self
     }
 
     /// Only objects whose fields match, as `spec.nodeName=node-1`, for fields that the server
     /// selects by.
     pub fn with_fields(mut self, selector: &str) -> Scope {
-        self.fields = joined(&self.fields, selector);
+        self.field_selector = joined(&self.field_selector, selector);
         self
     }
 
-    /// Leaves out the field at this path, in every element where a list is on the way. What is
-    /// left out cannot be read, and must not be written back.
+    /// Does not keep the field at this path; lists on the path are walked element by element. An object
+    /// without all its fields must not be written back.
     pub fn without(mut self, path: &[&str]) -> Scope {
         self.without.insert(path.iter().map(|&name| name.to_owned()).collect());
         self
     }
 
-    /// Keeps who owns which field, which is often half of an object.
+    /// Keeps `metadata.managedFields`, which is often half of an object.
     pub fn with_managed_fields(mut self) -> Scope {
         self.keeps_managed_fields = true;
         self
     }
 
-    /// One watch serves each of these; `None` is all namespaces.
-    pub(crate) fn feeds(&self) -> Vec<Option<String>> {
+    /// The namespaces to watch; `None` is all of them.
+    pub(crate) fn namespaces(&self) -> Vec<Option<String>> {
         if self.namespaces.is_empty() {
             vec![None]
         } else {
@@ -80,49 +81,48 @@ impl Scope {
         }
     }
 
-    pub(crate) fn labels(&self) -> &str {
-        &self.labels
+    pub(crate) fn label_selector(&self) -> &str {
+        &self.label_selector
     }
 
-    pub(crate) fn fields(&self) -> &str {
-        &self.fields
+    pub(crate) fn field_selector(&self) -> &str {
+        &self.field_selector
     }
 
-    pub(crate) fn cuts(&self) -> Cuts {
+    pub(crate) fn dropped_fields(&self) -> DroppedFields {
         let managed = ["metadata", "managedFields"].map(str::to_owned).to_vec();
         let managed = (!self.keeps_managed_fields).then_some(managed);
-        Cuts::new(self.without.iter().filter(|path| !path.is_empty()).cloned().chain(managed))
+        DroppedFields::new(self.without.iter().filter(|path| !path.is_empty()).cloned().chain(managed))
     }
 
     pub(crate) fn filter(&self) -> Filter {
-        // The server is the judge of a selector: one that cannot be read here is refused there.
-        Filter { labels: self.labels.parse().ok(), fields: self.fields.parse().ok() }
+        Filter { labels: self.label_selector.parse().ok(), fields: self.field_selector.parse().ok() }
     }
 }
 
 impl Filter {
-    /// Whether every object of its namespaces belongs to it.
+    /// Whether it selects every object.
     pub(crate) fn takes_all(&self) -> bool {
         let all_labels = self.labels.as_ref().is_some_and(label_selector::Selector::is_everything);
         all_labels && self.fields.as_ref().is_some_and(field_selector::Selector::is_everything)
     }
 
-    /// Namespaces are not looked at: feeds know theirs.
-    pub(crate) fn looks_at(&self, item: &Item, whole: &str) -> Belongs {
-        let (Some(labels), Some(fields)) = (&self.labels, &self.fields) else { return Belongs::Unknown };
+    /// `json` is the whole object, with the fields that the cache does not keep. Namespaces are not
+    /// checked here: each reflector has its own.
+    pub(crate) fn includes(&self, item: &Item, json: &str) -> InScope {
+        let (Some(labels), Some(fields)) = (&self.labels, &self.fields) else { return InScope::Unknown };
         if !labels.is_everything() && !labels.matches(&item.labels()) {
-            return Belongs::No;
+            return InScope::No;
         }
         if fields.is_everything() {
-            return Belongs::Yes;
+            return InScope::Yes;
         }
-        by_fields(fields, item, whole)
+        by_fields(fields, item, json)
     }
 }
 
-/// `whole` is the object before anything was cut from it.
-fn by_fields(selector: &field_selector::Selector, item: &Item, whole: &str) -> Belongs {
-    let Ok(object) = serde_json::from_str::<serde_json::Value>(whole) else { return Belongs::Unknown };
+fn by_fields(selector: &field_selector::Selector, item: &Item, json: &str) -> InScope {
+    let Ok(object) = serde_json::from_str::<serde_json::Value>(json) else { return InScope::Unknown };
     let value_of = |field: &str| match field {
         "metadata.name" => Some(Cow::Borrowed(item.key().name())),
         "metadata.namespace" => Some(Cow::Borrowed(item.key().namespace().unwrap_or_default())),
@@ -138,10 +138,10 @@ fn by_fields(selector: &field_selector::Selector, item: &Item, whole: &str) -> B
         }
     };
     if selector.terms().iter().any(|term| value_of(&term.field).is_none()) {
-        return Belongs::Unknown;
+        return InScope::Unknown;
     }
     let matches = selector.matches(|field| value_of(field).unwrap_or_default());
-    if matches { Belongs::Yes } else { Belongs::No }
+    if matches { InScope::Yes } else { InScope::No }
 }
 
 fn joined(first: &str, second: &str) -> String {
@@ -155,30 +155,30 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_scope_knows_its_objects() {
+    fn selectors_decide_which_objects_are_in_scope() {
         let json = r#"{"metadata":{"name":"web","namespace":"prod","resourceVersion":"1","labels":{"app":"web"}},
             "spec":{"nodeName":"n1","ready":true}}"#;
         let all = Scope::default;
         for (scope, expected) in [
-            (all(), Belongs::Yes),
-            (all().labelled("app=web"), Belongs::Yes),
-            (all().labelled("app=web").labelled("!old"), Belongs::Yes),
-            (all().labelled("app!=web"), Belongs::No),
-            (all().labelled("((("), Belongs::Unknown),
-            (all().with_fields("spec.nodeName=n1,spec.ready=true"), Belongs::Yes),
-            (all().with_fields("metadata.name=web,metadata.namespace=prod"), Belongs::Yes),
-            (all().with_fields("spec.nodeName!=n1"), Belongs::No),
-            (all().with_fields("spec.nodeName=n1,status.phase=Running"), Belongs::Unknown),
-            (all().with_fields("status.phase=Running").labelled("app=db"), Belongs::No),
+            (all(), InScope::Yes),
+            (all().labelled("app=web"), InScope::Yes),
+            (all().labelled("app=web").labelled("!old"), InScope::Yes),
+            (all().labelled("app!=web"), InScope::No),
+            (all().labelled("((("), InScope::Unknown),
+            (all().with_fields("spec.nodeName=n1,spec.ready=true"), InScope::Yes),
+            (all().with_fields("metadata.name=web,metadata.namespace=prod"), InScope::Yes),
+            (all().with_fields("spec.nodeName!=n1"), InScope::No),
+            (all().with_fields("spec.nodeName=n1,status.phase=Running"), InScope::Unknown),
+            (all().with_fields("status.phase=Running").labelled("app=db"), InScope::No),
         ] {
             let shape = Shape {
                 api_version: "v1".to_owned(),
                 kind: "Pod".to_owned(),
                 metadata_only: false,
-                cuts: scope.cuts(),
+                dropped: scope.dropped_fields(),
             };
             let item = Reader::new(Arc::new(shape)).read(json).unwrap();
-            assert_eq!(scope.filter().looks_at(&item, json), expected, "{scope:?}");
+            assert_eq!(scope.filter().includes(&item, json), expected, "{scope:?}");
         }
     }
 }

@@ -1,26 +1,28 @@
-//! The one copy of a kind's objects that all who ask for the same scope share.
+//! The cached objects of one kind and scope, shared by all views of them.
 
 use crate::{
     Key,
     cache::{
-        Cause, Change, Item, Scope, Subscriber,
-        contents::{Backwards, Contents, FeedId, Moved},
+        Delta, Item, Origin, Scope, Subscriber,
+        contents::{Contents, ReflectorId, StaleList},
         cut::Shape,
-        index::Values,
+        index::IndexFunction,
         item::Reader,
         memo::Memo,
         scope::Filter,
     },
+    watch::CacheUpdate,
 };
+use api::path::ResourcePath;
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
 };
 use tokio::sync::watch;
 
-/// What a cache is a cache of. There is one for each.
+/// Which objects a store holds, and in which form. There is one store for each of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Subject {
+pub(crate) struct CachedKind {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kind: String,
@@ -30,56 +32,55 @@ pub(crate) struct Subject {
 }
 
 pub(crate) struct Store {
-    subject: Subject,
+    kind: CachedKind,
     shape: Arc<Shape>,
     filter: Filter,
     contents: RwLock<Contents>,
-    /// Held from before a change until all have heard of it, so that all hear changes in one order.
-    /// Whoever reads the contents does not need it, and so subscribers may read.
+    /// Locked from before a change until every subscriber has its delta, so that all get deltas in the
+    /// same order. Reading the contents does not take this lock: subscribers may read.
     subscribers: Mutex<Vec<Subscriber>>,
-    /// Moves with every change that somebody could wait for.
-    ticks: watch::Sender<u64>,
+    /// Counts changes, to wake tasks in [`Store::until`].
+    changes: watch::Sender<u64>,
     memo: Memo,
 }
 
-/// How the metadata of an object of any kind comes, if nothing else is asked for.
+/// The apiVersion and kind of objects in metadata form.
 pub(crate) const METADATA: (&str, &str) = ("meta.k8s.io/v1", "PartialObjectMetadata");
 
-impl Subject {
+impl CachedKind {
     pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Where its objects are listed.
+    /// The path of its collection.
     pub(crate) fn path(&self, namespace: Option<&str>) -> String {
-        let root = if self.group.is_empty() { "/api" } else { "/apis" };
-        let within = namespace.map(|name| format!("namespaces/{name}/")).unwrap_or_default();
-        format!("{root}/{}/{within}{}", self.api_version(), self.plural)
+        let collection = ResourcePath::collection(&self.group, &self.version, &self.plural);
+        collection.in_namespace(namespace.unwrap_or_default()).to_string()
     }
 
     fn shape(&self) -> Shape {
         let own = || (self.api_version(), self.kind.clone());
         let (api_version, kind) =
             if self.metadata_only { (METADATA.0.to_owned(), METADATA.1.to_owned()) } else { own() };
-        Shape { api_version, kind, metadata_only: self.metadata_only, cuts: self.scope.cuts() }
+        Shape { api_version, kind, metadata_only: self.metadata_only, dropped: self.scope.dropped_fields() }
     }
 }
 
 impl Store {
-    pub(crate) fn new(subject: Subject) -> Store {
+    pub(crate) fn new(kind: CachedKind) -> Store {
         Store {
-            shape: Arc::new(subject.shape()),
-            filter: subject.scope.filter(),
-            contents: RwLock::new(Contents::new(subject.scope.feeds())),
+            shape: Arc::new(kind.shape()),
+            filter: kind.scope.filter(),
+            contents: RwLock::new(Contents::new(kind.scope.namespaces())),
             subscribers: Mutex::default(),
-            ticks: watch::Sender::new(0),
+            changes: watch::Sender::new(0),
             memo: Memo::new(),
-            subject,
+            kind,
         }
     }
 
-    pub(crate) fn subject(&self) -> &Subject {
-        &self.subject
+    pub(crate) fn kind(&self) -> &CachedKind {
+        &self.kind
     }
 
     pub(crate) fn reader(&self) -> Reader {
@@ -102,63 +103,57 @@ impl Store {
         self.read().items().get(key.as_str()).cloned()
     }
 
-    pub(crate) fn add_index(&self, name: &'static str, values: Values) {
+    pub(crate) fn add_index(&self, name: &'static str, values: IndexFunction) {
         self.contents.write().unwrap_or_else(PoisonError::into_inner).add_index(name, values);
     }
 
-    /// From now on `subscriber` hears every change, and first of all that is there.
+    /// Calls `subscriber` for every object there is, and from then on for every change.
     pub(crate) fn subscribe(&self, subscriber: Subscriber) {
         let mut subscribers = self.subscribers();
         let present: Vec<Item> = self.read().items().iter().cloned().collect();
-        for item in &present {
-            subscriber(&Change { before: None, after: Some(item), cause: Cause::Initial });
+        for item in present {
+            subscriber(&Delta { before: None, after: Some(item), origin: Origin::InitialList });
         }
         subscribers.push(subscriber);
     }
 
-    /// Tells all of every object once more.
+    /// Calls every subscriber for every object once more.
     pub(crate) fn resync(&self) {
         let subscribers = self.subscribers();
         let present: Vec<Item> = self.read().items().iter().cloned().collect();
-        for item in &present {
-            tell(&subscribers, &Change { before: Some(item), after: Some(item), cause: Cause::Resync });
+        for item in present {
+            let delta = Delta { before: Some(item.clone()), after: Some(item), origin: Origin::Resync };
+            notify(&subscribers, &delta);
         }
     }
 
-    pub(crate) fn change(&self, cause: Cause, change: impl FnOnce(&mut Contents) -> Vec<Moved>) {
+    /// Changes the contents, and tells all subscribers what changed.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Contents) -> Vec<Delta>) {
         let subscribers = self.subscribers();
-        let moves = change(&mut self.contents.write().unwrap_or_else(PoisonError::into_inner));
-        for Moved { before, after } in &moves {
-            tell(&subscribers, &Change { before: before.as_ref(), after: after.as_ref(), cause });
-        }
+        let deltas = change(&mut self.contents.write().unwrap_or_else(PoisonError::into_inner));
+        deltas.iter().for_each(|delta| notify(&subscribers, delta));
         drop(subscribers);
-        if self.ticks.receiver_count() > 0 {
-            self.ticks.send_modify(|ticks| *ticks += 1);
+        if self.changes.receiver_count() > 0 {
+            self.changes.send_modify(|changes| *changes += 1);
         }
     }
 
-    /// The first list is told as such; a later one tells what it found changed.
-    pub(crate) fn told(&self, feed: FeedId, change: impl FnOnce(&mut Contents) -> Vec<Moved>) {
-        let is_first = !self.read().has_synced(feed);
-        self.change(if is_first { Cause::Initial } else { Cause::Watched }, change);
-    }
-
-    pub(crate) fn complete(&self, feed: FeedId, version: u64) -> Result<(), Backwards> {
+    pub(crate) fn apply(&self, reflector: ReflectorId, update: CacheUpdate) -> Result<(), StaleList> {
         let mut outcome = Ok(());
-        self.told(feed, |contents| {
-            contents.complete(feed, version).unwrap_or_else(|backwards| {
-                outcome = Err(backwards);
+        self.change(|contents| {
+            contents.apply(reflector, update).unwrap_or_else(|stale| {
+                outcome = Err(stale);
                 Vec::new()
             })
         });
         outcome
     }
 
-    /// Ends when `is_so`. It is asked again after every change.
-    pub(crate) async fn until(&self, mut is_so: impl FnMut(&Contents) -> bool) {
-        let mut ticks = self.ticks.subscribe();
-        while !is_so(&self.read()) {
-            if ticks.changed().await.is_err() {
+    /// Waits until `condition` holds; it is checked after every change.
+    pub(crate) async fn until(&self, mut condition: impl FnMut(&Contents) -> bool) {
+        let mut changes = self.changes.subscribe();
+        while !condition(&self.read()) {
+            if changes.changed().await.is_err() {
                 return;
             }
         }
@@ -169,15 +164,15 @@ impl Store {
     }
 }
 
-fn tell(subscribers: &[Subscriber], change: &Change<'_>) {
+fn notify(subscribers: &[Subscriber], delta: &Delta) {
     for subscriber in subscribers {
-        subscriber(change);
+        subscriber(delta);
     }
 }
 
 impl fmt::Debug for Store {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let contents = self.read();
-        write!(out, "{} of {}", contents.items().len(), self.subject.plural)
+        write!(out, "{} of {}", contents.items().len(), self.kind.plural)
     }
 }

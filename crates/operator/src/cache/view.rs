@@ -1,4 +1,4 @@
-//! The cached objects of one kind, read in their own type.
+//! The cached objects of one kind, as their Rust type: client-go's lister.
 
 use crate::{
     Key,
@@ -9,11 +9,11 @@ use kube::core::Selector;
 use serde::de::DeserializeOwned;
 use std::{fmt, future::Future, marker::PhantomData, sync::Arc};
 
-/// The local copy of a kind's objects. Reads never wait, and never answer older than this process
-/// has written with [`crate::cache::Caches::client`]. Cheap to clone.
+/// The local copy of a kind's objects. Reads never wait, and never return an object that is older than
+/// what this process has written with [`crate::cache::Caches::client`]. Cheap to clone.
 ///
-/// Lists are in the order of their keys. An object that does not fit `K` is an error: taking it for
-/// an absent one would have its children cleaned up.
+/// Lists are in the order of keys. An object that does not fit `K` is an error: a reconciler that took
+/// it for deleted would clean up its children.
 pub struct View<K> {
     store: Arc<Store>,
     kind: PhantomData<fn() -> K>,
@@ -28,7 +28,7 @@ impl<K> View<K> {
         self.store.read().items().get(key.as_str()).is_some()
     }
 
-    /// The untyped object, for those who only need its metadata.
+    /// The object as it is kept: to read its metadata without decoding it.
     pub fn item(&self, key: &Key) -> Option<Item> {
         self.store.item(key)
     }
@@ -37,7 +37,7 @@ impl<K> View<K> {
         self.store.read().items().iter().map(|item| item.key().clone()).collect()
     }
 
-    /// Where the object with this UID is now.
+    /// The key of the object with this UID.
     pub fn key_of_uid(&self, uid: &str) -> Option<Key> {
         self.store.read().items().by_uid(uid).map(|item| item.key().clone())
     }
@@ -50,7 +50,7 @@ impl<K> View<K> {
         self.len() == 0
     }
 
-    /// Ends when the cache has seen all there was when it started.
+    /// Waits until the first list is complete.
     pub fn synced(&self) -> impl Future<Output = ()> + Send + use<K> {
         let store = Arc::clone(&self.store);
         async move { store.until(|contents| contents.is_synced()).await }
@@ -60,8 +60,8 @@ impl<K> View<K> {
         self.store.read().is_synced()
     }
 
-    /// Calls `subscriber` for all that is there, and from then on for every change, in order. It
-    /// may read views; it must not wait, subscribe or write.
+    /// Calls `subscriber` for every object there is, and from then on for every change, in order. It may
+    /// read views; it must not wait, subscribe or write.
     pub fn subscribe(&self, subscriber: Subscriber) {
         self.store.subscribe(subscriber);
     }
@@ -83,9 +83,9 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
         decoded(&items)
     }
 
-    /// Those whose labels match, in all namespaces.
+    /// The objects whose labels match, in all namespaces.
     pub fn labelled(&self, selector: &Selector) -> Result<Vec<Arc<K>>, Undecodable> {
-        // A selector that Kubernetes would refuse selects nothing.
+        // A selector that Kubernetes would refuse matches nothing.
         let selector: label_selector::Selector =
             selector.to_string().parse().unwrap_or_else(|_| label_selector::Selector::nothing());
         let contents = self.store.read();
@@ -95,14 +95,14 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
         decoded(&items)
     }
 
-    /// Those that have an owner with this UID.
+    /// The objects that have an owner with this UID.
     pub fn owned_by(&self, uid: &str) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().owned_by(uid).cloned().collect();
         decoded(&items)
     }
 
-    /// Makes objects findable by what `values` says of them, which must hang on the object alone.
-    /// An index of this name that is there already stays as it is.
+    /// Adds an index: [`View::indexed`] finds objects by their `values`, which must depend on nothing but
+    /// the object. If there is an index of this name, it stays as it is.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
@@ -114,13 +114,13 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
     /// }
     /// ```
     pub fn index(&self, name: &'static str, values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static) {
-        // What cannot be decoded has no values here, and is an error to whoever reads it.
+        // An object that cannot be decoded has no values; reading it is an error.
         let values =
             move |item: &Item| item.decode::<K>().map_or_else(|_| Vec::new(), |object| values(&object));
         self.store.add_index(name, Arc::new(values));
     }
 
-    /// Those that the index of this name finds by `value`.
+    /// The objects that have `value` in the index of this name.
     pub fn indexed(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().indexed(index, value).cloned().collect();
         decoded(&items)

@@ -1,16 +1,16 @@
-//! The CEL rules of a schema in, those that a server would refuse or that cost too much out.
+//! Reviews the CEL rules of a schema: those that a server would refuse, or that cost too much.
 //!
-//! A server sums up what a rule could cost with the longest lists and texts that the schema allows.
-//! The sum itself is its own; what is found here is what makes it explode: things without a limit.
+//! A server estimates the cost of a rule with the longest lists and strings that the schema allows. This
+//! review does not compute the cost; it finds what makes it too high: lists and strings without a limit.
 
 use super::{
     Findings,
-    schema::{Around, kind},
+    schema::{SchemaContext, kind},
 };
 use serde_json::Value;
 
-/// They look at each item or letter of what they are called on.
-const THOROUGH: &[&str] = &[
+/// Functions that visit each item or character of what they are called on.
+const ITERATING: &[&str] = &[
     ".all(",
     ".exists(",
     ".exists_one(",
@@ -28,7 +28,7 @@ const THOROUGH: &[&str] = &[
     ".replace(",
 ];
 
-pub(super) fn review(path: &str, schema: &Value, around: Around<'_>, findings: &mut Findings) {
+pub(super) fn review(path: &str, schema: &Value, context: SchemaContext<'_>, findings: &mut Findings) {
     let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
     for (place, validation) in rules.into_iter().flatten().enumerate() {
         let path = format!("{path}.x-kubernetes-validations[{place}].rule");
@@ -37,39 +37,39 @@ pub(super) fn review(path: &str, schema: &Value, around: Around<'_>, findings: &
             findings.refused(path, "must be there");
             continue;
         }
-        if names(rule, "oldSelf") && around.is_nameless {
+        if names(rule, "oldSelf") && context.has_no_identity {
             findings
                 .refused(&path, "looks at oldSelf, but items of this list cannot be matched with old ones");
         }
-        if let Some(unbounded) = around.unbounded {
+        if let Some(unbounded) = context.unbounded {
             findings.hurts(&path, format!("runs for each item of {unbounded}, which has no limit"));
         }
         if validation.get("message").is_none() && validation.get("messageExpression").is_none() {
             findings.hurts(&path, "has no message: people get to read the rule");
         }
-        if let Some(endless) = endless(schema, rule) {
-            findings.hurts(&path, format!("goes through {endless}, which has no limit"));
+        if let Some(field) = unlimited(schema, rule) {
+            findings.hurts(&path, format!("goes through {field}, which has no limit"));
         }
     }
 }
 
-/// What the rule goes through that may be of any length.
-fn endless(schema: &Value, rule: &str) -> Option<String> {
-    if !THOROUGH.iter().any(|call| rule.contains(call)) {
+/// A field of any length through which the rule iterates.
+fn unlimited(schema: &Value, rule: &str) -> Option<String> {
+    if !ITERATING.iter().any(|call| rule.contains(call)) {
         return None;
     }
-    if is_endless(schema) && THOROUGH.iter().any(|call| rule.contains(&format!("self{call}"))) {
+    if is_unlimited(schema) && ITERATING.iter().any(|call| rule.contains(&format!("self{call}"))) {
         return Some("self".into());
     }
     let fields = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let mut used = fields.filter(|(name, field)| {
         let place = format!("self.{name}");
-        is_endless(field) && THOROUGH.iter().any(|call| rule.contains(&format!("{place}{call}")))
+        is_unlimited(field) && ITERATING.iter().any(|call| rule.contains(&format!("{place}{call}")))
     });
     used.next().map(|(name, _)| format!("self.{name}"))
 }
 
-fn is_endless(schema: &Value) -> bool {
+fn is_unlimited(schema: &Value) -> bool {
     let limit = match kind(schema) {
         "array" => "maxItems",
         "object" if schema.get("additionalProperties").is_some() => "maxProperties",
@@ -79,7 +79,7 @@ fn is_endless(schema: &Value) -> bool {
     schema.get(limit).is_none()
 }
 
-/// Whether the rule has the word, as a word of its own.
+/// Whether the rule contains the word.
 fn names(rule: &str, word: &str) -> bool {
     let is_letter = |c: char| c.is_alphanumeric() || c == '_';
     rule.split(|c| !is_letter(c)).any(|found| found == word)

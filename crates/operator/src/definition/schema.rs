@@ -1,15 +1,15 @@
-//! A schema in, what keeps it from being structural and what will hurt out.
+//! Reviews a schema: what keeps it from being structural, and what will cause problems.
 
 use super::{Findings, rule};
 use serde_json::{Map, Value, json};
 
-/// Kubernetes: these say nothing that a server could keep to.
+/// Kubernetes: not allowed in a structural schema.
 const FORBIDDEN: &[&str] = &["$ref", "definitions", "dependencies", "id", "patternProperties", "$schema"];
-/// Kubernetes: inside these, a schema may only narrow what was said outside of them.
+/// Kubernetes: schemas inside of these may only restrict what the schema outside of them allows.
 const JUNCTORS: &[&str] = &["allOf", "anyOf", "oneOf", "not"];
 const OUTSIDE_ONLY: &[&str] =
     &["additionalProperties", "default", "description", "nullable", "title", "type"];
-/// Kubernetes checks these and no others.
+/// Kubernetes: the formats that are validated.
 const FORMATS: &[&str] = &[
     "bsonobjectid",
     "uri",
@@ -44,13 +44,13 @@ const FORMATS: &[&str] = &[
     "k8s-long-name",
 ];
 
-/// Where the walk is.
+/// What surrounds a schema.
 #[derive(Clone, Copy)]
-pub(super) struct Around<'a> {
-    /// The nearest list or map that has no limit and holds this.
+pub(super) struct SchemaContext<'a> {
+    /// The nearest enclosing list or map without a limit.
     pub(super) unbounded: Option<&'a str>,
-    /// Whether a list whose items have no identity holds this.
-    pub(super) is_nameless: bool,
+    /// Whether an enclosing list is not a map list, so that its items have no identity.
+    pub(super) has_no_identity: bool,
     depth: usize,
 }
 
@@ -72,11 +72,11 @@ pub(super) fn review(path: &str, schema: &Value, findings: &mut Findings) {
             findings.refused(format!("{path}.properties[metadata]"), "may only narrow name and generateName");
         }
     }
-    node(path, schema, Around { unbounded: None, is_nameless: false, depth: 0 }, findings);
+    node(path, schema, SchemaContext { unbounded: None, has_no_identity: false, depth: 0 }, findings);
 }
 
-/// One schema and all below it.
-fn node(path: &str, schema: &Value, around: Around<'_>, findings: &mut Findings) {
+/// A schema and those below it.
+fn node(path: &str, schema: &Value, context: SchemaContext<'_>, findings: &mut Findings) {
     shape(path, schema, findings);
     default(path, schema, findings);
     for junctor in JUNCTORS {
@@ -84,11 +84,11 @@ fn node(path: &str, schema: &Value, around: Around<'_>, findings: &mut Findings)
             narrowing(&format!("{path}.{junctor}{place}"), part, schema, findings);
         }
     }
-    rule::review(path, schema, around, findings);
-    let deeper = Around { depth: around.depth + 1, ..around };
+    rule::review(path, schema, context, findings);
+    let deeper = SchemaContext { depth: context.depth + 1, ..context };
     for (name, field) in fields(schema, "properties").into_iter().flatten() {
         let path = format!("{path}.properties[{name}]");
-        let is_common = around.depth == 0 && ["apiVersion", "kind", "metadata"].contains(&name.as_str());
+        let is_common = context.depth == 0 && ["apiVersion", "kind", "metadata"].contains(&name.as_str());
         if !is_common && field.get("description").is_none() {
             findings.hurts(&path, "has no description");
         }
@@ -96,18 +96,28 @@ fn node(path: &str, schema: &Value, around: Around<'_>, findings: &mut Findings)
     }
     let limit = |name: &str| schema.get(name).is_some_and(Value::is_number);
     if let Some(values) = schema.get("additionalProperties").filter(|values| values.is_object()) {
-        let unbounded = if limit("maxProperties") { around.unbounded } else { Some(path) };
-        node(&format!("{path}.additionalProperties"), values, Around { unbounded, ..deeper }, findings);
+        let unbounded = if limit("maxProperties") { context.unbounded } else { Some(path) };
+        node(
+            &format!("{path}.additionalProperties"),
+            values,
+            SchemaContext { unbounded, ..deeper },
+            findings,
+        );
     }
     if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
         list(path, schema, items, findings);
-        let unbounded = if limit("maxItems") { around.unbounded } else { Some(path) };
-        let is_nameless = around.is_nameless || text(schema, "x-kubernetes-list-type") != "map";
-        node(&format!("{path}.items"), items, Around { unbounded, is_nameless, ..deeper }, findings);
+        let unbounded = if limit("maxItems") { context.unbounded } else { Some(path) };
+        let has_no_identity = context.has_no_identity || text(schema, "x-kubernetes-list-type") != "map";
+        node(
+            &format!("{path}.items"),
+            items,
+            SchemaContext { unbounded, has_no_identity, ..deeper },
+            findings,
+        );
     }
 }
 
-/// What makes a schema structural.
+/// What a structural schema needs.
 fn shape(path: &str, schema: &Value, findings: &mut Findings) {
     let is_either = is_set(schema, "x-kubernetes-int-or-string");
     match kind(schema) {
@@ -171,7 +181,7 @@ fn narrowing(path: &str, part: &Value, outside: &Value, findings: &mut Findings)
     }
 }
 
-/// How the items of a list are told apart.
+/// How the items of a list are identified.
 fn list(path: &str, schema: &Value, items: &Value, findings: &mut Findings) {
     let keys: Vec<&str> = schema["x-kubernetes-list-map-keys"]
         .as_array()

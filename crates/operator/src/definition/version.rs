@@ -1,4 +1,4 @@
-//! One version of a definition in, what is wrong with its doors and columns out.
+//! Reviews the subresources, columns and selectable fields of one version.
 
 use super::{Findings, schema};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -15,9 +15,9 @@ pub(super) fn review(path: &str, version: &CustomResourceDefinitionVersion, find
     };
     let schema = serde_json::to_value(schema).expect("a schema has a JSON form");
     schema::review(&format!("{path}.schema.openAPIV3Schema"), &schema, findings);
-    subresources(&format!("{path}.subresources"), version.subresources.as_ref(), &schema, findings);
+    review_subresources(&format!("{path}.subresources"), version.subresources.as_ref(), &schema, findings);
     for (place, column) in version.additional_printer_columns.iter().flatten().enumerate() {
-        column_review(&format!("{path}.additionalPrinterColumns[{place}]"), column, &schema, findings);
+        review_column(&format!("{path}.additionalPrinterColumns[{place}]"), column, &schema, findings);
     }
     for (place, field) in version.selectable_fields.iter().flatten().enumerate() {
         let path = format!("{path}.selectableFields[{place}].jsonPath");
@@ -29,14 +29,14 @@ pub(super) fn review(path: &str, version: &CustomResourceDefinitionVersion, find
     }
 }
 
-fn subresources(
+fn review_subresources(
     path: &str,
-    doors: Option<&CustomResourceSubresources>,
+    subresources: Option<&CustomResourceSubresources>,
     schema: &Value,
     findings: &mut Findings,
 ) {
     let has_status = resolve(schema, ".status").is_some();
-    match (doors.is_some_and(|doors| doors.status.is_some()), has_status) {
+    match (subresources.is_some_and(|it| it.status.is_some()), has_status) {
         (false, _) => findings.hurts(
             format!("{path}.status"),
             "no status subresource: status and spec get in each other's way",
@@ -47,7 +47,7 @@ fn subresources(
         ),
         (true, true) => {}
     }
-    let Some(scale) = doors.and_then(|doors| doors.scale.as_ref()) else { return };
+    let Some(scale) = subresources.and_then(|it| it.scale.as_ref()) else { return };
     let places = [
         ("specReplicasPath", ".spec.", Some(&scale.spec_replicas_path)),
         ("statusReplicasPath", ".status.", Some(&scale.status_replicas_path)),
@@ -67,7 +67,7 @@ fn subresources(
     }
 }
 
-fn column_review(
+fn review_column(
     path: &str,
     column: &CustomResourceColumnDefinition,
     schema: &Value,
@@ -83,7 +83,7 @@ fn column_review(
     }
 }
 
-/// The schema of what a path of plain fields leads to. A filter or wildcard is taken on trust.
+/// The schema of the field at a path. Filters and wildcards are not checked.
 fn resolve<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     let mut here = schema;
     for field in path.trim_start_matches('.').split('.') {

@@ -1,59 +1,61 @@
-//! The gate before all writes of a manager: who no longer leads, writes no longer.
+//! Refuses the writes of a manager that does not hold its lease.
 
-use crate::BoxError;
-use http::{Method, Request};
-use kube::{Client, client::Body};
+use crate::{BoxError, client};
+use http::Method;
+use kube::Client;
 use std::sync::{Arc, Mutex, PoisonError};
 use world::{Moment, World};
 
-/// Open while this process may write. Clones share one gate.
+/// Open while this process may write. Clones share one state.
 #[derive(Clone, Debug)]
 pub struct Fence {
     world: World,
-    state: Arc<Mutex<State>>,
+    gate: Arc<Mutex<Gate>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
-    /// Nobody is elected: all may write.
+enum Gate {
+    /// There is no election.
     Open,
-    Until(Option<Moment>),
+    OpenUntil(Moment),
+    Shut,
 }
 
-/// A write was held back: this process does not lead.
+/// A write was refused: this process does not lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this process does not hold the lease: nothing was written")]
 pub struct NotLeading;
 
 impl Fence {
     pub fn open(world: &World) -> Fence {
-        Fence { world: world.clone(), state: Arc::new(Mutex::new(State::Open)) }
+        Fence { world: world.clone(), gate: Arc::new(Mutex::new(Gate::Open)) }
     }
 
     pub fn lets_pass(&self) -> bool {
-        match *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Open => true,
-            State::Until(moment) => moment.is_some_and(|until| self.world.now() < until),
+        match *self.gate.lock().unwrap_or_else(PoisonError::into_inner) {
+            Gate::Open => true,
+            Gate::OpenUntil(moment) => self.world.now() < moment,
+            Gate::Shut => false,
         }
     }
 
     pub(crate) fn shut(&self) {
-        self.set(State::Until(None));
+        self.set(Gate::Shut);
     }
 
     pub(crate) fn open_until(&self, moment: Moment) {
-        self.set(State::Until(Some(moment)));
+        self.set(Gate::OpenUntil(moment));
     }
 
-    fn set(&self, state: State) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    fn set(&self, gate: Gate) {
+        *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = gate;
     }
 
-    /// A client whose writes end at this fence.
+    /// A client whose writes must pass this fence.
     pub(crate) fn around(&self, client: Client) -> Client {
-        let (fence, namespace) = (self.clone(), client.default_namespace().to_owned());
-        let service = tower::service_fn(move |request: Request<Body>| {
-            let (client, fence) = (client.clone(), fence.clone());
+        let fence = self.clone();
+        client::through(&client, move |client, request| {
+            let fence = fence.clone();
             async move {
                 let is_read = [Method::GET, Method::HEAD].contains(request.method());
                 if !is_read && !fence.lets_pass() {
@@ -61,7 +63,6 @@ impl Fence {
                 }
                 client.send(request).await.map_err(BoxError::from)
             }
-        });
-        Client::new(service, namespace)
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! What stands in a lease, and what a candidate does about it: without clock or network.
+//! What a candidate writes into a lease, without clock or network.
 
 use super::Election;
 use k8s_openapi::{
@@ -8,24 +8,32 @@ use k8s_openapi::{
 use std::time::Duration;
 use world::{Moment, Timestamp};
 
-/// A lease, and since when this process has seen it unchanged.
+/// A lease, and since when this process has read it unchanged.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct ObservedLease {
     pub(super) lease: Lease,
     pub(super) since: Moment,
 }
 
-/// What to do about a lease.
+/// What a candidate does next.
 #[derive(Debug, PartialEq)]
-pub(super) enum Move {
+pub(super) enum LeaseAction {
     Wait,
     Create(Lease),
     Replace(Lease),
 }
 
-pub(super) fn plan(election: &Election, seen: Option<&Seen>, now: Moment, wall: Timestamp) -> Move {
-    let Some(Seen { lease, since }) = seen else {
-        return Move::Create(Lease { metadata: named(election), spec: Some(held(election, None, wall)) });
+pub(super) fn plan(
+    election: &Election,
+    observed: Option<&ObservedLease>,
+    now: Moment,
+    wall: Timestamp,
+) -> LeaseAction {
+    let Some(ObservedLease { lease, since }) = observed else {
+        return LeaseAction::Create(Lease {
+            metadata: named(election),
+            spec: Some(held(election, None, wall)),
+        });
     };
     let spec = lease.spec.as_ref();
     let is_mine = holder(lease) == Some(&election.identity);
@@ -33,9 +41,9 @@ pub(super) fn plan(election: &Election, seen: Option<&Seen>, now: Moment, wall: 
     let granted = spec.and_then(|spec| spec.lease_duration_seconds).unwrap_or_default();
     let granted = Duration::from_secs(u64::try_from(granted).unwrap_or_default());
     if !is_mine && !is_free && now.since(*since) < granted {
-        return Move::Wait;
+        return LeaseAction::Wait;
     }
-    Move::Replace(Lease { metadata: lease.metadata.clone(), spec: Some(held(election, spec, wall)) })
+    LeaseAction::Replace(Lease { metadata: lease.metadata.clone(), spec: Some(held(election, spec, wall)) })
 }
 
 /// The lease without its holder, if `identity` holds it.
@@ -58,7 +66,7 @@ fn holder(lease: &Lease) -> Option<&str> {
     (!holder.is_empty()).then_some(holder)
 }
 
-/// The record of `election`'s candidate in office, after `before`.
+/// The spec with this candidate as the holder, after `before`.
 fn held(election: &Election, before: Option<&LeaseSpec>, wall: Timestamp) -> LeaseSpec {
     let identity = Some(election.identity.clone());
     let seconds = i32::try_from(election.timing.lease.as_secs()).unwrap_or(i32::MAX).max(1);
@@ -88,8 +96,8 @@ mod tests {
     use super::*;
     use crate::lease::Timing;
 
-    /// One look at a lease that `holder` has for 15 seconds and that stands unchanged for `age`.
-    fn look(holder: Option<&str>, age: u64) -> Move {
+    /// What a candidate does about a lease that `holder` has for 15 seconds, unchanged for `age` seconds.
+    fn look(holder: Option<&str>, age: u64) -> LeaseAction {
         let run = world::simulate(1, |world| async move {
             let since = world.now();
             let spec = LeaseSpec {
@@ -101,7 +109,7 @@ mod tests {
             };
             let lease = Lease { metadata: named(&me()), spec: Some(spec) };
             world.sleep(Duration::from_secs(age)).await;
-            plan(&me(), Some(&Seen { lease, since }), world.now(), world.wall())
+            plan(&me(), Some(&ObservedLease { lease, since }), world.now(), world.wall())
         });
         run.expect("the sleep ends").output
     }
@@ -116,8 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_taken_only_when_it_is_free_mine_or_over() {
-        // holder, seconds since it changed; the transitions that are written, or none for waiting
+    fn a_lease_is_taken_only_if_it_is_free_own_or_expired() {
+        // The holder, seconds since the lease changed, and the transitions that are written, if any.
         for (holder, age, expected) in [
             (Some("other"), 0, None),
             (Some("other"), 14, None),
@@ -128,13 +136,13 @@ mod tests {
             (Some("me"), 60, Some(4)),
         ] {
             let written = match look(holder, age) {
-                Move::Replace(Lease { spec: Some(spec), .. }) => {
+                LeaseAction::Replace(Lease { spec: Some(spec), .. }) => {
                     assert_eq!(spec.holder_identity.as_deref(), Some("me"));
                     let keeps_time = spec.acquire_time == Some(MicroTime(Timestamp::UNIX_EPOCH));
                     assert_eq!(keeps_time, holder == Some("me"), "{holder:?} {age}");
                     spec.lease_transitions
                 }
-                Move::Wait => None,
+                LeaseAction::Wait => None,
                 other => panic!("{other:?}"),
             };
             assert_eq!(written, expected, "{holder:?} after {age} s");

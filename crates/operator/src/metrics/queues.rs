@@ -1,34 +1,34 @@
-//! `workqueue_*`: read off a queue whenever somebody asks.
+//! `workqueue_*`: read from a queue when the page is read.
 
-use super::{Metrics, series::Sort};
-use crate::queue::{Census, Queue};
+use super::{Metrics, series::MetricType};
+use crate::queue::{Queue, Stats};
 use std::time::Duration;
 
 type Labels<'a> = [(&'static str, &'a str)];
 
-// controller-runtime: its priorities for what is fresh and for resyncs.
+// controller-runtime: its priorities for changes and for resyncs.
 const FRESH: &str = "0";
 const BACKGROUND: &str = "-100";
 
 impl Metrics {
-    /// Shows this queue on the page, under the name of its controller.
+    /// Puts this queue on the page, under the name of its controller.
     pub(crate) fn watch_queue(&self, controller: &str, queue: &Queue) {
         let labels = [("name", controller), ("controller", controller)];
-        self.depth(controller, FRESH, queue, |census| census.fresh);
-        self.depth(controller, BACKGROUND, queue, |census| census.background);
+        self.depth(controller, FRESH, queue, |stats| stats.fresh);
+        self.depth(controller, BACKGROUND, queue, |stats| stats.background);
         self.count(
             "workqueue_adds_total",
             "Total number of adds handled by workqueue",
             &labels,
             queue,
-            |census| census.adds,
+            |stats| stats.adds,
         );
         self.count(
             "workqueue_retries_total",
             "Total number of items added to the workqueue with a non-zero delay (rate-limited requeues, explicit RequeueAfter or AddAfter calls)",
             &labels,
             queue,
-            |census| census.retries,
+            |stats| stats.retries,
         );
         self.ages(
             "workqueue_unfinished_work_seconds",
@@ -46,11 +46,13 @@ impl Metrics {
         );
     }
 
-    fn depth(&self, controller: &str, priority: &'static str, queue: &Queue, number: fn(&Census) -> usize) {
+    fn depth(&self, controller: &str, priority: &'static str, queue: &Queue, number: fn(&Stats) -> usize) {
         let labels = [("name", controller), ("controller", controller), ("priority", priority)];
         let help = "Current depth of workqueue by workqueue and priority";
         let queue = queue.clone();
-        self.computed("workqueue_depth", help, Sort::Gauge, &labels, move || number(&queue.census()) as f64);
+        self.computed("workqueue_depth", help, MetricType::Gauge, &labels, move || {
+            number(&queue.stats()) as f64
+        });
     }
 
     fn count(
@@ -59,13 +61,13 @@ impl Metrics {
         help: &'static str,
         labels: &Labels<'_>,
         queue: &Queue,
-        number: fn(&Census) -> u64,
+        number: fn(&Stats) -> u64,
     ) {
         let queue = queue.clone();
-        self.computed(name, help, Sort::Counter, labels, move || number(&queue.census()) as f64);
+        self.computed(name, help, MetricType::Counter, labels, move || number(&queue.stats()) as f64);
     }
 
-    /// Of the ages of what is under way, longest first.
+    /// A number computed from the ages of the keys in progress, the longest first.
     fn ages(
         &self,
         name: &'static str,
@@ -75,8 +77,8 @@ impl Metrics {
         of: fn(&[Duration]) -> Duration,
     ) {
         let queue = queue.clone();
-        self.computed(name, help, Sort::Gauge, labels, move || {
-            let ages: Vec<_> = queue.work_under_way().into_iter().map(|work| work.age).collect();
+        self.computed(name, help, MetricType::Gauge, labels, move || {
+            let ages: Vec<_> = queue.in_progress().into_iter().map(|key| key.age).collect();
             of(&ages).as_secs_f64()
         });
     }

@@ -1,4 +1,4 @@
-//! `controller_runtime_*`, and how long keys wait and are worked on.
+//! `controller_runtime_*`, and how long keys wait and are in progress.
 
 use super::{Counter, Gauge, Histogram, Metrics};
 use std::time::Duration;
@@ -11,7 +11,7 @@ const RECONCILE_TIMES: [f64; 40] = [
 ];
 const QUEUE_TIMES: [f64; 12] = tenfold(10e-9);
 
-/// The counts of one controller.
+/// The metrics of one controller.
 #[derive(Debug)]
 pub(crate) struct Reconciles {
     /// By result.
@@ -29,9 +29,9 @@ pub(crate) struct Reconciles {
     work_duration: Histogram,
 }
 
-/// What a reconcile came to.
+/// How a reconcile ended: the label `result`, and further counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcomes {
+pub(crate) enum ResultLabel {
     Success,
     RequeueAfter,
     Requeue,
@@ -41,12 +41,12 @@ pub(crate) enum Outcomes {
     Timeout,
 }
 
-/// A reconcile that is being counted.
+/// A reconcile in progress.
 #[derive(Debug)]
-pub(crate) struct UnderWay<'a>(&'a Reconciles);
+pub(crate) struct ReconcileTimer<'a>(&'a Reconciles);
 
 impl Metrics {
-    /// The counts of this controller, all of them on the page from the start.
+    /// The metrics of this controller, which are all on the page from the start.
     pub(crate) fn reconciles(&self, controller: &str, workers: usize) -> Reconciles {
         let labels = [("controller", controller)];
         let counter = |name, help| self.counter(name, help, &labels);
@@ -105,44 +105,44 @@ impl Metrics {
 
 impl Reconciles {
     /// Counts a key that was taken after it had `waited`.
-    pub(crate) fn begin(&self, waited: Duration) -> UnderWay<'_> {
+    pub(crate) fn start(&self, waited: Duration) -> ReconcileTimer<'_> {
         self.queue_duration.observe(waited);
         self.active_workers.add(1.0);
-        UnderWay(self)
+        ReconcileTimer(self)
     }
 }
 
-impl UnderWay<'_> {
-    pub(crate) fn end(self, took: Duration, outcome: Outcomes) {
+impl ReconcileTimer<'_> {
+    pub(crate) fn stop(self, took: Duration, label: ResultLabel) {
         let counts = self.0;
         counts.reconcile_time.observe(took);
         counts.work_duration.observe(took);
-        match outcome {
-            Outcomes::Success => counts.success.add(1),
-            Outcomes::RequeueAfter => counts.requeue_after.add(1),
-            Outcomes::Requeue => counts.requeue.add(1),
-            Outcomes::Error | Outcomes::Terminal | Outcomes::Panic | Outcomes::Timeout => {
+        match label {
+            ResultLabel::Success => counts.success.add(1),
+            ResultLabel::RequeueAfter => counts.requeue_after.add(1),
+            ResultLabel::Requeue => counts.requeue.add(1),
+            ResultLabel::Error | ResultLabel::Terminal | ResultLabel::Panic | ResultLabel::Timeout => {
                 counts.error.add(1);
                 counts.errors.add(1);
             }
         }
-        match outcome {
-            Outcomes::Terminal => counts.terminal_errors.add(1),
-            Outcomes::Panic => counts.panics.add(1),
-            Outcomes::Timeout => counts.timeouts.add(1),
+        match label {
+            ResultLabel::Terminal => counts.terminal_errors.add(1),
+            ResultLabel::Panic => counts.panics.add(1),
+            ResultLabel::Timeout => counts.timeouts.add(1),
             _ => {}
         }
     }
 }
 
-/// Also of one that is dropped before its end.
-impl Drop for UnderWay<'_> {
+/// Also when the reconcile is cancelled.
+impl Drop for ReconcileTimer<'_> {
     fn drop(&mut self) {
         self.0.active_workers.add(-1.0);
     }
 }
 
-/// Multiplied step by step: the bounds are labels, and must have the same last digit as Go's.
+/// Multiplied step by step: the bounds are labels, and must have the same digits as in Go.
 const fn tenfold<const N: usize>(first: f64) -> [f64; N] {
     let mut bounds = [first; N];
     let mut at = 1;

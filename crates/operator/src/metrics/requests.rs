@@ -1,8 +1,9 @@
-//! `rest_client_*`: what this process asks of the API server, and how long it takes to answer.
+//! `rest_client_*`: requests to the API server, and how long they take.
 
 use super::{Counter, Histogram, Metrics};
-use http::{Method, Request};
-use kube::{Client, client::Body};
+use crate::client;
+use http::Method;
+use kube::Client;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
@@ -12,20 +13,20 @@ use world::World;
 
 // controller-runtime: the bounds of its histogram.
 const DURATIONS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
-// client-go: the code of a request that had no answer.
+// client-go: the code of a request without a response.
 const NO_ANSWER: &str = "<error>";
 
-/// Finds the handles of a request without building their labels each time.
+/// Caches the handles, so that labels are not built for each request.
 #[derive(Debug)]
 struct Requests {
     metrics: Metrics,
-    /// By method and code, 0 for none. There are few methods, and not many codes.
+    /// By method and code; 0 stands for no response.
     counts: Mutex<BTreeMap<(String, u16), Counter>>,
     durations: Mutex<BTreeMap<String, Histogram>>,
 }
 
 impl Metrics {
-    /// Says which API server the requests go to. Only the first one counts.
+    /// Sets the host of the API server. Only the first call counts.
     pub fn set_host(&self, host: &str) {
         let _ = self.0.host.set(host.to_owned());
     }
@@ -37,9 +38,9 @@ impl Metrics {
             counts: Mutex::default(),
             durations: Mutex::default(),
         });
-        let (world, namespace) = (world.clone(), client.default_namespace().to_owned());
-        let service = tower::service_fn(move |request: Request<Body>| {
-            let (world, client, requests) = (world.clone(), client.clone(), Arc::clone(&requests));
+        let world = world.clone();
+        client::through(&client, move |client, request| {
+            let (world, requests) = (world.clone(), Arc::clone(&requests));
             async move {
                 let (method, begun) = (request.method().clone(), world.now());
                 let answer = client.send(request).await;
@@ -51,8 +52,7 @@ impl Metrics {
                 requests.observe(&method, code, world.now().since(begun));
                 answer
             }
-        });
-        Client::new(service, namespace)
+        })
     }
 }
 
@@ -91,8 +91,8 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::Response;
-
+    use http::{Request, Response};
+    use kube::client::Body;
     use tower::BoxError;
 
     #[test]

@@ -1,6 +1,7 @@
-//! Numbers that many threads add to at once.
+//! The handles of metrics, which many threads may use at once.
 
-use super::{Labels, page::Page};
+use super::Labels;
+use api::prometheus::{self, Page};
 use std::{
     fmt,
     sync::{
@@ -10,15 +11,15 @@ use std::{
     time::Duration,
 };
 
-/// What Prometheus calls the type of a family.
+/// The type of a metric family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum MetricType {
     Counter,
     Gauge,
     Histogram,
 }
 
-/// One line of a page, or for a histogram a few.
+/// A metric with one set of labels.
 #[derive(Clone)]
 pub(super) enum Series {
     Counter(Counter),
@@ -35,25 +36,16 @@ pub struct Counter(Arc<AtomicU64>);
 #[derive(Clone, Debug, Default)]
 pub struct Gauge(Arc<AtomicU64>);
 
-/// How often a duration was at most each of some bounds.
+/// Counts durations by upper bounds.
 #[derive(Clone, Debug)]
-pub struct Histogram(Arc<Buckets>);
+pub struct Histogram(Arc<prometheus::Histogram>);
 
-#[derive(Debug)]
-struct Buckets {
-    bounds: &'static [f64],
-    /// One more than bounds: the last is for what is over all of them.
-    counts: Box<[AtomicU64]>,
-    /// In nanoseconds, so that adding to it is one instruction; enough for five centuries of work.
-    sum: AtomicU64,
-}
-
-impl Sort {
+impl MetricType {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Sort::Counter => "counter",
-            Sort::Gauge => "gauge",
-            Sort::Histogram => "histogram",
+            MetricType::Counter => "counter",
+            MetricType::Gauge => "gauge",
+            MetricType::Histogram => "histogram",
         }
     }
 }
@@ -63,7 +55,7 @@ impl Series {
         match self {
             Series::Counter(counter) => page.sample(name, labels, counter.value() as f64),
             Series::Gauge(gauge) => page.sample(name, labels, gauge.value()),
-            Series::Histogram(histogram) => histogram.write(page, name, labels),
+            Series::Histogram(histogram) => page.histogram(name, labels, &histogram.0),
             Series::Computed(number) => page.sample(name, labels, number()),
         }
     }
@@ -96,28 +88,11 @@ impl Gauge {
 
 impl Histogram {
     pub(super) fn new(bounds: &'static [f64]) -> Histogram {
-        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
-        Histogram(Arc::new(Buckets { bounds, counts, sum: AtomicU64::new(0) }))
+        Histogram(Arc::new(prometheus::Histogram::new(bounds)))
     }
 
     pub fn observe(&self, duration: Duration) {
-        let seconds = duration.as_secs_f64();
-        let at = self.0.bounds.partition_point(|bound| *bound < seconds);
-        self.0.counts[at].fetch_add(1, Relaxed);
-        self.0.sum.fetch_add(duration.as_nanos() as u64, Relaxed);
-    }
-
-    fn write(&self, page: &mut Page, name: &str, labels: &Labels) {
-        let Buckets { bounds, counts, sum } = &*self.0;
-        let mut seen = 0;
-        let bucket = format!("{name}_bucket");
-        let bounds = bounds.iter().map(|bound| api::go::float(*bound)).chain(["+Inf".to_owned()]);
-        for (bound, count) in bounds.zip(counts) {
-            seen += count.load(Relaxed);
-            page.bucket(&bucket, labels, &bound, seen);
-        }
-        page.sample(&format!("{name}_sum"), labels, sum.load(Relaxed) as f64 / 1e9);
-        page.sample(&format!("{name}_count"), labels, seen as f64);
+        self.0.observe_duration(duration);
     }
 }
 

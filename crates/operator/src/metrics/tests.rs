@@ -3,41 +3,41 @@
 use super::*;
 use crate::{
     Key,
-    queue::{Pace, Queue, Why},
+    queue::{Pace, Queue, Reason},
 };
 use std::time::Duration;
 
 #[test]
-fn a_controller_is_on_the_page_as_controller_runtime_has_it() {
+fn a_controller_has_the_metrics_of_controller_runtime() {
     let page = world::simulate(1, |world| async move {
         let metrics = Metrics::default();
         let queue = Queue::new(world.clone(), Pace::default());
         metrics.watch_queue("shop", &queue);
         let reconciles = metrics.reconciles("shop", 2);
-        for (name, why) in [("a", Why::Changed), ("b", Why::Changed), ("c", Why::Resync)] {
-            queue.add(&Key::parse(name), why);
+        for (name, reason) in [("a", Reason::Changed), ("b", Reason::Changed), ("c", Reason::Resync)] {
+            queue.add(&Key::parse(name), reason);
         }
-        queue.add_after(&Key::parse("d"), Why::Asked, Duration::from_secs(60));
-        let work = queue.take().await.expect("open");
-        let under_way = reconciles.begin(work.waited());
+        queue.add_after(&Key::parse("d"), Reason::Asked, Duration::from_secs(60));
+        let taken = queue.take().await.expect("open");
+        let timer = reconciles.start(taken.waited());
         world.sleep(Duration::from_secs(3)).await;
-        for outcome in [
-            Outcomes::Success,
-            Outcomes::RequeueAfter,
-            Outcomes::Requeue,
-            Outcomes::Error,
-            Outcomes::Terminal,
-            Outcomes::Panic,
-            Outcomes::Timeout,
+        for label in [
+            ResultLabel::Success,
+            ResultLabel::RequeueAfter,
+            ResultLabel::Requeue,
+            ResultLabel::Error,
+            ResultLabel::Terminal,
+            ResultLabel::Panic,
+            ResultLabel::Timeout,
         ] {
-            reconciles.begin(Duration::ZERO).end(Duration::from_millis(30), outcome);
+            reconciles.start(Duration::ZERO).stop(Duration::from_millis(30), label);
         }
         let page = metrics.render();
-        drop(under_way);
+        drop(timer);
         assert!(metrics.render().contains("active_workers{controller=\"shop\"} 0\n"));
         page
     })
-    .expect("nobody waits for ever")
+    .expect("no task waits for ever")
     .output;
     let samples: Vec<_> =
         page.lines().filter(|line| !line.starts_with('#') && !line.contains("_bucket")).collect();
@@ -115,7 +115,7 @@ fn bounds_have_the_digits_of_go() {
 }
 
 #[test]
-fn a_label_without_end_does_not_make_the_page_grow() {
+fn a_label_with_too_many_values_does_not_make_the_page_grow() {
     let metrics = Metrics::default();
     for user in 0..MAX_SERIES + 10 {
         metrics.counter("visits_total", "Visits.", &[("user", &user.to_string())]).add(1);
@@ -126,12 +126,12 @@ fn a_label_without_end_does_not_make_the_page_grow() {
 }
 
 #[test]
-fn leading_is_a_gauge() {
+fn holding_the_lease_is_a_gauge() {
     let metrics = Metrics::default();
     for (leads, shown) in [(false, "{name=\"shop\"} 0\n"), (true, "{name=\"shop\"} 1\n")] {
-        metrics.leads("shop", leads);
+        metrics.set_leader("shop", leads);
         assert!(metrics.render().ends_with(shown));
     }
-    metrics.renewed_slowly("shop");
+    metrics.count_slow_renewal("shop");
     assert!(metrics.render().ends_with("leader_election_slowpath_total{name=\"shop\"} 1\n"));
 }

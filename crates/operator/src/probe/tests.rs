@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn probe() -> Probe {
     let metrics = Metrics::default();
-    metrics.leads("shop", true);
+    metrics.set_leader("shop", true);
     Probe::new(metrics)
         .live("good", || Ok(()))
         .live("lame", || Err("it limps".into()))

@@ -1,37 +1,37 @@
-//! What a queue must do, written so plainly that it can be seen to be right, and generated
-//! histories in which the real one does the same.
+//! A model of the queue that is simple enough to be obviously right, and generated histories in which
+//! the real queue does the same.
 
 use super::{
-    Pace, Priority, Rate, Time, Why,
-    sets::{Finished, Sets, Turn, Verdict},
+    Pace, Priority, Rate, Reason, Time,
+    sets::{Finished, QueueItem, Requeue, Sets},
 };
 use crate::Key;
 use proptest::prelude::*;
 use std::{collections::BTreeMap, time::Duration};
 
-/// A key that somebody wants, since or at a time.
+/// A key that is due since or at a time.
 #[derive(Clone, Debug)]
-struct Wish {
+struct Entry {
     key: Key,
     priority: Priority,
-    why: Why,
+    reason: Reason,
     at: Time,
 }
 
 /// Plain lists, in order of arrival.
 struct Model {
     pace: Pace,
-    waiting: Vec<Wish>,
-    /// Wanted again by somebody while in work.
-    dirty: Vec<Wish>,
-    later: Vec<Wish>,
-    in_work: Vec<Key>,
+    waiting: Vec<Entry>,
+    /// Added again while in progress.
+    dirty: Vec<Entry>,
+    later: Vec<Entry>,
+    in_progress: Vec<Key>,
     failures: BTreeMap<Key, u32>,
     fresh_in_a_row: u32,
-    /// Tokens, as the time it takes to fill them in.
+    /// The tokens in the bucket, as the time it takes to fill them in.
     filled: Duration,
     filled_at: Time,
-    owes: bool,
+    owes_refill: bool,
 }
 
 impl Model {
@@ -42,85 +42,85 @@ impl Model {
             waiting: vec![],
             dirty: vec![],
             later: vec![],
-            in_work: vec![],
+            in_progress: vec![],
             failures: BTreeMap::new(),
             fresh_in_a_row: 0,
             filled_at: Time::ZERO,
-            owes: false,
+            owes_refill: false,
         }
     }
 
     fn keys(&self) -> usize {
-        let wishes = [&self.waiting, &self.dirty, &self.later].into_iter().flatten();
-        let mut all: Vec<_> = wishes.map(|wish| &wish.key).chain(&self.in_work).collect();
+        let entries = [&self.waiting, &self.dirty, &self.later].into_iter().flatten();
+        let mut all: Vec<_> = entries.map(|entry| &entry.key).chain(&self.in_progress).collect();
         all.sort();
         all.dedup();
         all.len()
     }
 
     fn knows(&self, key: &Key) -> bool {
-        let mut wishes = [&self.waiting, &self.dirty, &self.later].into_iter().flatten();
-        wishes.any(|wish| wish.key == *key) || self.in_work.contains(key)
+        let mut entries = [&self.waiting, &self.dirty, &self.later].into_iter().flatten();
+        entries.any(|entry| entry.key == *key) || self.in_progress.contains(key)
     }
 
     fn refuses(&mut self, key: &Key) -> bool {
         let refuses = !self.knows(key) && self.keys() >= self.pace.limit;
-        self.owes |= refuses;
+        self.owes_refill |= refuses;
         refuses
     }
 
-    fn add(&mut self, key: &Key, why: Why, now: Time) -> bool {
+    fn add(&mut self, key: &Key, reason: Reason, now: Time) -> bool {
         if self.refuses(key) {
             return false;
         }
-        self.want(key, why.priority(), why, now);
-        if matches!(why, Why::Changed | Why::Asked) && self.failed(key) >= self.pace.dead_after {
+        self.want(key, reason.priority(), reason, now);
+        if matches!(reason, Reason::Changed | Reason::Asked) && self.failed(key) >= self.pace.dead_after {
             self.failures.remove(key);
         }
         true
     }
 
-    fn add_after(&mut self, key: &Key, why: Why, delay: Duration, now: Time) -> bool {
+    fn add_after(&mut self, key: &Key, reason: Reason, delay: Duration, now: Time) -> bool {
         if self.refuses(key) {
             return false;
         }
-        self.want_later(key, why.priority(), why, now + delay);
+        self.want_later(key, reason.priority(), reason, now + delay);
         true
     }
 
-    fn want(&mut self, key: &Key, mut priority: Priority, why: Why, now: Time) {
-        if let Some(at) = self.later.iter().position(|wish| wish.key == *key) {
+    fn want(&mut self, key: &Key, mut priority: Priority, reason: Reason, now: Time) {
+        if let Some(at) = self.later.iter().position(|entry| entry.key == *key) {
             priority = priority.max(self.later.remove(at).priority);
         }
-        let list = if self.in_work.contains(key) { &mut self.dirty } else { &mut self.waiting };
-        let mut wish = Wish { key: key.clone(), priority, why, at: now };
-        if let Some(at) = list.iter().position(|wish| wish.key == *key) {
+        let list = if self.in_progress.contains(key) { &mut self.dirty } else { &mut self.waiting };
+        let mut entry = Entry { key: key.clone(), priority, reason, at: now };
+        if let Some(at) = list.iter().position(|entry| entry.key == *key) {
             if list[at].priority >= priority {
                 return;
             }
-            wish.at = list.remove(at).at;
+            entry.at = list.remove(at).at;
         }
-        list.push(wish);
+        list.push(entry);
     }
 
-    fn want_later(&mut self, key: &Key, mut priority: Priority, why: Why, at: Time) {
-        if self.waiting.iter().chain(&self.dirty).any(|wish| wish.key == *key) {
+    fn want_later(&mut self, key: &Key, mut priority: Priority, reason: Reason, at: Time) {
+        if self.waiting.iter().chain(&self.dirty).any(|entry| entry.key == *key) {
             return;
         }
-        if let Some(other) = self.later.iter().position(|wish| wish.key == *key) {
+        if let Some(other) = self.later.iter().position(|entry| entry.key == *key) {
             if self.later[other].at <= at {
                 return;
             }
             priority = priority.max(self.later.remove(other).priority);
         }
-        self.later.push(Wish { key: key.clone(), priority, why, at });
+        self.later.push(Entry { key: key.clone(), priority, reason, at });
     }
 
     fn pass(&mut self, now: Time) {
-        while let Some(earliest) = self.later.iter().map(|wish| wish.at).min().filter(|at| *at <= now) {
-            let at = self.later.iter().position(|wish| wish.at == earliest).expect("just found");
-            let wish = self.later.remove(at);
-            self.want(&wish.key, wish.priority, wish.why, now);
+        while let Some(earliest) = self.later.iter().map(|entry| entry.at).min().filter(|at| *at <= now) {
+            let at = self.later.iter().position(|entry| entry.at == earliest).expect("just found");
+            let entry = self.later.remove(at);
+            self.want(&entry.key, entry.priority, entry.reason, now);
         }
         if let Some(rate) = self.pace.rate {
             let interval = Duration::from_secs_f64(1.0 / rate.per_second);
@@ -129,55 +129,55 @@ impl Model {
         }
     }
 
-    fn take(&mut self, now: Time) -> Option<(Key, Why, u32, Duration)> {
+    fn take(&mut self, now: Time) -> Option<(Key, Reason, u32, Duration)> {
         self.pass(now);
         let interval = self.pace.rate.map(|rate| Duration::from_secs_f64(1.0 / rate.per_second));
         if interval.is_some_and(|interval| self.filled < interval) {
             return None;
         }
-        let of = |priority| self.waiting.iter().position(|wish| wish.priority == priority);
+        let of = |priority| self.waiting.iter().position(|entry| entry.priority == priority);
         let at = match (of(Priority::Fresh), of(Priority::Background)) {
             (Some(_), Some(other)) if self.fresh_in_a_row >= self.pace.fresh_in_a_row => other,
             (fresh, other) => fresh.or(other)?,
         };
-        let wish = self.waiting.remove(at);
-        let others_wait = self.waiting.iter().any(|wish| wish.priority == Priority::Background);
-        let counts = wish.priority == Priority::Fresh && others_wait;
+        let entry = self.waiting.remove(at);
+        let others_wait = self.waiting.iter().any(|entry| entry.priority == Priority::Background);
+        let counts = entry.priority == Priority::Fresh && others_wait;
         self.fresh_in_a_row = if counts { self.fresh_in_a_row + 1 } else { 0 };
         self.filled = self.filled.saturating_sub(interval.unwrap_or_default());
-        self.in_work.push(wish.key.clone());
-        let failures = self.failed(&wish.key);
-        Some((wish.key, wish.why, failures, now - wish.at))
+        self.in_progress.push(entry.key.clone());
+        let failures = self.failed(&entry.key);
+        Some((entry.key, entry.reason, failures, now - entry.at))
     }
 
-    fn finish(&mut self, turn: &Turn, verdict: Verdict, now: Time) -> Finished {
-        let key = &turn.key;
-        self.in_work.retain(|other| other != key);
-        let failures = match verdict {
-            Verdict::Settled | Verdict::CheckAfter(_) => 0,
-            Verdict::Retry | Verdict::Conflict => self.failed(key) + 1,
-            Verdict::Unfinished => self.failed(key),
+    fn finish(&mut self, item: &QueueItem, requeue: Requeue, now: Time) -> Finished {
+        let key = &item.key;
+        self.in_progress.retain(|other| other != key);
+        let failures = match requeue {
+            Requeue::No | Requeue::After(_) => 0,
+            Requeue::WithBackoff | Requeue::AfterConflict => self.failed(key) + 1,
+            Requeue::Unfinished => self.failed(key),
         };
         self.failures.insert(key.clone(), failures);
-        if let Some(at) = self.dirty.iter().position(|wish| wish.key == *key) {
-            let wish = self.dirty.remove(at);
-            self.waiting.push(Wish { at: now, ..wish });
+        if let Some(at) = self.dirty.iter().position(|entry| entry.key == *key) {
+            let entry = self.dirty.remove(at);
+            self.waiting.push(Entry { at: now, ..entry });
         }
         let pause = self.pace.pause(failures);
-        match verdict {
-            Verdict::Settled => {}
-            Verdict::CheckAfter(delay) => self.want_later(key, turn.priority, Why::Check, now + delay),
-            Verdict::Retry => self.want_later(key, turn.priority, Why::Retry, now + pause),
-            Verdict::Conflict if failures <= 3 => self.want(key, turn.priority, Why::Conflict, now),
-            Verdict::Conflict => self.want_later(key, turn.priority, Why::Conflict, now + pause),
-            Verdict::Unfinished => self.want(key, turn.priority, turn.why, now),
+        match requeue {
+            Requeue::No => {}
+            Requeue::After(delay) => self.want_later(key, item.priority, Reason::Check, now + delay),
+            Requeue::WithBackoff => self.want_later(key, item.priority, Reason::Retry, now + pause),
+            Requeue::AfterConflict if failures <= 3 => self.want(key, item.priority, Reason::Conflict, now),
+            Requeue::AfterConflict => self.want_later(key, item.priority, Reason::Conflict, now + pause),
+            Requeue::Unfinished => self.want(key, item.priority, item.reason, now),
         }
         if !self.knows(key) {
             self.failures.remove(key);
         }
         let (keys, limit) = (self.keys(), self.pace.limit);
-        let has_room = self.owes && (keys <= limit / 2 || (keys < limit && self.waiting.is_empty()));
-        self.owes &= !has_room;
+        let has_room = self.owes_refill && (keys <= limit / 2 || (keys < limit && self.waiting.is_empty()));
+        self.owes_refill &= !has_room;
         Finished { failures, is_dead: failures >= self.pace.dead_after, has_room }
     }
 
@@ -185,17 +185,17 @@ impl Model {
         self.failures.get(key).copied().unwrap_or(0)
     }
 
-    /// Background, fresh, in work; and of those that rest: delayed, in back-off, dead.
+    /// Background, fresh, in progress; and of the scheduled keys: delayed, in back-off, dead.
     fn counts(&self) -> [usize; 6] {
-        let waiting = |priority| self.waiting.iter().filter(|wish| wish.priority == priority).count();
+        let waiting = |priority| self.waiting.iter().filter(|entry| entry.priority == priority).count();
         let resting = |test: &dyn Fn(u32) -> bool| {
-            self.later.iter().filter(|wish| test(self.failed(&wish.key))).count()
+            self.later.iter().filter(|entry| test(self.failed(&entry.key))).count()
         };
         let dead_after = self.pace.dead_after;
         [
             waiting(Priority::Background),
             waiting(Priority::Fresh),
-            self.in_work.len(),
+            self.in_progress.len(),
             resting(&|failures| failures == 0),
             resting(&|failures| failures > 0 && failures < dead_after),
             resting(&|failures| failures > 0 && failures >= dead_after),
@@ -205,28 +205,29 @@ impl Model {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Add(usize, Why),
-    AddAfter(usize, Why, u64),
+    Add(usize, Reason),
+    AddAfter(usize, Reason, u64),
     Take,
-    Finish(usize, Verdict),
+    Finish(usize, Requeue),
     Pass(u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let why = || prop::sample::select(vec![Why::Initial, Why::Resync, Why::Changed, Why::Asked]);
-    let verdict = prop_oneof![
-        Just(Verdict::Settled),
-        Just(Verdict::Retry),
-        Just(Verdict::Retry),
-        Just(Verdict::Conflict),
-        Just(Verdict::Unfinished),
-        (0..60u64).prop_map(|after| Verdict::CheckAfter(Duration::from_millis(after))),
+    let reason =
+        || prop::sample::select(vec![Reason::Initial, Reason::Resync, Reason::Changed, Reason::Asked]);
+    let requeue = prop_oneof![
+        Just(Requeue::No),
+        Just(Requeue::WithBackoff),
+        Just(Requeue::WithBackoff),
+        Just(Requeue::AfterConflict),
+        Just(Requeue::Unfinished),
+        (0..60u64).prop_map(|after| Requeue::After(Duration::from_millis(after))),
     ];
     let step = prop_oneof![
-        3 => (0..KEYS, why()).prop_map(|(key, why)| Step::Add(key, why)),
-        1 => (0..KEYS, why(), 0..60u64).prop_map(|(key, why, after)| Step::AddAfter(key, why, after)),
+        3 => (0..KEYS, reason()).prop_map(|(key, reason)| Step::Add(key, reason)),
+        1 => (0..KEYS, reason(), 0..60u64).prop_map(|(key, reason, after)| Step::AddAfter(key, reason, after)),
         4 => Just(Step::Take),
-        4 => (0..KEYS, verdict).prop_map(|(which, verdict)| Step::Finish(which, verdict)),
+        4 => (0..KEYS, requeue).prop_map(|(which, requeue)| Step::Finish(which, requeue)),
         1 => (1..40u64).prop_map(Step::Pass),
     ];
     prop::collection::vec(step, 1..250)
@@ -252,42 +253,42 @@ proptest! {
     fn queue_does_what_the_model_does(steps in steps(), pace in paces()) {
         let keys: Vec<_> = (0..KEYS).map(|key| Key::new(Some("n"), &key.to_string())).collect();
         let (mut sets, mut model) = (Sets::new(pace.clone()), Model::new(pace));
-        let (mut now, mut turns) = (Time::ZERO, Vec::<Turn>::new());
+        let (mut now, mut taken) = (Time::ZERO, Vec::<QueueItem>::new());
         for step in steps {
             match step.clone() {
-                Step::Add(key, why) => {
-                    prop_assert_eq!(sets.add(&keys[key], why, now), model.add(&keys[key], why, now));
+                Step::Add(key, reason) => {
+                    prop_assert_eq!(sets.add(&keys[key], reason, now), model.add(&keys[key], reason, now));
                 }
-                Step::AddAfter(key, why, after) => {
+                Step::AddAfter(key, reason, after) => {
                     let after = Duration::from_millis(after);
-                    let added = sets.add_after(&keys[key], why, after, now);
-                    prop_assert_eq!(added, model.add_after(&keys[key], why, after, now));
+                    let added = sets.add_after(&keys[key], reason, after, now);
+                    prop_assert_eq!(added, model.add_after(&keys[key], reason, after, now));
                 }
                 Step::Take => {
-                    let turn = sets.take(now);
-                    let found = turn.as_ref().map(|turn| (turn.key.clone(), turn.why, turn.failures, turn.waited));
+                    let item = sets.take(now);
+                    let found = item.as_ref().map(|item| (item.key.clone(), item.reason, item.failures, item.waited));
                     prop_assert_eq!(found, model.take(now));
-                    turns.extend(turn);
+                    taken.extend(item);
                 }
-                Step::Finish(which, verdict) if which < turns.len() => {
-                    let turn = turns.remove(which);
-                    prop_assert_eq!(sets.finish(&turn, verdict, now), model.finish(&turn, verdict, now));
+                Step::Finish(which, requeue) if which < taken.len() => {
+                    let item = taken.remove(which);
+                    prop_assert_eq!(sets.finish(&item, requeue, now), model.finish(&item, requeue, now));
                 }
                 Step::Finish(..) => {}
                 Step::Pass(time) => now += Duration::from_millis(time),
             }
             model.pass(now);
-            let census = sets.census(now);
+            let stats = sets.stats(now);
             let counts = [
-                census.background, census.fresh, census.in_work, census.delayed, census.in_back_off, census.dead,
+                stats.background, stats.fresh, stats.in_progress, stats.delayed, stats.in_back_off, stats.dead,
             ];
             prop_assert_eq!(counts, model.counts(), "after {:?}", step);
-            // Who sleeps until the moment that the queue names misses nothing.
+            // A worker that sleeps until the time that the queue names misses no key.
             match sets.available(now) {
-                0 if census.background + census.fresh + census.delayed + census.in_back_off + census.dead > 0 => {
-                    prop_assert!(sets.next_moment().is_some_and(|next| next > now));
+                0 if stats.background + stats.fresh + stats.delayed + stats.in_back_off + stats.dead > 0 => {
+                    prop_assert!(sets.next_time().is_some_and(|next| next > now));
                 }
-                0 => prop_assert_eq!(sets.next_moment(), None),
+                0 => prop_assert_eq!(sets.next_time(), None),
                 _ => {}
             }
         }

@@ -3,29 +3,29 @@
 use super::Time;
 use std::time::Duration;
 
-/// A conflict is tried again at once so often in a row; then it pauses as any failure does.
+/// So many conflicts in a row are retried at once; further ones after a pause, like any failure.
 const CONFLICTS_AT_ONCE: u32 = 3;
-/// Longer delays are cut to this: a year. Clocks and timers do not reach for ever.
+/// Longer delays are cut to a year, which clocks and timers can represent.
 const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How a queue paces and bounds itself.
+/// The pauses, priorities, rate and size of a queue.
 #[derive(Clone, Debug)]
 pub struct Pace {
     /// The pause after the first failure of a key; every further one doubles it.
     pub first_pause: Duration,
     pub longest_pause: Duration,
-    /// After so many failures in a row a key is given up for dead: it is tried again after the
-    /// longest pause only, or as soon as something changes.
+    /// After so many failures in a row a key is dead: it is retried after the longest pause only, or as
+    /// soon as its object changes.
     pub dead_after: u32,
-    /// So many fresh keys go in a row while others wait; the next turn is for one of those.
+    /// After so many fresh keys in a row, a background key is taken if one waits.
     pub fresh_in_a_row: u32,
-    /// Over all keys. Without it, whoever takes sets the speed.
+    /// For all keys together. Without it, keys are taken as fast as workers ask.
     pub rate: Option<Rate>,
-    /// So many keys at once. See [`Queue`](super::Queue) for what becomes of more.
+    /// The most keys at once. See [`Queue`](super::Queue) for what becomes of more.
     pub limit: usize,
 }
 
-/// So many keys a second, and so many at once after a rest.
+/// A token bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     pub per_second: f64,
@@ -38,7 +38,7 @@ impl Default for Pace {
             // controller-runtime: the same two.
             first_pause: Duration::from_millis(5),
             longest_pause: Duration::from_secs(1000),
-            // With the pauses above: nearly three minutes after the first failure.
+            // With the pauses above, nearly three minutes after the first failure.
             dead_after: 15,
             fresh_in_a_row: 15,
             rate: None,
@@ -49,7 +49,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// How long a key rests that failed so many times in a row.
+    /// The pause after so many failures in a row.
     pub(super) fn pause(&self, failures: u32) -> Duration {
         if failures >= self.dead_after {
             return self.longest_pause;
@@ -63,12 +63,12 @@ impl Pace {
     }
 }
 
-pub(super) fn moment_after(now: Time, delay: Duration) -> Time {
+pub(super) fn time_after(now: Time, delay: Duration) -> Time {
     now + delay.min(LONGEST_DELAY)
 }
 
-/// A bucket of tokens that fills at the rate. Kept as the moment at which it would be full, so that
-/// nothing runs while nobody asks.
+/// A bucket of tokens that fills at the rate. Kept as the moment at which it will be full, so that it
+/// needs no timer.
 #[derive(Debug)]
 pub(super) struct Bucket {
     interval: Duration,
@@ -94,7 +94,7 @@ impl Bucket {
         self.full_at = self.full_at.max(now) + self.interval;
     }
 
-    /// When there will be a token again.
+    /// When there will be a token.
     pub(super) fn next(&self) -> Time {
         self.full_at.saturating_sub(self.interval * (self.burst - 1))
     }

@@ -1,52 +1,53 @@
-//! The queue without a clock, a lock or a task: which keys wait, rest and are in work.
+//! The state of a queue, without a clock, a lock or a task: which keys wait, are delayed and are in progress.
 //!
-//! A key is here once. It is wanted now, wanted later, or not wanted; and apart from that it may be
-//! in work. What is wanted while in work (elsewhere called dirty) waits until that work is done, so
-//! that one key is never worked on twice at a time and no wish is lost.
+//! A key is scheduled for now, scheduled for later, or not scheduled; independently of that it may be
+//! in progress. A key that is scheduled while in progress (client-go: dirty) waits until that is
+//! finished, so that a key is never in progress twice, and no change goes without a reconcile.
 
 use super::{
-    Census, InWork, Pace, Priority, Time, Why,
-    pace::{Bucket, moment_after},
-    slots::{Due, Line, SlotId, Slots, Wanted},
+    InProgress, Pace, Priority, Reason, Stats, Time,
+    pace::{Bucket, time_after},
+    slots::{Due, Fifo, Scheduled, SlotId, Slots},
 };
 use crate::Key;
 use std::{collections::BTreeSet, time::Duration};
 
-/// How the work on a key ended, for the queue.
+/// Whether and when a key comes back into the queue after a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing to do until somebody adds the key again.
-    Settled,
-    /// Well, and to be looked at again after this time.
-    CheckAfter(Duration),
-    /// Failed: once more after a pause that grows.
-    Retry,
-    /// Somebody else was faster: once more at once, a few times.
-    Conflict,
-    /// Not worked on to the end, by no fault of its own: once more, as if it had not been taken.
+pub enum Requeue {
+    /// Not before it is added again.
+    No,
+    /// After this time; the reconcile succeeded.
+    After(Duration),
+    /// After a pause that grows with each failure in a row.
+    WithBackoff,
+    /// At once for the first few conflicts in a row, then with back-off.
+    AfterConflict,
+    /// At once, as if it had not been taken: the reconcile was interrupted.
     Unfinished,
 }
 
-/// A key handed out. Nobody else gets it before it is given back.
+/// A key that a worker has taken. No other worker gets it before it is finished.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct QueueItem {
     pub(super) slot: SlotId,
     pub(super) key: Key,
-    pub(super) why: Why,
+    pub(super) reason: Reason,
     pub(super) priority: Priority,
-    /// Failures before this turn, in a row.
+    /// Failures in a row before this reconcile.
     pub(super) failures: u32,
-    /// From when it was wanted until now.
+    /// From when it was due until it was taken.
     pub(super) waited: Duration,
 }
 
-/// What became of a key given back.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Finished {
-    /// In a row, this one included.
-    pub(super) failures: u32,
-    pub(super) is_dead: bool,
-    /// Keys were refused before, and now there is room.
+/// The state of a key after its reconcile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Failures in a row, this one included.
+    pub failures: u32,
+    /// There were so many that it is retried rarely now.
+    pub is_dead: bool,
+    /// The queue was full and refused keys before, and now it has room.
     pub(super) has_room: bool,
 }
 
@@ -54,9 +55,9 @@ pub(super) struct Finished {
 pub(super) struct Sets {
     pace: Pace,
     slots: Slots,
-    background: Line,
-    fresh: Line,
-    in_work: Line,
+    background: Fifo,
+    fresh: Fifo,
+    in_progress: Fifo,
     due: BTreeSet<(Due, SlotId)>,
     due_by_health: [usize; 3],
     fresh_in_a_row: u32,
@@ -65,8 +66,8 @@ pub(super) struct Sets {
     adds: u64,
     retries: u64,
     refused: u64,
-    /// Keys were refused, and nobody has been told yet that there is room.
-    owes: bool,
+    /// Keys were refused since the last refill.
+    owes_refill: bool,
     last_take: Time,
 }
 
@@ -74,9 +75,9 @@ impl Sets {
     pub(super) fn new(pace: Pace) -> Sets {
         Sets {
             slots: Slots::default(),
-            background: Line::default(),
-            fresh: Line::default(),
-            in_work: Line::default(),
+            background: Fifo::default(),
+            fresh: Fifo::default(),
+            in_progress: Fifo::default(),
             due: BTreeSet::new(),
             due_by_health: [0; 3],
             fresh_in_a_row: 0,
@@ -85,43 +86,43 @@ impl Sets {
             adds: 0,
             retries: 0,
             refused: 0,
-            owes: false,
+            owes_refill: false,
             last_take: Time::ZERO,
             pace,
         }
     }
 
-    /// Wants the key now. False if there is no room for it.
-    pub(super) fn add(&mut self, key: &Key, why: Why, now: Time) -> bool {
-        let Some(id) = self.slot(key, why) else { return false };
+    /// Schedules the key for now. False if there is no room for it.
+    pub(super) fn add(&mut self, key: &Key, reason: Reason, now: Time) -> bool {
+        let Some(id) = self.slot(key, reason) else { return false };
         let is_dead = self.slots[id].failures >= self.pace.dead_after;
-        self.want_now(id, why.priority(), why, now);
-        if is_dead && why.is_news() {
+        self.schedule_now(id, reason.priority(), reason, now);
+        if is_dead && reason.ends_back_off() {
             self.set_failures(id, 0);
         }
         true
     }
 
-    /// Wants the key after `delay`, unless it is wanted sooner already. False if there is no room.
-    pub(super) fn add_after(&mut self, key: &Key, why: Why, delay: Duration, now: Time) -> bool {
-        let Some(id) = self.slot(key, why) else { return false };
-        self.want_after(id, why.priority(), why, delay, now);
+    /// Schedules the key after `delay`, unless it is due sooner already. False if there is no room for it.
+    pub(super) fn add_after(&mut self, key: &Key, reason: Reason, delay: Duration, now: Time) -> bool {
+        let Some(id) = self.slot(key, reason) else { return false };
+        self.schedule_after(id, reason.priority(), reason, delay, now);
         true
     }
 
-    /// Hands out the next key, if one is wanted, nobody works on it, and the rate allows.
-    pub(super) fn take(&mut self, now: Time) -> Option<Turn> {
-        self.wake_due(now);
+    /// The next key that is due and not in progress, if the rate allows.
+    pub(super) fn take(&mut self, now: Time) -> Option<QueueItem> {
+        self.enqueue_due(now);
         if self.tokens(now) == 0 {
             return None;
         }
-        let turn_of_others = self.fresh.len() == 0 || self.fresh_in_a_row >= self.pace.fresh_in_a_row;
-        let line = match self.background.first() {
-            Some(_) if turn_of_others => &mut self.background,
+        let background_goes_first = self.fresh.len() == 0 || self.fresh_in_a_row >= self.pace.fresh_in_a_row;
+        let list = match self.background.first() {
+            Some(_) if background_goes_first => &mut self.background,
             _ => &mut self.fresh,
         };
-        let id = line.first()?;
-        line.leave(&mut self.slots, id);
+        let id = list.first()?;
+        list.remove(&mut self.slots, id);
         if let Some(bucket) = &mut self.bucket {
             bucket.spend(now);
         }
@@ -130,78 +131,77 @@ impl Sets {
             Priority::Fresh if self.background.len() > 0 => self.fresh_in_a_row + 1,
             _ => 0,
         };
-        (slot.in_work, slot.wanted) = (true, Wanted::Not);
-        let (why, priority, failures) = (slot.why, slot.priority, slot.failures);
-        let turn = Turn {
+        (slot.in_progress, slot.scheduled) = (true, Scheduled::No);
+        let (reason, priority, failures) = (slot.reason, slot.priority, slot.failures);
+        let item = QueueItem {
             slot: id,
             key: slot.key.clone(),
-            why,
+            reason,
             priority,
             failures,
             waited: now.saturating_sub(slot.since),
         };
-        self.in_work.join(&mut self.slots, id, now);
+        self.in_progress.push(&mut self.slots, id, now);
         self.last_take = now;
-        Some(turn)
+        Some(item)
     }
 
-    /// Takes a key back.
-    pub(super) fn finish(&mut self, turn: &Turn, verdict: Verdict, now: Time) -> Finished {
-        let id = turn.slot;
-        self.in_work.leave(&mut self.slots, id);
+    pub(super) fn finish(&mut self, item: &QueueItem, requeue: Requeue, now: Time) -> Finished {
+        let id = item.slot;
+        self.in_progress.remove(&mut self.slots, id);
         let slot = &mut self.slots[id];
-        slot.in_work = false;
-        let failures = match verdict {
-            Verdict::Settled | Verdict::CheckAfter(_) => 0,
-            Verdict::Retry | Verdict::Conflict => slot.failures.saturating_add(1),
-            Verdict::Unfinished => slot.failures,
+        slot.in_progress = false;
+        let failures = match requeue {
+            Requeue::No | Requeue::After(_) => 0,
+            Requeue::WithBackoff | Requeue::AfterConflict => slot.failures.saturating_add(1),
+            Requeue::Unfinished => slot.failures,
         };
         self.set_failures(id, failures);
-        if self.slots[id].wanted == Wanted::Now {
-            self.stand(id, now);
+        if self.slots[id].scheduled == Scheduled::Now {
+            self.enqueue(id, now);
         }
-        match verdict {
-            Verdict::Settled => {}
-            Verdict::CheckAfter(delay) => self.want_after(id, turn.priority, Why::Check, delay, now),
-            Verdict::Retry => {
-                self.want_after(id, turn.priority, Why::Retry, self.pace.pause(failures), now);
+        match requeue {
+            Requeue::No => {}
+            Requeue::After(delay) => self.schedule_after(id, item.priority, Reason::Check, delay, now),
+            Requeue::WithBackoff => {
+                self.schedule_after(id, item.priority, Reason::Retry, self.pace.pause(failures), now);
             }
-            Verdict::Conflict => match self.pace.pause_of_conflict(failures) {
-                Duration::ZERO => self.want_now(id, turn.priority, Why::Conflict, now),
-                pause => self.want_after(id, turn.priority, Why::Conflict, pause, now),
+            Requeue::AfterConflict => match self.pace.pause_of_conflict(failures) {
+                Duration::ZERO => self.schedule_now(id, item.priority, Reason::Conflict, now),
+                pause => self.schedule_after(id, item.priority, Reason::Conflict, pause, now),
             },
-            Verdict::Unfinished => self.want_now(id, turn.priority, turn.why, now),
+            Requeue::Unfinished => self.schedule_now(id, item.priority, item.reason, now),
         }
-        if self.slots[id].wanted == Wanted::Not {
+        if self.slots[id].scheduled == Scheduled::No {
             self.slots.remove(id);
         }
         Finished { failures, is_dead: failures >= self.pace.dead_after, has_room: self.has_room() }
     }
 
-    /// How many keys could be taken at this moment.
+    /// How many keys could be taken now.
     pub(super) fn available(&mut self, now: Time) -> usize {
-        self.wake_due(now);
+        self.enqueue_due(now);
         self.waiting().min(self.tokens(now))
     }
 
-    /// When to look again, if nothing is available.
-    pub(super) fn next_moment(&self) -> Option<Time> {
+    /// When a key can be taken, if none can be now.
+    pub(super) fn next_time(&self) -> Option<Time> {
         match (&self.bucket, self.waiting()) {
             (Some(bucket), 1..) => Some(bucket.next()),
             _ => self.next_due(),
         }
     }
 
-    pub(super) fn census(&mut self, now: Time) -> Census {
-        self.wake_due(now);
-        let lines = [&self.background, &self.fresh];
-        let oldest = lines.iter().filter_map(|line| line.first()).map(|id| self.slots[id].since).min();
+    pub(super) fn stats(&mut self, now: Time) -> Stats {
+        self.enqueue_due(now);
+        let lists = [&self.background, &self.fresh];
+        let oldest = lists.iter().filter_map(|list| list.first()).map(|id| self.slots[id].since).min();
         let waiting_since = oldest.map(|since| since.max(self.last_take));
         let [delayed, in_back_off, dead] = self.due_by_health;
-        Census {
+        Stats {
             background: self.background.len(),
             fresh: self.fresh.len(),
-            in_work: self.in_work.len(),
+            in_progress: self.in_progress.len(),
             delayed,
             in_back_off,
             dead,
@@ -215,13 +215,13 @@ impl Sets {
         }
     }
 
-    /// Longest first.
-    pub(super) fn work_under_way(&self, now: Time) -> impl Iterator<Item = InWork> {
-        let in_work = self.in_work.each(&self.slots);
-        in_work.map(move |slot| InWork { key: slot.key.clone(), age: now.saturating_sub(slot.since) })
+    /// The longest-running first.
+    pub(super) fn in_progress(&self, now: Time) -> impl Iterator<Item = InProgress> {
+        let in_progress = self.in_progress.iter(&self.slots);
+        in_progress.map(move |slot| InProgress { key: slot.key.clone(), age: now.saturating_sub(slot.since) })
     }
 
-    /// How many keys found no room, since the beginning.
+    /// How many keys were refused so far because there was no room.
     pub(super) fn refused(&self) -> u64 {
         self.refused
     }
@@ -238,100 +238,100 @@ impl Sets {
         self.due.first().map(|(Due(due, _), _)| *due)
     }
 
-    fn slot(&mut self, key: &Key, why: Why) -> Option<SlotId> {
+    fn slot(&mut self, key: &Key, reason: Reason) -> Option<SlotId> {
         if let Some(id) = self.slots.find(key) {
             return Some(id);
         }
         if self.slots.len() >= self.pace.limit {
             self.refused += 1;
-            self.owes = true;
+            self.owes_refill = true;
             return None;
         }
-        Some(self.slots.insert(key, why))
+        Some(self.slots.insert(key, reason))
     }
 
-    /// True once after keys were refused: when so many have left that it is worth while.
+    /// True once after keys were refused, when half of the queue is free or nothing waits.
     fn has_room(&mut self) -> bool {
         let (len, limit) = (self.slots.len(), self.pace.limit);
-        let has_room = self.owes && (len <= limit / 2 || (len < limit && self.waiting() == 0));
-        self.owes &= !has_room;
+        let has_room = self.owes_refill && (len <= limit / 2 || (len < limit && self.waiting() == 0));
+        self.owes_refill &= !has_room;
         has_room
     }
 
-    fn want_now(&mut self, id: SlotId, priority: Priority, why: Why, now: Time) {
+    fn schedule_now(&mut self, id: SlotId, priority: Priority, reason: Reason, now: Time) {
         let slot = &self.slots[id];
-        match slot.wanted {
-            Wanted::Now if priority <= slot.priority => {}
-            // It overtakes, and goes behind those of its new priority.
-            Wanted::Now => {
+        match slot.scheduled {
+            Scheduled::Now if priority <= slot.priority => {}
+            // It moves to the end of the list of its new priority.
+            Scheduled::Now => {
                 let since = slot.since;
-                if !slot.in_work {
-                    self.background.leave(&mut self.slots, id);
+                if !slot.in_progress {
+                    self.background.remove(&mut self.slots, id);
                 }
-                self.stand_as(id, priority, why, since);
+                self.enqueue_as(id, priority, reason, since);
             }
-            Wanted::At(due) => {
+            Scheduled::At(due) => {
                 let priority = priority.max(slot.priority);
-                self.forget_due(due, id);
-                self.stand_as(id, priority, why, now);
+                self.unschedule(due, id);
+                self.enqueue_as(id, priority, reason, now);
                 self.adds += 1;
             }
-            Wanted::Not => {
-                self.stand_as(id, priority, why, now);
+            Scheduled::No => {
+                self.enqueue_as(id, priority, reason, now);
                 self.adds += 1;
             }
         }
     }
 
-    fn want_after(&mut self, id: SlotId, priority: Priority, why: Why, delay: Duration, now: Time) {
+    fn schedule_after(&mut self, id: SlotId, priority: Priority, reason: Reason, delay: Duration, now: Time) {
         self.retries += u64::from(!delay.is_zero());
-        let moment = moment_after(now, delay);
+        let time = time_after(now, delay);
         let slot = &self.slots[id];
-        let priority = match slot.wanted {
-            Wanted::Now => return,
-            Wanted::At(Due(sooner, _)) if sooner <= moment => return,
-            Wanted::At(later) => {
+        let priority = match slot.scheduled {
+            Scheduled::Now => return,
+            Scheduled::At(Due(sooner, _)) if sooner <= time => return,
+            Scheduled::At(later) => {
                 let priority = priority.max(slot.priority);
-                self.forget_due(later, id);
+                self.unschedule(later, id);
                 priority
             }
-            Wanted::Not => priority,
+            Scheduled::No => priority,
         };
         self.arrivals += 1;
-        let due = Due(moment, self.arrivals);
+        let due = Due(time, self.arrivals);
         let slot = &mut self.slots[id];
-        (slot.wanted, slot.priority, slot.why) = (Wanted::At(due), priority, why);
+        (slot.scheduled, slot.priority, slot.reason) = (Scheduled::At(due), priority, reason);
         self.due.insert((due, id));
         self.due_by_health[self.health(id)] += 1;
     }
 
-    /// Everything whose time has come stands in its line now, in the order of those times.
-    fn wake_due(&mut self, now: Time) {
+    /// Moves the keys that are due now into their lists, in the order of their times.
+    fn enqueue_due(&mut self, now: Time) {
         while let Some((due, id)) = self.due.first().copied() {
             if due.0 > now {
                 return;
             }
-            self.forget_due(due, id);
+            self.unschedule(due, id);
             let slot = &self.slots[id];
-            let (priority, why) = (slot.priority, slot.why);
-            self.stand_as(id, priority, why, now);
+            let (priority, reason) = (slot.priority, slot.reason);
+            self.enqueue_as(id, priority, reason, now);
             self.adds += 1;
         }
     }
 
-    fn forget_due(&mut self, due: Due, id: SlotId) {
+    fn unschedule(&mut self, due: Due, id: SlotId) {
         self.due.remove(&(due, id));
         self.due_by_health[self.health(id)] -= 1;
     }
 
     fn set_failures(&mut self, id: SlotId, failures: u32) {
-        let is_due = usize::from(matches!(self.slots[id].wanted, Wanted::At(_)));
+        let is_due = usize::from(matches!(self.slots[id].scheduled, Scheduled::At(_)));
         self.due_by_health[self.health(id)] -= is_due;
         self.slots[id].failures = failures;
         self.due_by_health[self.health(id)] += is_due;
     }
 
-    /// The place in `due_by_health`: well, failed before, or dead.
+    /// The index into `due_by_health`: 0 without failures, 1 in back-off, 2 dead.
     fn health(&self, id: SlotId) -> usize {
         match self.slots[id].failures {
             0 => 0,
@@ -340,19 +340,19 @@ impl Sets {
         }
     }
 
-    fn stand_as(&mut self, id: SlotId, priority: Priority, why: Why, since: Time) {
+    fn enqueue_as(&mut self, id: SlotId, priority: Priority, reason: Reason, since: Time) {
         let slot = &mut self.slots[id];
-        (slot.wanted, slot.priority, slot.why) = (Wanted::Now, priority, why);
-        if !slot.in_work {
-            self.stand(id, since);
+        (slot.scheduled, slot.priority, slot.reason) = (Scheduled::Now, priority, reason);
+        if !slot.in_progress {
+            self.enqueue(id, since);
         }
     }
 
-    fn stand(&mut self, id: SlotId, since: Time) {
-        let line = match self.slots[id].priority {
+    fn enqueue(&mut self, id: SlotId, since: Time) {
+        let list = match self.slots[id].priority {
             Priority::Background => &mut self.background,
             Priority::Fresh => &mut self.fresh,
         };
-        line.join(&mut self.slots, id, since);
+        list.push(&mut self.slots, id, since);
     }
 }

@@ -1,44 +1,44 @@
-//! The keys a queue knows, each in a slot, and lines in which slots stand one behind the other.
+//! The keys of a queue, each in a slot; and first-in-first-out lists of slots.
 //!
-//! A slot is linked into its line by its neighbours' numbers, so that a key joins, leaves and
-//! overtakes in constant time and without an allocation.
+//! A slot holds the numbers of its neighbours in the list, so that a key is added, removed and moved in
+//! constant time and without an allocation.
 
-use super::{Priority, Time, Why};
+use super::{Priority, Reason, Time};
 use crate::Key;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
 pub(super) type SlotId = u32;
-/// Nobody: the neighbour of the first and of the last.
+/// The neighbour before the first and after the last.
 const NONE: SlotId = SlotId::MAX;
 
-/// One key and what is to become of it. It is here as long as it is wanted or in work.
+/// One key and its state. It has a slot as long as it is scheduled or in progress.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) key: Key,
-    pub(super) in_work: bool,
-    pub(super) wanted: Wanted,
-    /// Of what is wanted; while in work and not wanted again, of the turn under way.
+    pub(super) in_progress: bool,
+    pub(super) scheduled: Scheduled,
+    /// Of what is scheduled; if nothing is, of the reconcile in progress.
     pub(super) priority: Priority,
-    pub(super) why: Why,
-    /// In a row.
+    pub(super) reason: Reason,
+    /// Failures in a row.
     pub(super) failures: u32,
-    /// When it began to stand in its line.
+    /// When it came into its list.
     pub(super) since: Time,
-    before: SlotId,
-    behind: SlotId,
+    previous: SlotId,
+    next: SlotId,
 }
 
-/// When a key is to be handed out. While it is in work, that waits until it is done.
+/// When a key is due. While it is in progress, it waits until that is finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    Not,
+pub(super) enum Scheduled {
+    No,
     Now,
     At(Due),
 }
 
-/// A moment, and a number that orders the keys of one moment by their coming.
+/// A time, and a number that orders keys with the same time by their arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Due(pub(super) Time, pub(super) u64);
 
@@ -60,18 +60,18 @@ impl Slots {
         self.by_key.find(hash, |id| slot(&self.all, *id).key == *key).copied()
     }
 
-    /// The key must not be here yet.
-    pub(super) fn insert(&mut self, key: &Key, why: Why) -> SlotId {
+    /// The key must not have a slot yet.
+    pub(super) fn insert(&mut self, key: &Key, reason: Reason) -> SlotId {
         let new = Slot {
             key: key.clone(),
-            in_work: false,
-            wanted: Wanted::Not,
+            in_progress: false,
+            scheduled: Scheduled::No,
             priority: Priority::Background,
-            why,
+            reason,
             failures: 0,
             since: Time::ZERO,
-            before: NONE,
-            behind: NONE,
+            previous: NONE,
+            next: NONE,
         };
         let id = match self.free.pop() {
             Some(id) => id,
@@ -114,21 +114,21 @@ fn slot(all: &[Option<Slot>], id: SlotId) -> &Slot {
     all[id as usize].as_ref().expect("a slot in use")
 }
 
-/// Slots in the order of their coming. A slot stands in one line at most.
+/// Slots in the order of their arrival. A slot is in one list at most.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct Fifo {
     first: SlotId,
     last: SlotId,
     len: usize,
 }
 
-impl Default for Line {
-    fn default() -> Line {
-        Line { first: NONE, last: NONE, len: 0 }
+impl Default for Fifo {
+    fn default() -> Fifo {
+        Fifo { first: NONE, last: NONE, len: 0 }
     }
 }
 
-impl Line {
+impl Fifo {
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -137,35 +137,35 @@ impl Line {
         (self.first != NONE).then_some(self.first)
     }
 
-    pub(super) fn join(&mut self, slots: &mut Slots, id: SlotId, since: Time) {
+    pub(super) fn push(&mut self, slots: &mut Slots, id: SlotId, since: Time) {
         let slot = &mut slots[id];
-        (slot.before, slot.behind, slot.since) = (self.last, NONE, since);
+        (slot.previous, slot.next, slot.since) = (self.last, NONE, since);
         match self.last {
             NONE => self.first = id,
-            last => slots[last].behind = id,
+            last => slots[last].next = id,
         }
         self.last = id;
         self.len += 1;
     }
 
-    pub(super) fn leave(&mut self, slots: &mut Slots, id: SlotId) {
-        let Slot { before, behind, .. } = slots[id];
-        match before {
-            NONE => self.first = behind,
-            before => slots[before].behind = behind,
+    pub(super) fn remove(&mut self, slots: &mut Slots, id: SlotId) {
+        let Slot { previous, next, .. } = slots[id];
+        match previous {
+            NONE => self.first = next,
+            previous => slots[previous].next = next,
         }
-        match behind {
-            NONE => self.last = before,
-            behind => slots[behind].before = before,
+        match next {
+            NONE => self.last = previous,
+            next => slots[next].previous = previous,
         }
         self.len -= 1;
     }
 
-    pub(super) fn each<'a>(&self, slots: &'a Slots) -> impl Iterator<Item = &'a Slot> + use<'a> {
+    pub(super) fn iter<'a>(&self, slots: &'a Slots) -> impl Iterator<Item = &'a Slot> + use<'a> {
         let mut next = self.first;
         std::iter::from_fn(move || {
             let slot = (next != NONE).then(|| &slots[next])?;
-            next = slot.behind;
+            next = slot.next;
             Some(slot)
         })
     }

@@ -1,40 +1,46 @@
-//! What a watch asks in URLs, and how it reads the answers: only as deep as it must.
+//! The URLs of lists and watches, and their answers, parsed only as deep as needed.
 
-use super::step::{Ask, Refusal};
+use super::state::{ApiError, Query};
 use http::{HeaderValue, Request, header, response};
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{borrow::Cow, time::Duration};
 
-/// What is to be followed.
+/// What to list and watch.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    /// Where it is listed, as `/api/v1/namespaces/prod/pods`.
+pub(crate) struct Target {
+    /// The path of the collection, as `/api/v1/namespaces/prod/pods`.
     pub(crate) path: String,
-    pub(crate) labels: String,
-    pub(crate) fields: String,
+    pub(crate) label_selector: String,
+    pub(crate) field_selector: String,
     pub(crate) metadata_only: bool,
 }
 
-/// One line of a watch.
+/// One event of a watch. `O` is its object: JSON on the wire, then an item of the cache.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Frame<'a> {
-    Object { is_removed: bool, json: &'a str },
-    Bookmark { version: u64, ends_list: bool },
-    Refused(Refusal),
+pub(crate) enum WatchEvent<O> {
+    /// `ADDED` or `MODIFIED`.
+    Applied(O),
+    Deleted(O),
+    /// `ends_list` marks the bookmark after the last object of a list that came as events.
+    Bookmark {
+        version: u64,
+        ends_list: bool,
+    },
+    Error(ApiError),
 }
 
-/// One answer to a list.
+/// One page of a list.
 #[derive(Debug)]
 pub(crate) struct Page<'a> {
     pub(crate) version: u64,
-    pub(crate) next: Option<String>,
+    pub(crate) continue_token: Option<String>,
     pub(crate) items: Vec<&'a RawValue>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Garbled {
+pub(crate) enum BadResponse {
     #[error("the answer is not what a watch or list answers: {0}")]
     Json(#[from] serde_json::Error),
     #[error("the answer has a resourceVersion that is not a number: \"{0}\"")]
@@ -43,56 +49,55 @@ pub(crate) enum Garbled {
     Type(String),
 }
 
-/// How many objects a page holds: client-go asks for as many.
-pub(super) const PAGE: u32 = 500;
+/// Objects in a page: client-go asks for as many.
+const PAGE_SIZE: u32 = 500;
 
 const JSON: &str = "application/json";
-// Kubernetes: the list comes as a table of its own kind, the events as single ones.
+// Kubernetes: a list in metadata form has a kind of its own.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// Marks the bookmark behind the last object of a list that came as events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-pub(crate) fn request(wanted: &Wanted, ask: &Ask, seconds: u64) -> Result<Request<Body>, http::Error> {
-    let mut url = Url { text: wanted.path.clone(), separator: '?' };
-    if !wanted.labels.is_empty() {
-        url.add("labelSelector", &wanted.labels);
+pub(crate) fn request(target: &Target, query: &Query, seconds: u64) -> Result<Request<Body>, http::Error> {
+    let mut url = Url { text: target.path.clone(), separator: '?' };
+    if !target.label_selector.is_empty() {
+        url.add("labelSelector", &target.label_selector);
     }
-    if !wanted.fields.is_empty() {
-        url.add("fieldSelector", &wanted.fields);
+    if !target.field_selector.is_empty() {
+        url.add("fieldSelector", &target.field_selector);
     }
-    match ask {
-        Ask::Page { next, is_whole } => {
+    match query {
+        Query::ListPage { continue_token, is_whole } => {
             if !is_whole {
-                url.add("limit", &PAGE.to_string());
+                url.add("limit", &PAGE_SIZE.to_string());
             }
-            if let Some(next) = next {
-                url.add("continue", next);
+            if let Some(token) = continue_token {
+                url.add("continue", token);
             }
         }
-        Ask::Stream | Ask::Follow { .. } => {
+        Query::StreamList | Query::Watch { .. } => {
             url.add("watch", "true");
             url.add("allowWatchBookmarks", "true");
             url.add("timeoutSeconds", &seconds.to_string());
         }
     }
-    match ask {
-        Ask::Stream => {
+    match query {
+        Query::StreamList => {
             url.add("sendInitialEvents", "true");
             url.add("resourceVersionMatch", "NotOlderThan");
         }
-        Ask::Follow { version } => url.add("resourceVersion", &version.to_string()),
-        Ask::Page { .. } => {}
+        Query::Watch { from } => url.add("resourceVersion", &from.to_string()),
+        Query::ListPage { .. } => {}
     }
-    let accept = match (wanted.metadata_only, ask) {
+    let accept = match (target.metadata_only, query) {
         (false, _) => JSON,
-        (true, Ask::Page { .. }) => METADATA_LIST,
-        (true, Ask::Stream | Ask::Follow { .. }) => METADATA,
+        (true, Query::ListPage { .. }) => METADATA_LIST,
+        (true, Query::StreamList | Query::Watch { .. }) => METADATA,
     };
     Request::get(url.text)
         .header(header::ACCEPT, accept)
-        // Kubernetes from 1.37 packs every event by itself, which decompression layers stumble over.
+        // Kubernetes compresses every event by itself from 1.37 on, which decompression layers cannot read.
         .header(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))
         .body(Body::empty())
 }
@@ -118,25 +123,37 @@ impl Url {
     }
 }
 
-pub(crate) fn frame(line: &[u8]) -> Result<Frame<'_>, Garbled> {
+impl<O> WatchEvent<O> {
+    /// The same event with another form of its object, or nothing if `read` cannot read it.
+    pub(super) fn try_map<T>(self, read: impl FnOnce(O) -> Option<T>) -> Option<WatchEvent<T>> {
+        Some(match self {
+            WatchEvent::Applied(object) => WatchEvent::Applied(read(object)?),
+            WatchEvent::Deleted(object) => WatchEvent::Deleted(read(object)?),
+            WatchEvent::Bookmark { version, ends_list } => WatchEvent::Bookmark { version, ends_list },
+            WatchEvent::Error(error) => WatchEvent::Error(error),
+        })
+    }
+}
+
+pub(crate) fn event(line: &[u8]) -> Result<WatchEvent<&str>, BadResponse> {
     #[derive(Deserialize)]
-    struct Event<'a> {
+    struct Line<'a> {
         r#type: &'a str,
         #[serde(borrow)]
         object: &'a RawValue,
     }
-    let event: Event<'_> = serde_json::from_slice(line)?;
+    let event: Line<'_> = serde_json::from_slice(line)?;
     let json = event.object.get();
     match event.r#type {
-        "ADDED" | "MODIFIED" => Ok(Frame::Object { is_removed: false, json }),
-        "DELETED" => Ok(Frame::Object { is_removed: true, json }),
+        "ADDED" | "MODIFIED" => Ok(WatchEvent::Applied(json)),
+        "DELETED" => Ok(WatchEvent::Deleted(json)),
         "BOOKMARK" => bookmark(json),
-        "ERROR" => Ok(Frame::Refused(status(json.as_bytes()))),
-        other => Err(Garbled::Type(other.to_owned())),
+        "ERROR" => Ok(WatchEvent::Error(status(json.as_bytes()))),
+        other => Err(BadResponse::Type(other.to_owned())),
     }
 }
 
-fn bookmark(json: &str) -> Result<Frame<'_>, Garbled> {
+fn bookmark(json: &str) -> Result<WatchEvent<&str>, BadResponse> {
     #[derive(Deserialize)]
     struct Bookmark<'a> {
         #[serde(borrow)]
@@ -151,10 +168,10 @@ fn bookmark(json: &str) -> Result<Frame<'_>, Garbled> {
     }
     let Bookmark { metadata } = serde_json::from_str(json)?;
     let ends_list = metadata.annotations.get(INITIAL_EVENTS_END).is_some_and(|value| value == "true");
-    Ok(Frame::Bookmark { version: number(metadata.resource_version)?, ends_list })
+    Ok(WatchEvent::Bookmark { version: number(metadata.resource_version)?, ends_list })
 }
 
-pub(crate) fn page(body: &[u8]) -> Result<Page<'_>, Garbled> {
+pub(crate) fn page(body: &[u8]) -> Result<Page<'_>, BadResponse> {
     #[derive(Deserialize)]
     struct List<'a> {
         #[serde(borrow)]
@@ -170,23 +187,23 @@ pub(crate) fn page(body: &[u8]) -> Result<Page<'_>, Garbled> {
         r#continue: Option<Cow<'a, str>>,
     }
     let List { metadata, items } = serde_json::from_slice(body)?;
-    let next = metadata.r#continue.filter(|token| !token.is_empty()).map(Cow::into_owned);
-    Ok(Page { version: number(metadata.resource_version)?, next, items: items.unwrap_or_default() })
+    let continue_token = metadata.r#continue.filter(|token| !token.is_empty()).map(Cow::into_owned);
+    Ok(Page { version: number(metadata.resource_version)?, continue_token, items: items.unwrap_or_default() })
 }
 
-fn number(version: &str) -> Result<u64, Garbled> {
-    version.parse().map_err(|_| Garbled::Version(version.to_owned()))
+fn number(version: &str) -> Result<u64, BadResponse> {
+    version.parse().map_err(|_| BadResponse::Version(version.to_owned()))
 }
 
-/// Why an answer was not what was asked for.
-pub(crate) fn refusal(head: &response::Parts, body: &[u8]) -> Refusal {
+/// The error of a response that has an error code.
+pub(crate) fn error(head: &response::Parts, body: &[u8]) -> ApiError {
     let seconds = head.headers.get(header::RETRY_AFTER);
     let seconds = seconds.and_then(|value| value.to_str().ok()?.parse().ok());
     let retry_after = Duration::from_secs(seconds.unwrap_or_default());
-    Refusal { code: head.status.as_u16(), retry_after, ..status(body) }
+    ApiError { code: head.status.as_u16(), retry_after, ..status(body) }
 }
 
-fn status(body: &[u8]) -> Refusal {
+fn status(body: &[u8]) -> ApiError {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Status {
@@ -201,67 +218,70 @@ fn status(body: &[u8]) -> Refusal {
     }
     let status: Status = serde_json::from_slice(body).unwrap_or_default();
     let seconds = status.details.unwrap_or_default().retry_after_seconds;
-    Refusal { code: status.code, message: status.message, retry_after: Duration::from_secs(seconds) }
+    ApiError { code: status.code, message: status.message, retry_after: Duration::from_secs(seconds) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(ask: &Ask, metadata_only: bool, expected: &str) {
-        let wanted = Wanted {
+    fn check(query: &Query, metadata_only: bool, expected: &str) {
+        let target = Target {
             path: "/api/v1/pods".to_owned(),
-            labels: "app in (a,b)".to_owned(),
-            fields: String::new(),
+            label_selector: "app in (a,b)".to_owned(),
+            field_selector: String::new(),
             metadata_only,
         };
-        let request = request(&wanted, ask, 400).unwrap();
+        let request = request(&target, query, 400).unwrap();
         let accept = request.headers()["accept"].to_str().unwrap();
         assert_eq!(format!("{} {accept}", request.uri()), expected);
     }
 
     #[test]
-    fn urls_say_what_is_asked() {
+    fn queries_become_urls() {
         let labels = "/api/v1/pods?labelSelector=app%20in%20%28a%2Cb%29";
         let watch = "watch=true&allowWatchBookmarks=true&timeoutSeconds=400";
-        let page = |next: Option<&str>, is_whole| Ask::Page { next: next.map(str::to_owned), is_whole };
+        let page = |token: Option<&str>, is_whole| Query::ListPage {
+            continue_token: token.map(str::to_owned),
+            is_whole,
+        };
         check(&page(None, false), false, &format!("{labels}&limit=500 {JSON}"));
         check(&page(Some("a=b"), false), false, &format!("{labels}&limit=500&continue=a%3Db {JSON}"));
         check(&page(None, true), true, &format!("{labels} {METADATA_LIST}"));
-        check(&Ask::Follow { version: 7 }, false, &format!("{labels}&{watch}&resourceVersion=7 {JSON}"));
+        check(&Query::Watch { from: 7 }, false, &format!("{labels}&{watch}&resourceVersion=7 {JSON}"));
         let streaming = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
-        check(&Ask::Stream, true, &format!("{labels}&{watch}&{streaming} {METADATA}"));
+        check(&Query::StreamList, true, &format!("{labels}&{watch}&{streaming} {METADATA}"));
     }
 
     #[test]
-    fn lines_become_frames() {
-        let refused = |code, message: &str, seconds| {
+    fn lines_become_watch_events() {
+        let error = |code, message: &str, seconds| {
             let retry_after = Duration::from_secs(seconds);
-            Frame::Refused(Refusal { code, message: message.to_owned(), retry_after })
+            WatchEvent::Error(ApiError { code, message: message.to_owned(), retry_after })
         };
         for (line, expected) in [
-            (r#"{"type":"ADDED","object":{"a":1}}"#, Frame::Object { is_removed: false, json: r#"{"a":1}"# }),
-            (r#"{"type":"MODIFIED","object":{}}"#, Frame::Object { is_removed: false, json: "{}" }),
-            (r#"{"object":{},"type":"DELETED"}"#, Frame::Object { is_removed: true, json: "{}" }),
+            (r#"{"type":"ADDED","object":{"a":1}}"#, WatchEvent::Applied(r#"{"a":1}"#)),
+            (r#"{"type":"MODIFIED","object":{}}"#, WatchEvent::Applied("{}")),
+            (r#"{"object":{},"type":"DELETED"}"#, WatchEvent::Deleted("{}")),
             (
                 r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"12"}}}"#,
-                Frame::Bookmark { version: 12, ends_list: false },
+                WatchEvent::Bookmark { version: 12, ends_list: false },
             ),
             (
                 r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"12",
                     "annotations":{"k8s.io/initial-events-end":"true"}}}}"#,
-                Frame::Bookmark { version: 12, ends_list: true },
+                WatchEvent::Bookmark { version: 12, ends_list: true },
             ),
-            (r#"{"type":"ERROR","object":{"code":410,"message":"too old"}}"#, refused(410, "too old", 0)),
+            (r#"{"type":"ERROR","object":{"code":410,"message":"too old"}}"#, error(410, "too old", 0)),
             (
                 r#"{"type":"ERROR","object":{"code":429,"details":{"retryAfterSeconds":3}}}"#,
-                refused(429, "", 3),
+                error(429, "", 3),
             ),
         ] {
-            assert_eq!(frame(line.as_bytes()).unwrap(), expected, "{line}");
+            assert_eq!(event(line.as_bytes()).unwrap(), expected, "{line}");
         }
         for line in ["", "{}", r#"{"type":"NEWS","object":{}}"#, r#"{"type":"BOOKMARK","object":{}}"#] {
-            frame(line.as_bytes()).unwrap_err();
+            event(line.as_bytes()).unwrap_err();
         }
     }
 
@@ -270,8 +290,8 @@ mod tests {
         let body =
             br#"{"kind":"PodList","metadata":{"resourceVersion":"9","continue":"\u003c"},"items":[{"a":1}]}"#;
         let read = page(body).unwrap();
-        assert_eq!((read.version, read.next.as_deref(), read.items.len()), (9, Some("<"), 1));
+        assert_eq!((read.version, read.continue_token.as_deref(), read.items.len()), (9, Some("<"), 1));
         let last = page(br#"{"metadata":{"resourceVersion":"9","continue":""},"items":null}"#).unwrap();
-        assert_eq!((last.next, last.items.len()), (None, 0));
+        assert_eq!((last.continue_token, last.items.len()), (None, 0));
     }
 }

@@ -1,8 +1,8 @@
-//! An authority and a certificate for a webhook server: made, and made anew in time.
+//! The CA and the serving certificate of a webhook server: made, and renewed in time.
 //!
-//! Pure but for the keys: what is kept and the time in, what to keep from now on out. No handshake
-//! is lost while certificates change, because whoever calls learns of a new authority a day before
-//! the first certificate is signed with it, and hears of the old one until it has run out.
+//! Pure but for random keys: the current certificates and the time in, the new ones out. No handshake fails
+//! meanwhile: a new CA is in the CA bundle for a day before it signs a certificate, and an old one stays in
+//! the bundle until it expires.
 
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{
@@ -15,13 +15,13 @@ use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const AUTHORITY_LIFE: SignedDuration = SignedDuration::from_hours(365 * 24);
 const SERVER_LIFE: SignedDuration = SignedDuration::from_hours(90 * 24);
-/// Renewed when less than this part of its life is left.
+/// Renewed when less than a third of the validity is left.
 const RENEWED_PART: i32 = 3;
-/// An authority signs only when everybody has had the time to hear of it.
+/// A CA signs only after every API server has had time to get the new CA bundle.
 const RIPE: SignedDuration = DAY;
-/// Clocks differ; a new certificate must not be from the future.
+/// Clocks differ: a new certificate must not be in the future for a client.
 const BACKDATED: SignedDuration = SignedDuration::from_hours(1);
-/// One that signs, one that comes, one that goes.
+/// The one that signs, its successor, and its predecessor.
 const MAX_AUTHORITIES: usize = 3;
 
 /// Why a certificate cannot be made or used.
@@ -35,79 +35,85 @@ pub enum BadCertificate {
     Unfit(#[from] tokio_rustls::rustls::Error),
 }
 
-/// Everything a webhook server needs to be believed, in PEM.
+/// The CAs and the serving certificate, in PEM.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct CertificateSet {
     /// The oldest first, each with its key.
-    pub(super) authorities: Vec<Pair>,
-    pub(super) server: Pair,
+    pub(super) authorities: Vec<CertificateAndKey>,
+    pub(super) server: CertificateAndKey,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct CertificateAndKey {
     pub(super) certificate: String,
     pub(super) key: String,
 }
 
-impl Kept {
-    /// All authorities that callers should trust.
+impl CertificateSet {
+    /// The CA bundle that clients should trust.
     pub(super) fn bundle(&self) -> String {
         self.authorities.iter().map(|authority| authority.certificate.as_str()).collect()
     }
 }
 
-/// What must be kept instead of what is; `None` where that is still good.
+/// The certificates that replace the current ones; `None` if those are still good.
 pub(super) fn renewed(
     now: Timestamp,
-    kept: Option<&Kept>,
+    current: Option<&CertificateSet>,
     names: &[String],
-) -> Result<Option<Kept>, BadCertificate> {
-    // What cannot be read serves nobody: begin anew.
-    let Some((kept, (authorities, server))) = kept.and_then(|kept| Some((kept, Facts::of_all(kept).ok()?)))
+) -> Result<Option<CertificateSet>, BadCertificate> {
+    // If the current ones cannot be read, make new ones.
+    let Some((current, (authorities, server))) =
+        current.and_then(|current| Some((current, CertificateInfo::of_all(current).ok()?)))
     else {
         return make(now, names).map(Some);
     };
-    let mut next = kept.clone();
+    let mut next = current.clone();
     let mut lives = authorities.iter().map(|facts| facts.until > now);
     next.authorities.retain(|_| lives.next().unwrap_or(false));
-    let mut facts: Vec<Facts> = authorities.into_iter().filter(|facts| facts.until > now).collect();
+    let mut facts: Vec<CertificateInfo> = authorities.into_iter().filter(|facts| facts.until > now).collect();
     let Some(newest) = facts.last() else { return make(now, names).map(Some) };
     if newest.is_due(now) && facts.len() < MAX_AUTHORITIES {
         let made = authority(now)?;
-        facts.push(Facts::of(&made.certificate)?);
+        facts.push(CertificateInfo::of(&made.certificate)?);
         next.authorities.push(made);
     }
-    let is_ripe = |facts: &Facts| now.duration_since(facts.since) >= RIPE + BACKDATED;
+    let is_ripe = |facts: &CertificateInfo| now.duration_since(facts.since) >= RIPE + BACKDATED;
     let signer = facts.iter().rposition(is_ripe).unwrap_or(0);
     if server.is_due(now) || server.issuer != facts[signer].name || !server.is_for(names) {
         next.server = sign(now, names, &next.authorities[signer], &facts[signer].name)?;
     }
-    Ok((next != *kept).then_some(next))
+    Ok((next != *current).then_some(next))
 }
 
-fn make(now: Timestamp, names: &[String]) -> Result<Kept, BadCertificate> {
+fn make(now: Timestamp, names: &[String]) -> Result<CertificateSet, BadCertificate> {
     let made = authority(now)?;
-    let name = Facts::of(&made.certificate)?.name;
+    let name = CertificateInfo::of(&made.certificate)?.name;
     let server = sign(now, names, &made, &name)?;
-    Ok(Kept { authorities: vec![made], server })
+    Ok(CertificateSet { authorities: vec![made], server })
 }
 
-fn authority(now: Timestamp) -> Result<Pair, BadCertificate> {
+fn authority(now: Timestamp) -> Result<CertificateAndKey, BadCertificate> {
     let key = KeyPair::generate()?;
-    // By its name an authority is told from the one before.
+    // The name distinguishes a CA from the one before.
     let mut params = named(&format!("webhook-ca-{}", now.as_second()), now, AUTHORITY_LIFE)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-    Ok(Pair { certificate: params.self_signed(&key)?.pem(), key: key.serialize_pem() })
+    Ok(CertificateAndKey { certificate: params.self_signed(&key)?.pem(), key: key.serialize_pem() })
 }
 
-fn sign(now: Timestamp, names: &[String], authority: &Pair, name: &str) -> Result<Pair, BadCertificate> {
+fn sign(
+    now: Timestamp,
+    names: &[String],
+    authority: &CertificateAndKey,
+    name: &str,
+) -> Result<CertificateAndKey, BadCertificate> {
     let issuer = Issuer::new(named(name, now, AUTHORITY_LIFE)?, KeyPair::from_pem(&authority.key)?);
     let key = KeyPair::generate()?;
     let mut params = named("webhook", now, SERVER_LIFE)?;
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.subject_alt_names = names.iter().map(|name| subject(name)).collect::<Result<_, _>>()?;
-    Ok(Pair { certificate: params.signed_by(&key, &issuer)?.pem(), key: key.serialize_pem() })
+    Ok(CertificateAndKey { certificate: params.signed_by(&key, &issuer)?.pem(), key: key.serialize_pem() })
 }
 
 fn subject(name: &str) -> Result<SanType, BadCertificate> {
@@ -130,8 +136,8 @@ fn moment(at: Timestamp) -> Result<time::OffsetDateTime, BadCertificate> {
     moment.map_err(|error| BadCertificate::Unreadable(error.to_string()))
 }
 
-/// What a certificate says.
-struct Facts {
+/// The contents of a certificate.
+struct CertificateInfo {
     name: String,
     issuer: String,
     since: Timestamp,
@@ -140,15 +146,18 @@ struct Facts {
     subjects: Vec<String>,
 }
 
-impl Facts {
-    /// Those of the authorities, and of the server's.
-    fn of_all(kept: &Kept) -> Result<(Vec<Facts>, Facts), BadCertificate> {
-        let authorities =
-            kept.authorities.iter().map(|it| Facts::of(&it.certificate)).collect::<Result<_, _>>()?;
-        Ok((authorities, Facts::of(&kept.server.certificate)?))
+impl CertificateInfo {
+    /// Of the CAs, and of the serving certificate.
+    fn of_all(current: &CertificateSet) -> Result<(Vec<CertificateInfo>, CertificateInfo), BadCertificate> {
+        let authorities = current
+            .authorities
+            .iter()
+            .map(|it| CertificateInfo::of(&it.certificate))
+            .collect::<Result<_, _>>()?;
+        Ok((authorities, CertificateInfo::of(&current.server.certificate)?))
     }
 
-    fn of(pem: &str) -> Result<Facts, BadCertificate> {
+    fn of(pem: &str) -> Result<CertificateInfo, BadCertificate> {
         let unreadable = |error: &dyn std::fmt::Display| BadCertificate::Unreadable(error.to_string());
         let der = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| unreadable(&error))?;
         let (_, read) = X509Certificate::from_der(&der).map_err(|error| unreadable(&error))?;
@@ -159,7 +168,7 @@ impl Facts {
         };
         let subjects = read.subject_alternative_name().map_err(|error| unreadable(&error))?;
         let subjects = subjects.map(|names| names.value.general_names.as_slice()).unwrap_or_default();
-        Ok(Facts {
+        Ok(CertificateInfo {
             name: name(read.subject()),
             issuer: name(read.issuer()),
             since: moment(read.validity().not_before.timestamp())?,
@@ -190,8 +199,8 @@ fn text(name: &GeneralName<'_>) -> String {
     }
 }
 
-/// Keys are nobody's business.
-impl std::fmt::Debug for Kept {
+/// Without the private keys.
+impl std::fmt::Debug for CertificateSet {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "certificates under {} authorities", self.authorities.len())
     }
@@ -206,18 +215,18 @@ mod tests {
     }
 
     #[test]
-    fn certificates_are_renewed_in_time_and_authorities_in_two_steps() {
+    fn certificates_are_renewed_in_time_and_cas_in_two_steps() {
         let mut now = Timestamp::from_second(1_767_225_600).unwrap();
         let usual = names(&["hooks.default.svc", "127.0.0.1"]);
-        let mut kept = renewed(now, None, &usual).unwrap().expect("there is nothing yet");
-        // Days later; names; how many authorities then; which of them has signed; whether the certificate is new.
+        let mut current = renewed(now, None, &usual).unwrap().expect("there is nothing yet");
+        // Days later; names; how many CAs then; which of them has signed; whether the certificate is new.
         for (days, names, authorities, signer, is_new) in [
             (0, &usual, 1, 0, false),
             (59, &usual, 1, 0, false),
             (2, &usual, 1, 0, true),
             (0, &names(&["other.default.svc"]), 1, 0, true),
             (50, &usual, 1, 0, true),
-            // Nobody looked for so long that it ran out: whoever trusts the authority trusts the new one.
+            // It has expired without a check: clients that trust the CA trust the new one.
             (100, &usual, 1, 0, true),
             (33, &usual, 2, 0, false),
             (0, &usual, 2, 0, false),
@@ -227,28 +236,30 @@ mod tests {
             (58, &usual, 1, 0, false),
         ] {
             now += DAY * days;
-            let next = renewed(now, Some(&kept), names).unwrap().unwrap_or_else(|| kept.clone());
-            let (all, server) = Facts::of_all(&next).unwrap();
+            let next = renewed(now, Some(&current), names).unwrap().unwrap_or_else(|| current.clone());
+            let (all, server) = CertificateInfo::of_all(&next).unwrap();
             assert_eq!(all.len(), authorities, "after {days} days, at {now}");
             assert_eq!(server.issuer, all[signer].name, "after {days} days, at {now}");
-            assert_eq!(next.server != kept.server, is_new, "after {days} days, at {now}");
+            assert_eq!(next.server != current.server, is_new, "after {days} days, at {now}");
             assert!(server.is_for(names) && server.until > now);
-            assert!(renewed(now, Some(&next), names).unwrap().is_none(), "a second look changes nothing");
-            kept = next;
+            assert!(renewed(now, Some(&next), names).unwrap().is_none(), "a second check changes nothing");
+            current = next;
         }
     }
 
     #[test]
-    fn what_cannot_be_used_is_made_anew() {
+    fn unusable_certificates_are_replaced() {
         let now = Timestamp::from_second(1_767_225_600).unwrap();
         let usual = names(&["hooks.default.svc"]);
         let good = renewed(now, None, &usual).unwrap().unwrap();
-        let damaged =
-            Kept { server: Pair { certificate: "?".to_owned(), key: String::new() }, ..good.clone() };
-        let bare = Kept { authorities: Vec::new(), ..good.clone() };
-        for (kept, later) in [(&damaged, 0), (&bare, 0), (&good, 1000)] {
-            let next = renewed(now + DAY * later, Some(kept), &usual).unwrap().expect("it is no good");
-            assert!(Facts::of_all(&next).is_ok());
+        let damaged = CertificateSet {
+            server: CertificateAndKey { certificate: "?".to_owned(), key: String::new() },
+            ..good.clone()
+        };
+        let bare = CertificateSet { authorities: Vec::new(), ..good.clone() };
+        for (current, later) in [(&damaged, 0), (&bare, 0), (&good, 1000)] {
+            let next = renewed(now + DAY * later, Some(current), &usual).unwrap().expect("it is no good");
+            assert!(CertificateInfo::of_all(&next).is_ok());
             assert_ne!(next.bundle(), good.bundle());
         }
     }

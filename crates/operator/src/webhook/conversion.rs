@@ -1,5 +1,6 @@
-//! Versions of one type, converted through the one that all others know: the hub.
+//! Converts between the versions of a kind, through one of them: the hub.
 
+use super::review::read_review;
 use crate::BoxError;
 use api::object;
 use kube::{Resource, core::ApiResource};
@@ -11,11 +12,11 @@ pub(super) const PATH: &str = "/convert";
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "ConversionReview";
 
-/// The version that every other can be converted to and from: choose the richest.
+/// The version to and from which all others are converted: choose the one with the most fields.
 pub trait Hub: Resource<DynamicType = ()> + Serialize + DeserializeOwned + 'static {}
 
-/// A version that is not the hub. What it cannot say must be kept in it all the same, in an
-/// annotation for example: [`super::round_trip`] and [`super::hub_round_trip`] find what is lost.
+/// A version that is not the hub. Fields that it does not have must be kept in it all the same, for
+/// example in an annotation: [`super::round_trip`] and [`super::hub_round_trip`] find lost fields.
 pub trait Spoke: Resource<DynamicType = ()> + Serialize + DeserializeOwned + 'static {
     type Hub: Hub;
 
@@ -28,37 +29,37 @@ pub trait Spoke: Resource<DynamicType = ()> + Serialize + DeserializeOwned + 'st
 /// `Conversion::through::<v2::Bucket>().spoke::<v1::Bucket>()`
 #[derive(Clone, Debug)]
 pub struct Conversion<H> {
-    erased: Erased,
+    erased: ErasedConversion,
     hub: PhantomData<fn() -> H>,
 }
 
-type Step = Arc<dyn Fn(Value) -> Result<Value, BoxError> + Send + Sync>;
+type ConvertFunction = Arc<dyn Fn(Value) -> Result<Value, BoxError> + Send + Sync>;
 
-/// The same without types.
+/// A conversion without its types.
 #[derive(Clone)]
-pub(super) struct Erased {
+pub(super) struct ErasedConversion {
     pub(super) kind: ApiResource,
     /// By version.
-    spokes: BTreeMap<String, Steps>,
+    spokes: BTreeMap<String, SpokeFunctions>,
 }
 
 #[derive(Clone)]
-struct Steps {
-    to_hub: Step,
-    from_hub: Step,
+struct SpokeFunctions {
+    to_hub: ConvertFunction,
+    from_hub: ConvertFunction,
 }
 
 impl Conversion<()> {
-    /// Begins with the hub.
+    /// Starts with the hub.
     pub fn through<H: Hub>() -> Conversion<H> {
-        let erased = Erased { kind: ApiResource::erase::<H>(&()), spokes: BTreeMap::new() };
+        let erased = ErasedConversion { kind: ApiResource::erase::<H>(&()), spokes: BTreeMap::new() };
         Conversion { erased, hub: PhantomData }
     }
 }
 
 impl<H: Hub> Conversion<H> {
     pub fn spoke<S: Spoke<Hub = H>>(mut self) -> Conversion<H> {
-        let steps = Steps {
+        let functions = SpokeFunctions {
             to_hub: Arc::new(|value| {
                 Ok(serde_json::to_value(serde_json::from_value::<S>(value)?.to_hub()?)?)
             }),
@@ -66,17 +67,17 @@ impl<H: Hub> Conversion<H> {
                 Ok(serde_json::to_value(S::from_hub(serde_json::from_value(value)?)?)?)
             }),
         };
-        self.erased.spokes.insert(S::version(&()).into_owned(), steps);
+        self.erased.spokes.insert(S::version(&()).into_owned(), functions);
         self
     }
 
-    pub(super) fn erase(self) -> Erased {
+    pub(super) fn erase(self) -> ErasedConversion {
         self.erased
     }
 }
 
-impl Erased {
-    /// The name of the kind's definition.
+impl ErasedConversion {
+    /// The name of the kind's CustomResourceDefinition.
     pub(super) fn definition(&self) -> String {
         format!("{}.{}", self.kind.plural, self.kind.group)
     }
@@ -95,30 +96,30 @@ impl Erased {
         let metadata = value.get("metadata").cloned().unwrap_or_default();
         let hub = match &*from {
             hub if hub == self.kind.version => value,
-            other => (self.steps(other)?.to_hub)(value)?,
+            other => (self.spoke(other)?.to_hub)(value)?,
         };
         let mut converted = match version(wanted) {
             to if to == self.kind.version => hub,
-            other => (self.steps(other)?.from_hub)(hub)?,
+            other => (self.spoke(other)?.from_hub)(hub)?,
         };
-        keep_identity(&mut converted, metadata);
+        keep_metadata(&mut converted, metadata);
         object::set_api_version(&mut converted, wanted);
         converted["kind"] = json!(self.kind.kind);
         Ok(converted)
     }
 
-    fn steps(&self, version: &str) -> Result<&Steps, BoxError> {
-        let steps = self.spokes.get(version);
-        steps.ok_or_else(|| format!("version {version:?} of {} is not known here", self.kind.kind).into())
+    fn spoke(&self, version: &str) -> Result<&SpokeFunctions, BoxError> {
+        let spoke = self.spokes.get(version);
+        spoke.ok_or_else(|| format!("version {version:?} of {} is not known here", self.kind.kind).into())
     }
 }
 
-/// Kubernetes: conversion changes labels and annotations at the most, never who an object is.
-fn keep_identity(converted: &mut Value, mut metadata: Value) {
+/// Kubernetes: of the metadata, a conversion may change only labels and annotations.
+fn keep_metadata(converted: &mut Value, mut metadata: Value) {
     for field in ["labels", "annotations"] {
-        let said = converted.get_mut("metadata").and_then(|it| it.get_mut(field)).map(Value::take);
-        match (said, metadata.as_object_mut()) {
-            (Some(said), Some(metadata)) if !said.is_null() => drop(metadata.insert(field.to_owned(), said)),
+        let new = converted.get_mut("metadata").and_then(|it| it.get_mut(field)).map(Value::take);
+        match (new, metadata.as_object_mut()) {
+            (Some(new), Some(metadata)) if !new.is_null() => drop(metadata.insert(field.to_owned(), new)),
             (_, Some(metadata)) => drop(metadata.remove(field)),
             (_, None) => {}
         }
@@ -130,32 +131,16 @@ fn version(api_version: &str) -> &str {
     api_version.rsplit('/').next().unwrap_or_default()
 }
 
-/// Answers a review. The text of an error is for people.
-pub(super) fn review(conversions: &[Erased], body: &[u8]) -> Result<Value, String> {
+/// The response to a ConversionReview. The text of an error is for people.
+pub(super) fn review(conversions: &[ErasedConversion], body: &[u8]) -> Result<Value, String> {
     #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct ConversionReview {
-        api_version: String,
-        kind: String,
-        request: Option<Asked>,
-    }
-    #[derive(Deserialize)]
-    struct Asked {
+    struct ConversionRequest {
         uid: String,
         #[serde(rename = "desiredAPIVersion")]
         wanted: String,
         objects: Vec<Value>,
     }
-    let review: ConversionReview =
-        serde_json::from_slice(body).map_err(|error| format!("this is no {KIND}: {error}"))?;
-    if (review.api_version.as_str(), review.kind.as_str()) != (API_VERSION, KIND) {
-        return Err(format!(
-            "expected a {KIND} of {API_VERSION}, got a {} of {}",
-            review.kind, review.api_version
-        ));
-    }
-    let Asked { uid, wanted, objects } =
-        review.request.ok_or_else(|| format!("the {KIND} holds no request"))?;
+    let ConversionRequest { uid, wanted, objects } = read_review(body, API_VERSION, KIND)?;
     let converted: Result<Vec<Value>, String> =
         objects.into_iter().map(|object| convert(conversions, object, &wanted)).collect();
     let response = match converted {
@@ -165,7 +150,7 @@ pub(super) fn review(conversions: &[Erased], body: &[u8]) -> Result<Value, Strin
     Ok(json!({"apiVersion": API_VERSION, "kind": KIND, "response": response}))
 }
 
-fn convert(conversions: &[Erased], value: Value, wanted: &str) -> Result<Value, String> {
+fn convert(conversions: &[ErasedConversion], value: Value, wanted: &str) -> Result<Value, String> {
     let (kind, name) = (object::kind(&value).to_owned(), object::name(&value).to_owned());
     let conversion = conversions.iter().find(|it| it.is_of(&value));
     let conversion = conversion.ok_or_else(|| format!("{kind} is not converted here"))?;
@@ -174,7 +159,7 @@ fn convert(conversions: &[Erased], value: Value, wanted: &str) -> Result<Value, 
         .map_err(|problem| format!("{kind} {name:?} cannot be converted to {wanted}: {problem}"))
 }
 
-impl fmt::Debug for Erased {
+impl fmt::Debug for ErasedConversion {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let versions: Vec<&String> = self.spokes.keys().collect();
         write!(out, "{} through {}: {versions:?}", self.kind.kind, self.kind.version)

@@ -1,9 +1,9 @@
-//! A function on your type in, one on reviews of that type out.
+//! A validator or defaulter for a kind, as a function on admission requests.
 
 use super::{
     patch,
     review::{Operation, Request, Review},
-    verdict::{Outcome, Verdict},
+    verdict::{ReviewResponse, Verdict},
 };
 use api::kind::GroupKind;
 use futures::future::BoxFuture;
@@ -16,12 +16,12 @@ use std::{fmt, sync::Arc, time::Duration};
 /// Kubernetes' own default.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A webhook for one kind: what it does, when it is asked, and what happens when it cannot be.
+/// A webhook for one kind: its function, when it is called, and what happens if that fails.
 #[derive(Clone)]
 pub struct Hook {
     kind: ApiResource,
-    sort: Sort,
-    /// 1 for the first of its sort for a kind.
+    hook_type: HookType,
+    /// 1 for the first of its type for a kind.
     number: usize,
     operations: Vec<Operation>,
     subresource: Option<String>,
@@ -29,34 +29,34 @@ pub struct Hook {
     timeout: Duration,
     objects: Option<LabelSelector>,
     namespaces: Option<LabelSelector>,
-    act: Arc<Act>,
+    function: Arc<HookFunction>,
 }
 
-type Act = dyn Fn(Request) -> BoxFuture<'static, (Verdict, Option<json_patch::Patch>)> + Send + Sync;
+type HookFunction = dyn Fn(Request) -> BoxFuture<'static, (Verdict, Option<json_patch::Patch>)> + Send + Sync;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum HookType {
     Mutating,
     Validating,
 }
 
 impl Hook {
-    /// Judges what would become of an object. Asked when one is created or updated, unless
-    /// [`Hook::on`] says otherwise.
-    pub fn validator<K, F, V>(judge: F) -> Hook
+    /// Allows or denies a change of an object. Called for creates and updates, unless [`Hook::on`] says
+    /// otherwise.
+    pub fn validator<K, F, V>(validate: F) -> Hook
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + 'static,
         F: Fn(Review<K>) -> V + Send + Sync + 'static,
         V: Future<Output = Verdict> + Send + 'static,
     {
-        let judge = Arc::new(judge);
+        let validate = Arc::new(validate);
         Hook::new::<K>(
-            Sort::Validating,
+            HookType::Validating,
             Arc::new(move |request| {
-                let judge = Arc::clone(&judge);
+                let validate = Arc::clone(&validate);
                 Box::pin(async move {
                     let verdict = match Review::of(request) {
-                        Ok(review) => judge(review).await,
+                        Ok(review) => validate(review).await,
                         Err(problem) => unreadable(&*problem),
                     };
                     (verdict, None)
@@ -65,18 +65,18 @@ impl Hook {
         )
     }
 
-    /// Fills in what was left out. It may be called several times for one write, and must then
-    /// change nothing more. Fields that your type does not know stay as they are.
-    pub fn defaulter<K, F>(fill_in: F) -> Hook
+    /// Sets defaults. It may be called several times for one write, and must not change its own result.
+    /// Fields that your type does not have stay as they are.
+    pub fn defaulter<K, F>(set_defaults: F) -> Hook
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Serialize + 'static,
         F: Fn(&mut K, &Request) + Send + Sync + 'static,
     {
         Hook::new::<K>(
-            Sort::Mutating,
+            HookType::Mutating,
             Arc::new(move |request| {
-                let filled_in = patch::between(&request.object, |object| fill_in(object, &request));
-                Box::pin(std::future::ready(match filled_in {
+                let patch = patch::between(&request.object, |object| set_defaults(object, &request));
+                Box::pin(std::future::ready(match patch {
                     Ok(patch) => (Verdict::allow(), Some(patch)),
                     Err(problem) => (unreadable(&problem), None),
                 }))
@@ -84,10 +84,10 @@ impl Hook {
         )
     }
 
-    fn new<K: Resource<DynamicType = ()>>(sort: Sort, act: Arc<Act>) -> Hook {
+    fn new<K: Resource<DynamicType = ()>>(hook_type: HookType, function: Arc<HookFunction>) -> Hook {
         Hook {
             kind: ApiResource::erase::<K>(&()),
-            sort,
+            hook_type,
             number: 1,
             operations: vec![Operation::Create, Operation::Update],
             subresource: None,
@@ -95,65 +95,65 @@ impl Hook {
             timeout: TIMEOUT,
             objects: None,
             namespaces: None,
-            act,
+            function,
         }
     }
 
-    /// Asked for these operations.
+    /// Called for these operations.
     pub fn on(mut self, operations: &[Operation]) -> Hook {
         self.operations = operations.to_vec();
         self
     }
 
-    /// Asked about a subresource (`status`, `scale`, `*`) instead of the object itself.
+    /// Called for a subresource (`status`, `scale`, `*`) instead of the object itself.
     pub fn of_subresource(mut self, subresource: &str) -> Hook {
         self.subresource = Some(subresource.to_owned());
         self
     }
 
-    /// Where the webhook cannot be asked, things happen without it; otherwise they do not happen.
+    /// If the webhook cannot be called, writes are allowed without it; the default is that they are refused.
     pub fn fails_open(mut self) -> Hook {
         self.fails_open = true;
         self
     }
 
-    /// The server waits this long for the answer: between 1 and 30 seconds.
+    /// How long the API server waits for the response: between 1 and 30 seconds.
     pub fn within(mut self, timeout: Duration) -> Hook {
         self.timeout = timeout.clamp(Duration::from_secs(1), super::MAX_TIME);
         self
     }
 
-    /// Asked about objects with these labels only.
+    /// Called for objects with these labels only.
     pub fn for_objects(mut self, selector: LabelSelector) -> Hook {
         self.objects = Some(selector);
         self
     }
 
-    /// Asked about objects in namespaces with these labels only.
+    /// Called for objects in namespaces with these labels only.
     pub fn for_namespaces(mut self, selector: LabelSelector) -> Hook {
         self.namespaces = Some(selector);
         self
     }
 
-    pub(super) fn sort(&self) -> Sort {
-        self.sort
+    pub(super) fn hook_type(&self) -> HookType {
+        self.hook_type
     }
 
     pub(super) fn is_for_same(&self, other: &Hook) -> bool {
-        self.sort == other.sort && self.kind == other.kind
+        self.hook_type == other.hook_type && self.kind == other.kind
     }
 
-    pub(super) fn number(&mut self, number: usize) {
+    pub(super) fn set_number(&mut self, number: usize) {
         self.number = number;
     }
 
-    /// Where it is found on the server.
+    /// Its path on the webhook server.
     pub(super) fn path(&self) -> String {
         let ApiResource { version, plural, .. } = &self.kind;
         format!("/{}/{}/{version}/{plural}", self.verb(), self.group())
     }
 
-    /// Its name within a configuration: three words or more, with dots between.
+    /// Its name in a configuration: Kubernetes wants at least three parts with dots between them.
     pub(super) fn name(&self) -> String {
         format!("{}.{}.{}", self.verb(), self.kind.plural, self.group())
     }
@@ -163,9 +163,9 @@ impl Hook {
     }
 
     fn verb(&self) -> String {
-        let verb = match self.sort {
-            Sort::Mutating => "default",
-            Sort::Validating => "validate",
+        let verb = match self.hook_type {
+            HookType::Mutating => "default",
+            HookType::Validating => "validate",
         };
         match self.number {
             1 => verb.to_owned(),
@@ -173,7 +173,7 @@ impl Hook {
         }
     }
 
-    /// The hook as a configuration tells of it.
+    /// Its entry in a webhook configuration.
     pub(super) fn entry(&self, client_config: Value) -> Value {
         let resource = match &self.subresource {
             Some(subresource) => format!("{}/{subresource}", self.kind.plural),
@@ -201,11 +201,11 @@ impl Hook {
         entry
     }
 
-    pub(super) async fn act(&self, request: Request) -> Outcome {
+    pub(super) async fn review(&self, request: Request) -> ReviewResponse {
         let kind = GroupKind::new(request.kind.group.as_str(), request.kind.kind.as_str());
         let name = request.name.clone();
-        let (verdict, patch) = (self.act)(request).await;
-        Outcome { verdict, patch, kind, name }
+        let (verdict, patch) = (self.function)(request).await;
+        ReviewResponse { verdict, patch, kind, name }
     }
 }
 

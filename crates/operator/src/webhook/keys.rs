@@ -1,4 +1,4 @@
-//! What TLS shows to the next one who connects: replaced while handshakes go on.
+//! The serving certificate, which can be replaced while TLS handshakes are in progress.
 
 use super::certificate::BadCertificate;
 use std::{
@@ -13,7 +13,7 @@ use tokio_rustls::rustls::{
     sign::CertifiedKey,
 };
 
-/// The current certificate and its key. Every handshake takes whichever is there when it begins.
+/// The current certificate and its key. A handshake uses the one that is current when it starts.
 #[derive(Debug)]
 pub(super) struct Keys {
     provider: Arc<CryptoProvider>,
@@ -33,7 +33,7 @@ impl Keys {
         Ok(())
     }
 
-    /// TLS that shows whatever is current: HTTP/2 or 1.1.
+    /// A TLS configuration with the current certificate, for HTTP/2 and 1.1.
     pub(super) fn server_config(self: &Arc<Keys>) -> Result<Arc<ServerConfig>, BadCertificate> {
         let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
@@ -57,31 +57,31 @@ fn read(provider: &CryptoProvider, certificate: &str, key: &str) -> Result<Certi
     Ok(CertifiedKey::from_der(chain.map_err(|error| unreadable(&error))?, key, provider)?)
 }
 
-/// Where somebody else puts certificates: read again from time to time.
+/// Files with a certificate that another program makes; they are read again from time to time.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// PEM, with what leads up to the authority.
+    /// PEM, with intermediate certificates.
     pub certificate: PathBuf,
     pub key: PathBuf,
-    /// PEM of whom callers should trust. Without it, that is left to whoever makes the files.
+    /// PEM of the CA. Without it, the other program must set the CA bundle in the cluster.
     pub authority: Option<PathBuf>,
 }
 
-/// What the files said.
+/// The contents of the files.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Texts {
+pub(super) struct PemTexts {
     pub(super) certificate: String,
     pub(super) key: String,
     pub(super) authority: Option<String>,
 }
 
 impl Files {
-    pub(super) fn read(&self) -> Result<Texts, std::io::Error> {
+    pub(super) fn read(&self) -> Result<PemTexts, std::io::Error> {
         let read = |path: &Path| {
             std::fs::read_to_string(path)
                 .map_err(|error| std::io::Error::new(error.kind(), format!("{}: {error}", path.display())))
         };
-        Ok(Texts {
+        Ok(PemTexts {
             certificate: read(&self.certificate)?,
             key: read(&self.key)?,
             authority: self.authority.as_deref().map(read).transpose()?,
@@ -104,7 +104,7 @@ mod tests {
         (made.cert.pem(), made.signing_key.serialize_pem())
     }
 
-    /// The certificate that a caller is shown who trusts both.
+    /// The certificate that a client gets which trusts both.
     async fn handshake(keys: &Arc<Keys>, trusted: [&str; 2]) -> CertificateDer<'static> {
         let mut roots = RootCertStore::empty();
         for pem in trusted {
@@ -124,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn handshakes_go_on_while_keys_are_replaced() {
-        let told = world::run(|_| async {
+    fn keys_are_replaced_during_handshakes() {
+        let run = world::run(|_| async {
             let (first, second) = (made(), made());
             let keys = Arc::new(Keys::new(&first.0, &first.1).unwrap());
             let trusted = [&*first.0, &*second.0];
             let before = handshake(&keys, trusted).await;
-            // Keys change between the messages of handshakes that are under way, and none fails.
+            // The key changes between the messages of handshakes, and none fails.
             let many = futures::future::join_all((0..20).map(|_| handshake(&keys, trusted)));
             let replacing = async {
                 for (certificate, key) in [&second, &first, &second] {
@@ -144,6 +144,6 @@ mod tests {
             assert!(keys.replace(&first.0, &second.1).is_err(), "a key must fit its certificate");
             assert_eq!(handshake(&keys, trusted).await, after);
         });
-        told.unwrap();
+        run.unwrap();
     }
 }

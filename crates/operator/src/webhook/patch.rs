@@ -1,10 +1,10 @@
-//! An object, and what a function made of it; out comes the JSON patch between the two.
+//! The JSON patch between an object before and after a function has changed it.
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// The patch that does to `object` what `change` does to the same as `K`. What `K` does not know
-/// of, and what it writes otherwise than it reads, stays as it is.
+/// The patch that changes `object` as `change` changes it as a `K`. Fields that `K` does not have, or
+/// serializes differently, stay as they are.
 pub(super) fn between<K: Serialize + DeserializeOwned>(
     object: &Value,
     change: impl FnOnce(&mut K),
@@ -18,7 +18,7 @@ pub(super) fn between<K: Serialize + DeserializeOwned>(
     Ok(json_patch::diff(object, &target))
 }
 
-/// Does to `target` what makes `after` of `before`.
+/// Makes the changes from `before` to `after` in `target`.
 fn carry_over(target: &mut Value, before: &Value, after: Value) {
     if *before == after {
         return;
@@ -42,7 +42,7 @@ fn carry_over(target: &mut Value, before: &Value, after: Value) {
                 .zip(pairs)
                 .for_each(|(target, (before, after))| carry_over(target, before, after));
         }
-        // Where the object has nothing, the type may have written a default: it comes along.
+        // If the object does not have the field, this includes the defaults of the type.
         (target, _, after) => *target = after,
     }
 }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_hold_what_was_changed_and_nothing_else() {
+    fn patches_contain_only_what_was_changed() {
         for (object, expected) in [
             (json!({}), json!({"spec": {"size": 5}})),
             (json!({"spec": {"size": 0}}), json!({"spec": {"size": 5}})),
@@ -109,7 +109,7 @@ mod tests {
             let mut patched = object.clone();
             json_patch::patch(&mut patched, &patch).unwrap();
             assert_eq!(patched, expected, "{object}");
-            assert!(between(&patched, fill_in).unwrap().0.is_empty(), "a second time there is nothing to do");
+            assert!(between(&patched, fill_in).unwrap().0.is_empty(), "the second time changes nothing");
         }
         assert!(between(&json!({"spec": 1}), fill_in).is_err());
     }

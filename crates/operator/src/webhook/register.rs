@@ -1,9 +1,9 @@
-//! Tells the cluster where the webhooks are and whom to trust there, by server-side apply.
+//! Applies the webhook configurations, with the address and the CA bundle of the webhook server.
 
 use super::{
     Webhooks,
-    conversion::{self, Erased},
-    hook::Sort,
+    conversion::{self, ErasedConversion},
+    hook::HookType,
 };
 use k8s_openapi::{
     ByteString,
@@ -23,12 +23,12 @@ use std::fmt::Debug;
 
 const REGISTRATION: &str = "admissionregistration.k8s.io";
 
-/// Where the server finds the webhooks.
+/// Where the API server reaches the webhooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A service in the cluster, which leads to the pods of the operator.
+    /// A service of the operator in the cluster.
     Service { namespace: String, name: String, port: u16 },
-    /// `https://host:port`, for an operator that runs outside.
+    /// `https://host:port`, for an operator outside of the cluster.
     Url(String),
 }
 
@@ -37,7 +37,7 @@ impl Address {
         Address::Service { namespace: namespace.to_owned(), name: name.to_owned(), port: 443 }
     }
 
-    /// The names that the certificate must be for.
+    /// The DNS names or addresses that the certificate must have.
     pub(super) fn names(&self) -> Vec<String> {
         match self {
             Address::Service { namespace, name, .. } => {
@@ -52,7 +52,7 @@ impl Address {
         }
     }
 
-    /// As configurations name it. Without a bundle, the one that stands there is left alone.
+    /// The `clientConfig` of a webhook. Without a bundle, the one in the cluster stays.
     fn client_config(&self, path: &str, bundle: Option<&str>) -> Value {
         let mut config = match self {
             Address::Service { namespace, name, port } => {
@@ -68,8 +68,8 @@ impl Address {
 }
 
 impl Webhooks {
-    /// What the operator must be allowed to do cluster-wide to register these webhooks. Shared
-    /// certificates need `get`, `create` and `update` of Secrets in their namespace besides.
+    /// The cluster-wide RBAC rules that are needed to register these webhooks. Shared certificates also
+    /// need `get`, `create` and `update` of Secrets in their namespace.
     pub fn rules(&self) -> Vec<PolicyRule> {
         let rule = |group: &str, resource: &str, verbs: &[&str]| PolicyRule {
             api_groups: Some(vec![group.to_owned()]),
@@ -77,13 +77,13 @@ impl Webhooks {
             verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
             ..PolicyRule::default()
         };
-        let sorts = [
-            (Sort::Mutating, "mutatingwebhookconfigurations"),
-            (Sort::Validating, "validatingwebhookconfigurations"),
+        let types = [
+            (HookType::Mutating, "mutatingwebhookconfigurations"),
+            (HookType::Validating, "validatingwebhookconfigurations"),
         ];
-        let used = sorts.into_iter().filter(|(sort, _)| self.sorted(*sort).next().is_some());
+        let used = types.into_iter().filter(|(hook_type, _)| self.hooks_of(*hook_type).next().is_some());
         let configurations = used.map(|(_, resource)| rule(REGISTRATION, resource, &["create", "patch"]));
-        let names = self.conversions.iter().map(Erased::definition).collect::<Vec<_>>();
+        let names = self.conversions.iter().map(ErasedConversion::definition).collect::<Vec<_>>();
         let definitions = (!names.is_empty()).then(|| PolicyRule {
             resource_names: Some(names),
             ..rule("apiextensions.k8s.io", "customresourcedefinitions", &["patch"])
@@ -91,17 +91,17 @@ impl Webhooks {
         configurations.chain(definitions).collect()
     }
 
-    /// Applies the configurations. Done again with the same, it writes nothing.
+    /// Applies the configurations. Nothing is written if they are the same.
     pub(super) async fn register(
         &self,
         client: &Client,
         address: &Address,
         bundle: Option<&str>,
     ) -> Result<(), kube::Error> {
-        if let Some(webhooks) = self.entries(Sort::Mutating, address, bundle) {
+        if let Some(webhooks) = self.entries(HookType::Mutating, address, bundle) {
             self.apply::<MutatingWebhookConfiguration>(client, &self.name, webhooks).await?;
         }
-        if let Some(webhooks) = self.entries(Sort::Validating, address, bundle) {
+        if let Some(webhooks) = self.entries(HookType::Validating, address, bundle) {
             self.apply::<ValidatingWebhookConfiguration>(client, &self.name, webhooks).await?;
         }
         for conversion in &self.conversions {
@@ -113,9 +113,9 @@ impl Webhooks {
         Ok(())
     }
 
-    fn entries(&self, sort: Sort, address: &Address, bundle: Option<&str>) -> Option<Value> {
+    fn entries(&self, hook_type: HookType, address: &Address, bundle: Option<&str>) -> Option<Value> {
         let entry = |hook: &super::Hook| hook.entry(address.client_config(&hook.path(), bundle));
-        let entries: Vec<Value> = self.sorted(sort).map(entry).collect();
+        let entries: Vec<Value> = self.hooks_of(hook_type).map(entry).collect();
         (!entries.is_empty()).then(|| json!({"webhooks": entries}))
     }
 

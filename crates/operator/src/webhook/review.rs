@@ -1,4 +1,4 @@
-//! What a server asks: an AdmissionReview, taken apart.
+//! The request of an AdmissionReview.
 
 use crate::BoxError;
 use k8s_openapi::api::authentication::v1::UserInfo;
@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(super) const API_VERSION: &str = "admission.k8s.io/v1";
 pub(super) const KIND: &str = "AdmissionReview";
 
-/// What somebody wants to do, and who it is.
+/// The operation on an object, and the user who requests it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -20,16 +20,16 @@ pub struct Request {
     /// Empty for the object itself.
     #[serde(default, rename = "subResource")]
     pub subresource: String,
-    /// Empty where the server will make one up.
+    /// Empty if the server will generate it.
     #[serde(default)]
     pub name: String,
-    /// Empty for kinds without.
+    /// Empty for cluster-scoped kinds.
     #[serde(default)]
     pub namespace: String,
     pub operation: Operation,
     #[serde(default)]
     pub user_info: UserInfo,
-    /// Nothing will be kept: do nothing outside.
+    /// Nothing will be stored: have no side effects.
     #[serde(default)]
     pub dry_run: bool,
     #[serde(default)]
@@ -58,7 +58,7 @@ impl Operation {
     }
 }
 
-/// What a validator judges.
+/// The argument of a validator.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Review<K> {
@@ -66,7 +66,7 @@ pub struct Review<K> {
     pub request: Request,
 }
 
-/// What would become of an object.
+/// The change of an object that is under review.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change<K> {
     Create(K),
@@ -75,7 +75,7 @@ pub enum Change<K> {
 }
 
 impl<K> Change<K> {
-    /// The object as it would be; nothing when it is deleted.
+    /// The object after the change; `None` if it is deleted.
     pub fn after(&self) -> Option<&K> {
         match self {
             Change::Create(new) | Change::Update { new, .. } => Some(new),
@@ -99,22 +99,29 @@ impl<K: DeserializeOwned> Review<K> {
     }
 }
 
-/// Reads a review. The text of an error is for people.
+/// Reads the request of an AdmissionReview. The text of an error is for people.
 pub(super) fn read(body: &[u8]) -> Result<Request, String> {
+    read_review(body, API_VERSION, KIND)
+}
+
+/// Reads the request of a review of this kind: admission and conversion reviews differ in nothing else.
+pub(super) fn read_review<R: DeserializeOwned>(
+    body: &[u8],
+    api_version: &str,
+    kind: &str,
+) -> Result<R, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct AdmissionReview {
+    struct AnyReview<R> {
         api_version: String,
         kind: String,
-        request: Option<Request>,
+        request: Option<R>,
     }
-    let review: AdmissionReview =
-        serde_json::from_slice(body).map_err(|error| format!("this is no {KIND}: {error}"))?;
-    if (review.api_version.as_str(), review.kind.as_str()) != (API_VERSION, KIND) {
-        return Err(format!(
-            "expected a {KIND} of {API_VERSION}, got a {} of {}",
-            review.kind, review.api_version
-        ));
+    let review: AnyReview<R> =
+        serde_json::from_slice(body).map_err(|error| format!("this is no {kind}: {error}"))?;
+    if (review.api_version.as_str(), review.kind.as_str()) != (api_version, kind) {
+        let AnyReview { api_version: other_version, kind: other, .. } = review;
+        return Err(format!("expected a {kind} of {api_version}, got a {other} of {other_version}"));
     }
-    review.request.ok_or_else(|| format!("the {KIND} holds no request"))
+    review.request.ok_or_else(|| format!("the {kind} holds no request"))
 }

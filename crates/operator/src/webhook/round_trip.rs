@@ -1,4 +1,4 @@
-//! There and back again: finds the field that a conversion loses.
+//! Converts there and back, and finds the field that was lost.
 
 use super::Spoke;
 use crate::BoxError;
@@ -6,9 +6,9 @@ use kube::Resource;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-/// A conversion there and back did not end where it began.
+/// An object is not the same after a conversion there and back.
 #[derive(Debug, thiserror::Error)]
-pub enum Lost {
+pub enum RoundTripError {
     #[error("{way}: {field} was {before} and is now {after}")]
     Field { way: String, field: String, before: Value, after: Value },
     #[error("{way} fails")]
@@ -19,28 +19,34 @@ pub enum Lost {
     },
 }
 
-/// Converts a version to the hub and back. For use with generated objects; the error names the
-/// first field that is not what it was.
-pub fn round_trip<S: Spoke>(spoke: S) -> Result<(), Lost> {
+/// Converts a version to the hub and back. For tests with generated objects; the error names the first
+/// field that differs.
+pub fn round_trip<S: Spoke>(spoke: S) -> Result<(), RoundTripError> {
     trip(&way::<S, S::Hub>(), spoke, |spoke| S::from_hub(spoke.to_hub()?))
 }
 
-/// Converts a hub to a version and back: what that version cannot say must be kept in it somewhere.
-pub fn hub_round_trip<S: Spoke>(hub: S::Hub) -> Result<(), Lost> {
+/// Converts a hub to a version and back: fields that the version does not have must be kept in it too.
+pub fn hub_round_trip<S: Spoke>(hub: S::Hub) -> Result<(), RoundTripError> {
     trip(&way::<S::Hub, S>(), hub, |hub| S::from_hub(hub)?.to_hub())
 }
 
-fn trip<K>(way: &str, object: K, there_and_back: impl FnOnce(K) -> Result<K, BoxError>) -> Result<(), Lost>
+fn trip<K>(
+    way: &str,
+    object: K,
+    there_and_back: impl FnOnce(K) -> Result<K, BoxError>,
+) -> Result<(), RoundTripError>
 where
     K: Serialize + DeserializeOwned,
 {
-    let failed = |source: BoxError| Lost::Failed { way: way.to_owned(), source };
+    let failed = |source: BoxError| RoundTripError::Failed { way: way.to_owned(), source };
     let before = serde_json::to_value(&object).map_err(|error| failed(error.into()))?;
     let back = there_and_back(object).map_err(failed)?;
     let after = serde_json::to_value(back).map_err(|error| failed(error.into()))?;
     match difference(String::new(), &before, &after) {
         None => Ok(()),
-        Some((field, before, after)) => Err(Lost::Field { way: way.to_owned(), field, before, after }),
+        Some((field, before, after)) => {
+            Err(RoundTripError::Field { way: way.to_owned(), field, before, after })
+        }
     }
 }
 

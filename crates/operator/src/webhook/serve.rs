@@ -1,4 +1,4 @@
-//! The life of a webhook server: certificates, registration, sockets, and an orderly end.
+//! The webhook server: certificates, registration, sockets, and graceful shutdown.
 
 use super::{
     Address, Webhooks,
@@ -25,44 +25,44 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use world::World;
 
-/// A review holds an object twice, each of 1.5 MiB at the most in etcd, with room for JSON.
+/// A review has an object twice; etcd stores at most 1.5 MiB, which may be more as JSON.
 const MAX_REVIEW_BYTES: usize = 8 << 20;
-/// A conversion review holds a whole list.
+/// A conversion review has a whole list.
 const MAX_CONVERSION_BYTES: usize = 64 << 20;
-/// API servers keep a few each; more wait.
+/// Each API server uses a few; further connections wait.
 const MAX_CONNECTIONS: usize = 256;
-/// Reviews on one connection at once: as many as an API server sends.
+/// Reviews on one connection at once: as many as Go clients send.
 const MAX_STREAMS: u32 = 250;
 const MAX_HANDSHAKE: Duration = Duration::from_secs(10);
 const MAX_HEADERS: Duration = Duration::from_secs(10);
 /// From the headers of a request to the end of its body.
 const MAX_BODY_TIME: Duration = Duration::from_secs(30);
-/// Reviews under way get so long when the server stops.
+/// How long reviews in progress may take when the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
-/// How long to wait for room when the system has none for another socket.
+/// The pause after the system has refused another socket.
 const NO_ROOM: Duration = Duration::from_millis(50);
-/// How often certificates and registration are looked at. Files change under a running server, and
-/// nothing tells of it on every system.
-const LOOK: Duration = Duration::from_secs(3600);
-const LOOK_AT_FILES: Duration = Duration::from_secs(60);
-/// When a look failed, the next comes sooner.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
+/// How often certificates and registration are checked. Files are polled, because not every system
+/// reports their changes.
+const CHECK: Duration = Duration::from_secs(3600);
+const CHECK_FILES: Duration = Duration::from_secs(60);
+/// After a check that failed.
+const CHECK_AGAIN: Duration = Duration::from_secs(30);
 const JITTER: f64 = 0.1;
 
-/// Where webhooks are served, and by which certificates.
+/// The address of the webhook server, and its certificates.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Where the cluster finds them.
+    /// Where the API server reaches it.
     pub address: Address,
     pub certificates: Certificates,
 }
 
-/// Where certificates come from.
+/// The source of the serving certificate.
 #[derive(Clone, Debug)]
 pub enum Certificates {
-    /// Made and renewed here, and shared between replicas through a Secret.
+    /// Made and renewed by the operator, and shared between replicas through a Secret.
     Shared { namespace: String, secret: String },
-    /// Made elsewhere, and read again when they change.
+    /// Made by another program, and read again when they change.
     Files(Files),
 }
 
@@ -82,8 +82,8 @@ pub enum Error {
 }
 
 impl Webhooks {
-    /// Serves until `stop` ends. The cluster is told of the webhooks before the first connection
-    /// is taken, and told again whenever a certificate changes or somebody has changed that.
+    /// Serves until `stop` ends. The webhooks are registered before the first connection is accepted, and
+    /// again whenever the certificate or the registration has changed.
     pub async fn serve(
         self,
         world: &World,
@@ -93,67 +93,67 @@ impl Webhooks {
         stop: impl Future<Output = ()>,
     ) -> Result<(), Error> {
         let webhooks = Arc::new(self);
-        let keeper = Keeper { world: world.clone(), client, webhooks: Arc::clone(&webhooks), site };
-        let keys = Arc::new(keeper.look(None).await?);
+        let maintainer = Maintainer { world: world.clone(), client, webhooks: Arc::clone(&webhooks), site };
+        let keys = Arc::new(maintainer.check(None).await?);
         let tls = keys.server_config()?;
-        let keeping = world.spawn("webhook certificates", keeper.keep(Arc::clone(&keys)));
+        let maintenance = world.spawn("webhook certificates", maintainer.run(Arc::clone(&keys)));
         listen(world, webhooks, listener, TlsAcceptor::from(tls), stop).await;
-        drop(keeping);
+        drop(maintenance);
         Ok(())
     }
 
-    /// Keeps certificates and registration as they should be, and serves nothing: for webhooks
-    /// whose requests come in some other way.
+    /// Maintains certificates and registration without serving: for webhooks whose requests arrive in
+    /// another way.
     pub async fn keep_registered(
         self: Arc<Self>,
         world: &World,
         client: Client,
         site: Site,
     ) -> Result<(), Error> {
-        let keeper = Keeper { world: world.clone(), client, webhooks: self, site };
-        let keys = Arc::new(keeper.look(None).await?);
-        keeper.keep(keys).await;
+        let maintainer = Maintainer { world: world.clone(), client, webhooks: self, site };
+        let keys = Arc::new(maintainer.check(None).await?);
+        maintainer.run(keys).await;
         Ok(())
     }
 }
 
-/// Who looks after certificates and registration.
-struct Keeper {
+/// Maintains certificates and registration.
+struct Maintainer {
     world: World,
     client: Client,
     webhooks: Arc<Webhooks>,
     site: Site,
 }
 
-impl Keeper {
-    async fn keep(self, keys: Arc<Keys>) {
+impl Maintainer {
+    async fn run(self, keys: Arc<Keys>) {
         let usual = match self.site.certificates {
-            Certificates::Shared { .. } => LOOK,
-            Certificates::Files(_) => LOOK_AT_FILES,
+            Certificates::Shared { .. } => CHECK,
+            Certificates::Files(_) => CHECK_FILES,
         };
         let mut pause = usual;
         loop {
             self.world.sleep(self.world.jitter(pause, JITTER)).await;
-            pause = match self.look(Some(&keys)).await {
+            pause = match self.check(Some(&keys)).await {
                 Ok(_) => usual,
                 Err(problem) => {
                     let problem: &dyn std::error::Error = &problem;
                     tracing::warn!(problem, "certificates and registration of webhooks stay as they are");
-                    LOOK_AGAIN
+                    CHECK_AGAIN
                 }
             };
         }
     }
 
-    /// Sees to it that certificates are good and the cluster knows whom to trust; new keys are
-    /// shown only after that.
-    async fn look(&self, keys: Option<&Keys>) -> Result<Keys, Error> {
+    /// Renews the certificate if needed, and registers the webhooks with its CA; only then is a new
+    /// certificate used.
+    async fn check(&self, keys: Option<&Keys>) -> Result<Keys, Error> {
         let (certificate, key, bundle) = match &self.site.certificates {
             Certificates::Shared { namespace, secret } => {
                 let names = self.site.address.names();
-                let kept = shared::look(&self.world, &self.client, namespace, secret, &names).await?;
-                let bundle = kept.bundle();
-                (kept.server.certificate, kept.server.key, Some(bundle))
+                let current = shared::ensure(&self.world, &self.client, namespace, secret, &names).await?;
+                let bundle = current.bundle();
+                (current.server.certificate, current.server.key, Some(bundle))
             }
             Certificates::Files(files) => {
                 let files = files.clone();
@@ -184,7 +184,7 @@ async fn listen(
     loop {
         let next = pin!(async {
             let seat = Arc::clone(&seats).acquire_owned().await;
-            (seat.expect("nobody closes the semaphore"), listener.accept().await)
+            (seat.expect("the semaphore is never closed"), listener.accept().await)
         });
         let (seat, socket) = match select(stop.as_mut(), next).await {
             Either::Left(_) => break,
@@ -195,26 +195,26 @@ async fn listen(
                 continue;
             }
         };
-        let visitor = Visitor { world: world.clone(), webhooks: Arc::clone(&webhooks) };
+        let connection = Connection { world: world.clone(), webhooks: Arc::clone(&webhooks) };
         let (acceptor, watcher) = (acceptor.clone(), graceful.watcher());
-        let connection = async move {
-            visitor.receive(socket, acceptor, watcher).await;
+        let serve = async move {
+            connection.serve(socket, acceptor, watcher).await;
             drop(seat);
         };
-        world.spawn("webhook connection", connection).detach();
+        world.spawn("webhook connection", serve).detach();
     }
-    // Whoever takes longer is cut off.
+    // Connections that take longer are closed.
     let _ = world.timeout(DRAIN, graceful.shutdown()).await;
 }
 
 #[derive(Clone)]
-struct Visitor {
+struct Connection {
     world: World,
     webhooks: Arc<Webhooks>,
 }
 
-impl Visitor {
-    async fn receive(
+impl Connection {
+    async fn serve(
         self,
         socket: TcpStream,
         acceptor: TlsAcceptor,
@@ -223,14 +223,14 @@ impl Visitor {
         let handshake = self.world.timeout(MAX_HANDSHAKE, acceptor.accept(socket)).await;
         let Ok(Ok(stream)) = handshake else { return };
         let service = service_fn(move |request: Request<Incoming>| {
-            let visitor = self.clone();
-            async move { Ok::<_, Infallible>(visitor.answer(request).await) }
+            let connection = self.clone();
+            async move { Ok::<_, Infallible>(connection.answer(request).await) }
         });
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(MAX_HEADERS);
         builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
-        // A caller that hangs up is no news.
+        // A client that hangs up is not an error.
         drop(watcher.watch(connection.into_owned()).await);
     }
 
@@ -256,7 +256,7 @@ impl Visitor {
 fn response(code: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = code;
-    let sort = if code == StatusCode::OK { "application/json" } else { "text/plain; charset=utf-8" };
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(sort));
+    let content_type = if code == StatusCode::OK { "application/json" } else { "text/plain; charset=utf-8" };
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
     response
 }

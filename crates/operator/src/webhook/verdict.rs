@@ -1,23 +1,23 @@
-//! What a webhook answers: yes, or no and why, and what else the caller should know.
+//! The response of an AdmissionReview: allowed or denied, with warnings and a patch.
 
 use api::{field::ErrorList, kind::GroupKind, status::Status};
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
-/// Kubernetes cuts longer warnings.
+/// Kubernetes: longer warnings are cut.
 const MAX_WARNING_CHARACTERS: usize = 256;
 
-/// Whether a change may happen.
+/// Whether a change is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Verdict {
-    refusal: Option<Refusal>,
+    denial: Option<Denial>,
     warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Refusal {
-    Said { code: u16, reason: &'static str, message: String },
+enum Denial {
+    Message { code: u16, reason: &'static str, message: String },
     Fields(ErrorList),
 }
 
@@ -26,51 +26,51 @@ impl Verdict {
         Verdict::default()
     }
 
-    /// The message is for the person who asked.
+    /// The message is shown to the user.
     pub fn deny(message: impl Into<String>) -> Verdict {
         Verdict::refuse(403, "Forbidden", message)
     }
 
-    /// Says which fields are wrong, as Kubernetes does for its own kinds. Without errors, allows.
+    /// Denies with a list of invalid fields, as Kubernetes does for its own kinds. Allows if there are none.
     pub fn fields(errors: ErrorList) -> Verdict {
-        Verdict { refusal: (!errors.is_empty()).then_some(Refusal::Fields(errors)), warnings: Vec::new() }
+        Verdict { denial: (!errors.is_empty()).then_some(Denial::Fields(errors)), warnings: Vec::new() }
     }
 
-    /// Adds a warning, which clients print beside the answer.
+    /// Adds a warning, which clients print.
     pub fn warn(mut self, warning: impl Into<String>) -> Verdict {
         self.warnings.push(warning.into().chars().take(MAX_WARNING_CHARACTERS).collect());
         self
     }
 
     pub fn is_allowed(&self) -> bool {
-        self.refusal.is_none()
+        self.denial.is_none()
     }
 
     pub(super) fn refuse(code: u16, reason: &'static str, message: impl Into<String>) -> Verdict {
-        let refusal = Refusal::Said { code, reason, message: message.into() };
-        Verdict { refusal: Some(refusal), warnings: Vec::new() }
+        let denial = Denial::Message { code, reason, message: message.into() };
+        Verdict { denial: Some(denial), warnings: Vec::new() }
     }
 }
 
-/// What became of a review.
+/// A verdict with what the response needs beside it.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct ReviewResponse {
     pub(super) verdict: Verdict,
     pub(super) patch: Option<json_patch::Patch>,
-    /// What was judged, for messages about its fields.
+    /// The kind and name of the object, for messages about its fields.
     pub(super) kind: GroupKind,
     pub(super) name: String,
 }
 
-impl Outcome {
-    /// The response half of a review.
-    pub(super) fn response(self, uid: &str) -> Value {
+impl ReviewResponse {
+    /// The `response` of the review.
+    pub(super) fn into_json(self, uid: &str) -> Value {
         let mut response = json!({"uid": uid, "allowed": self.verdict.is_allowed()});
-        match self.verdict.refusal {
-            Some(Refusal::Said { code, reason, message }) => {
+        match self.verdict.denial {
+            Some(Denial::Message { code, reason, message }) => {
                 response["status"] = json!({"code": code, "reason": reason, "message": message});
             }
-            Some(Refusal::Fields(errors)) => {
+            Some(Denial::Fields(errors)) => {
                 let status = Status::invalid(&self.kind, &self.name, &errors);
                 response["status"] = json!(status);
             }

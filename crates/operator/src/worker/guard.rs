@@ -1,14 +1,14 @@
-//! One call of a reconcile, which may neither take for ever nor bring down its worker.
+//! Calls a reconcile with a deadline, and catches its panic.
 
 use crate::{Failure, Key, Next, Reconcile};
 use futures::FutureExt;
 use std::{any::Any, panic::AssertUnwindSafe, time::Duration};
 use world::{Elapsed, World};
 
-/// How a call ended.
+/// How a reconcile ended.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    Answer(Result<Next, Failure>),
+    Returned(Result<Next, Failure>),
     Panicked(String),
     TimedOut(Elapsed),
 }
@@ -19,11 +19,11 @@ pub(super) async fn call(
     key: &Key,
     deadline: Duration,
 ) -> Outcome {
-    // The call itself may panic, not only what it returns.
+    // The call may panic before it returns a future.
     let call = async { reconciler.reconcile(key.clone()).await };
-    // A reconcile reads its state anew each time, so it sees nothing half done by this one.
+    // The next reconcile reads its state from the cluster, and sees nothing of what this one left half done.
     match AssertUnwindSafe(world.timeout(deadline, call)).catch_unwind().await {
-        Ok(Ok(answer)) => Outcome::Answer(answer),
+        Ok(Ok(result)) => Outcome::Returned(result),
         Ok(Err(elapsed)) => Outcome::TimedOut(elapsed),
         Err(payload) => Outcome::Panicked(text_of(&*payload)),
     }

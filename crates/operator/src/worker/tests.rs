@@ -1,7 +1,7 @@
-//! Reconciles of every sort, and what becomes of their keys.
+//! Reconciles that end in every possible way, and what becomes of their keys.
 
 use super::*;
-use crate::queue::Why;
+use crate::queue::Reason;
 use futures::future::BoxFuture;
 use std::{
     collections::BTreeMap,
@@ -65,12 +65,12 @@ impl Shop {
             Settings { workers: 3, deadline: Duration::from_secs(30), pace, on_terminal: Some(on_terminal) };
         let queue = queue(world, "shop", &settings, &metrics);
         let named = Arc::new(Named { world: world.clone(), turns: Mutex::default() });
-        let workers = begin(world, "shop", queue.clone(), named.clone(), settings, &metrics);
+        let workers = spawn(world, "shop", queue.clone(), named.clone(), settings, &metrics);
         Shop { world: world.clone(), queue, named, told, metrics, workers }
     }
 
     fn add(&self, name: &str) {
-        self.queue.add(&Key::parse(name), Why::Changed);
+        self.queue.add(&Key::parse(name), Reason::Changed);
     }
 
     fn turns(&self, name: &str) -> usize {
@@ -85,15 +85,14 @@ impl Shop {
 }
 
 fn simulate<F: Future<Output = ()>>(story: impl Fn(World) -> F) {
-    // The panics of these reconciles are meant; their text would only hide those that are not.
     for seed in 0..5 {
-        world::simulate(seed, &story).expect("nobody waits for ever");
+        world::simulate(seed, &story).expect("no task waits for ever");
     }
 }
 
 #[test]
-fn every_answer_has_its_consequence() {
-    // After 90 seconds: the name of the key, how often it was called, failed or not, and where it is.
+fn every_outcome_requeues_its_key_accordingly() {
+    // The name of the key, how often it was reconciled in 90 seconds, and where it is then.
     let cases = [
         ("settle", 1, "nowhere"),
         ("check", 1, "delayed"),
@@ -114,8 +113,8 @@ fn every_answer_has_its_consequence() {
             let shop = Shop::open(&world, Pace { first_pause: Duration::from_secs(1), ..Pace::default() });
             shop.add(name);
             shop.world.sleep(Duration::from_secs(90)).await;
-            let census = shop.queue.census();
-            let found = match (census.in_work, census.in_back_off, census.delayed) {
+            let stats = shop.queue.stats();
+            let found = match (stats.in_progress, stats.in_back_off, stats.delayed) {
                 (0, 0, 0) => "nowhere",
                 (1, 0, 0) => "in work",
                 (0, 1, 0) => "resting",
@@ -133,7 +132,7 @@ fn every_answer_has_its_consequence() {
 }
 
 #[test]
-fn a_key_that_fails_on_and_on_is_a_dead_letter_until_it_does_well() {
+fn a_key_that_keeps_failing_is_a_dead_letter_until_it_succeeds() {
     simulate(|world| async move {
         let shop = Shop::open(&world, Pace { dead_after: 2, ..Pace::default() });
         shop.add("fail twice");
@@ -154,7 +153,7 @@ fn a_key_that_fails_on_and_on_is_a_dead_letter_until_it_does_well() {
 }
 
 #[test]
-fn stopping_lets_reconciles_end_but_not_for_ever() {
+fn stopping_waits_for_reconciles_up_to_the_grace_period() {
     simulate(|world| async move {
         for (name, grace, unfinished, took) in [
             ("slow", 20, vec![], 10),
@@ -170,13 +169,13 @@ fn stopping_lets_reconciles_end_but_not_for_ever() {
             let Shop { workers, queue, .. } = shop;
             assert_eq!(workers.stop(Duration::from_secs(grace)).await, unfinished, "{name}");
             assert_eq!(world.now().since(begun).as_secs(), took.min(world.now().since(begun).as_secs()));
-            assert_eq!(queue.len(), 1, "what came too late still waits");
+            assert_eq!(queue.len(), 1, "a key added after the stop still waits");
         }
     });
 }
 
 #[test]
-fn dropping_the_workers_drops_what_is_under_way() {
+fn dropping_the_workers_cancels_their_reconciles() {
     simulate(|world| async move {
         let shop = Shop::open(&world, Pace::default());
         shop.add("hang");
@@ -184,7 +183,7 @@ fn dropping_the_workers_drops_what_is_under_way() {
         let Shop { workers, queue, metrics, .. } = shop;
         drop(workers);
         world.sleep(Duration::from_secs(1)).await;
-        assert_eq!((queue.census().in_work, queue.len()), (0, 1), "it waits for the next one");
+        assert_eq!((queue.stats().in_progress, queue.len()), (0, 1), "the key waits for another worker");
         assert!(metrics.render().contains("controller_runtime_active_workers{controller=\"shop\"} 0\n"));
     });
 }
@@ -217,27 +216,27 @@ fn a_reconcile_that_blocks_its_worker_makes_the_controller_unhealthy() {
     simulate(|world| async move {
         let shop = Shop::open(&world, Pace::default());
         assert_eq!(shop.queue.health(), Ok(()), "idle is healthy");
-        // Taken by nobody's worker, so nobody's deadline ends it: as a thread that blocks would be.
-        shop.workers.crew.queue.close();
+        // Taken by the test and not by a worker, so that no deadline ends it: like a reconcile that blocks its thread.
+        shop.workers.pool.queue.close();
         let queue = Queue::new(world.clone(), Pace::default());
-        queue.add(&Key::parse("a"), Why::Changed);
+        queue.add(&Key::parse("a"), Reason::Changed);
         world.sleep(Duration::from_secs(3600)).await;
-        assert_eq!(queue.health(), Ok(()), "nobody works on it yet");
-        queue.begin(Duty { workers: 1, deadline: Duration::from_secs(30) });
-        assert!(queue.health().is_err(), "it waits, and nobody takes it");
+        assert_eq!(queue.health(), Ok(()), "it has no workers yet");
+        queue.set_workers(WorkerSettings { workers: 1, deadline: Duration::from_secs(30) });
+        assert!(queue.health().is_err(), "a key waits and is not taken");
         let work = queue.take().await.expect("open");
         assert_eq!(queue.health(), Ok(()));
         world.sleep(Duration::from_secs(61)).await;
         assert!(queue.health().is_err(), "its deadline is over");
-        work.finish(Verdict::Settled);
+        work.finish(Requeue::No);
         assert_eq!(queue.health(), Ok(()));
     });
 }
 
-/// How many empty reconciles there are in a second, with two workers on two threads. The bench
-/// measures it; this only sees to it that nobody makes it ten times slower unawares.
+/// Empty reconciles, with two workers on two threads. The bench measures their rate; this only fails if
+/// they become ten times slower.
 #[test]
-fn a_hundred_thousand_keys_take_no_time() {
+fn a_hundred_thousand_empty_reconciles_are_fast() {
     struct Empty(AtomicUsize);
     impl Reconcile for Empty {
         fn reconcile(&self, _: Key) -> BoxFuture<'static, Result<Next, Failure>> {
@@ -251,8 +250,8 @@ fn a_hundred_thousand_keys_take_no_time() {
         let queue = queue(&world, "empty", &settings, &Metrics::default());
         let empty = Arc::new(Empty(AtomicUsize::new(0)));
         let begun = world.now();
-        keys.iter().for_each(|key| queue.add(key, Why::Initial));
-        let workers = begin(&world, "empty", queue.clone(), empty.clone(), settings, &Metrics::default());
+        keys.iter().for_each(|key| queue.add(key, Reason::Initial));
+        let workers = spawn(&world, "empty", queue.clone(), empty.clone(), settings, &Metrics::default());
         while !queue.is_idle() {
             world.sleep(Duration::from_millis(1)).await;
         }

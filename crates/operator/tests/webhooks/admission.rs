@@ -1,6 +1,6 @@
 //! Validators and defaulters have their say.
 
-use super::{Bucket, BucketSpec, URL, open_door};
+use super::{Bucket, BucketSpec, URL, handle_webhooks};
 use kube::CustomResourceExt;
 use operator::webhook::{
     Address, Certificates, Change, Hook, Operation, Request, Review, Site, Verdict, Webhooks,
@@ -19,7 +19,7 @@ fn site() -> Site {
 async fn prepare(cluster: &Cluster, webhooks: Webhooks) -> world::Task<()> {
     cluster.apply_object(&serde_json::to_value(Bucket::crd()).unwrap()).await;
     let webhooks = Arc::new(webhooks);
-    open_door(cluster, &webhooks);
+    handle_webhooks(cluster, &webhooks);
     let (world, client) = (cluster.world().clone(), cluster.client());
     let keeping = cluster.world().spawn("webhooks", async move {
         webhooks.keep_registered(&world, client, site()).await.unwrap();
@@ -34,7 +34,7 @@ fn bucket(name: &str, size: Option<u32>) -> Bucket {
     bucket
 }
 
-async fn judge(review: Review<Bucket>) -> Verdict {
+async fn validate(review: Review<Bucket>) -> Verdict {
     let mut errors = ErrorList::default();
     let path = Path::new("spec");
     match &review.change {
@@ -67,7 +67,7 @@ fn webhooks() -> Webhooks {
     let all = [Operation::Create, Operation::Update, Operation::Delete];
     Webhooks::new("buckets")
         .hook(Hook::defaulter(fill_in))
-        .hook(Hook::validator(judge).on(&all).within(Duration::from_secs(3)))
+        .hook(Hook::validator(validate).on(&all).within(Duration::from_secs(3)))
 }
 
 fn told<T: std::fmt::Debug>(result: kube::Result<T>) -> (u16, String) {
@@ -78,7 +78,7 @@ fn told<T: std::fmt::Debug>(result: kube::Result<T>) -> (u16, String) {
 }
 
 #[test]
-fn validators_and_defaulters_have_their_say() {
+fn validators_and_defaulters_are_called() {
     testkit::run(|cluster| async move {
         let _keeping = prepare(&cluster, webhooks()).await;
         assert_eq!(cluster.create(&bucket("a", None)).await.spec.size, Some(5));
@@ -105,7 +105,7 @@ fn validators_and_defaulters_have_their_say() {
 }
 
 #[test]
-fn webhooks_that_fail_are_told_as_such() {
+fn failing_webhooks_are_reported_to_the_user() {
     testkit::simulate(1, |cluster| async move {
         let _keeping = prepare(&cluster, webhooks()).await;
         let (code, message) = told(cluster.try_create(&bucket("a", Some(13))).await);
@@ -120,7 +120,7 @@ fn webhooks_that_fail_are_told_as_such() {
 }
 
 #[test]
-fn reviews_that_are_none_are_refused() {
+fn bodies_that_are_no_review_are_refused() {
     testkit::simulate(1, |cluster| async move {
         let webhooks = webhooks();
         let good = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {

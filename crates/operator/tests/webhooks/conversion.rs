@@ -1,6 +1,6 @@
 //! Versions of a type, through one hub: by the server, and there and back.
 
-use super::{URL, open_door};
+use super::{URL, handle_webhooks};
 use kube::{CustomResource, CustomResourceExt, api::ObjectMeta};
 use operator::{
     BoxError,
@@ -103,7 +103,7 @@ fn objects_are_read_and_written_in_every_version() {
     testkit::run(|cluster| async move {
         cluster.apply_object(&definition()).await;
         let webhooks = Arc::new(webhooks());
-        open_door(&cluster, &webhooks);
+        handle_webhooks(&cluster, &webhooks);
         let (world, client) = (cluster.world().clone(), cluster.client());
         let certificates =
             Certificates::Shared { namespace: "default".to_owned(), secret: "hooks".to_owned() };
@@ -139,7 +139,7 @@ fn objects_are_read_and_written_in_every_version() {
 
 proptest! {
     #[test]
-    fn version_1_loses_nothing(bytes: u32, colour in option::of("[a-z]+")) {
+    fn version_1_loses_no_field(bytes: u32, colour in option::of("[a-z]+")) {
         let metadata = ObjectMeta { name: Some("a".to_owned()), ..ObjectMeta::default() };
         round_trip(v1::Disk { metadata: metadata.clone(), spec: v1::DiskSpec { size: bytes.to_string() } }).unwrap();
         hub_round_trip::<v1::Disk>(v2::Disk { metadata, spec: v2::DiskSpec { bytes, colour } }).unwrap();
@@ -147,7 +147,7 @@ proptest! {
 }
 
 #[test]
-fn the_field_that_is_lost_is_named() {
+fn the_error_names_the_lost_field() {
     let disk = v2::Disk::new("a", v2::DiskSpec { bytes: 1, colour: Some("red".to_owned()) });
     let lost = hub_round_trip::<v3::Disk>(disk).unwrap_err();
     assert_eq!(lost.to_string(), "Disk v2 → v3 → v2: spec.colour was \"red\" and is now null");

@@ -51,7 +51,7 @@ fn check(cluster: &Cluster, shown: &[u8], trusted: &[u8]) {
 const STORY: [(u32, u32); 5] = [(0, 1), (57, 3), (57, 3), (57, 3), (57, 8)];
 
 #[test]
-fn on_every_day_the_cluster_trusts_what_is_shown() {
+fn on_every_day_the_ca_bundle_trusts_the_certificate() {
     let run = testkit::simulate(4, |cluster| async move {
         let (mut shown, mut bundles) = (BTreeSet::new(), BTreeSet::new());
         let mut yesterday = None;
@@ -63,7 +63,7 @@ fn on_every_day_the_cluster_trusts_what_is_shown() {
                 cluster.advance(DAY).await;
                 let (certificate, bundle) = look(&cluster).await;
                 check(&cluster, &certificate, &bundle);
-                // A replica that has not looked for a while shows what it had, and is trusted still.
+                // A replica that has not checked for a while uses its old certificate, which is still trusted.
                 if let Some(yesterday) = yesterday.replace(certificate.clone()) {
                     check(&cluster, &yesterday, &bundle);
                 }
@@ -79,7 +79,7 @@ fn on_every_day_the_cluster_trusts_what_is_shown() {
 }
 
 #[test]
-fn replicas_share_one_certificate_whatever_goes_wrong() {
+fn replicas_share_one_certificate_despite_faults() {
     testkit::run(|cluster| async move {
         cluster.inject(Fault::on("create", "secrets").by("one").lose_answer());
         let one = cluster.client_as("one", &["system:masters"]);
@@ -96,7 +96,7 @@ fn replicas_share_one_certificate_whatever_goes_wrong() {
         let (certificate, bundle) = look(&cluster).await;
         check(&cluster, &certificate, &bundle);
 
-        // Somebody takes the trust away: the next look gives it back.
+        // The CA bundle is removed: the next check restores it.
         cluster.delete::<ValidatingWebhookConfiguration>(None, "buckets").await;
         cluster
             .inject(Fault::on("patch", "validatingwebhookconfigurations").error(503, "ServiceUnavailable"));

@@ -43,7 +43,7 @@ async fn serve(world: &World, certificates: Certificates) -> Served {
     Served { cluster, url, serving, stop }
 }
 
-/// Makes buckets until the webhooks are registered and fill in what is missing.
+/// Creates buckets until the webhooks are registered and set defaults.
 async fn wait_until_asked(served: &Served) {
     for number in 0..200 {
         let made = served.cluster.create(&bucket(&format!("early-{number}"), None)).await;
@@ -62,7 +62,7 @@ fn bucket(name: &str, size: Option<u32>) -> Bucket {
 }
 
 #[test]
-fn webhooks_are_asked_over_tls_and_end_in_order() {
+fn webhooks_are_served_over_tls_and_shut_down_gracefully() {
     let told = world::run(|world| async move {
         let certificates =
             Certificates::Shared { namespace: "default".to_owned(), secret: "hooks".to_owned() };

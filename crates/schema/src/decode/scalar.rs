@@ -6,9 +6,9 @@ use serde_json::{Number, Value};
 use super::scanner::{SyntaxError, Token};
 use super::walk::Walker;
 use crate::base64;
-use crate::instant::{Instant, Precision};
 use crate::number::double;
 use crate::types::Node;
+use api::time::{Instant, Precision};
 
 type Syntax<T> = Result<T, SyntaxError>;
 
@@ -139,7 +139,7 @@ impl Walker<'_, '_> {
         match Instant::parse(&text, precision) {
             Ok(zero) if zero.is_zero() => *slot = Value::Null,
             Ok(instant) => *slot = Value::String(instant.format(precision)),
-            Err(says) => self.faults.refuse(says),
+            Err(bad) => self.faults.refuse(bad.0),
         }
         Ok(())
     }

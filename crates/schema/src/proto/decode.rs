@@ -7,9 +7,9 @@ use super::wire::{Payload, Reader};
 use crate::base64;
 use crate::decode::{MAX_VALUES, decode_raw};
 use crate::depth::MAX_DEPTH;
-use crate::instant::{Instant, Precision};
 use crate::number::double;
 use crate::types::{List, Node, Other, Slot, Type, TypeId, Types};
+use api::time::{Instant, Precision};
 
 /// Reads a message of a type. Fields that the type does not know are passed over.
 pub fn decode(types: &Types, id: TypeId, message: &[u8]) -> Result<Value> {

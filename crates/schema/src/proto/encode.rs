@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::wire::Writer;
 use crate::base64;
 use crate::encode::encode_raw;
-use crate::instant::{Instant, Precision};
 use crate::types::{Field, List, Node, Other, Slot, Type, TypeId, Types};
+use api::time::{Instant, Precision};
 
 /// The message of an object of a type. Types whose [`Type::message`] is empty have none: a `Table`.
 #[must_use]

@@ -13,7 +13,7 @@ use crate::{
     verbs,
     write::{self, ByServer, Record},
 };
-use api::object;
+use api::{object, path::ResourcePath};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -69,7 +69,7 @@ pub(crate) async fn ensure(inner: &Arc<Inner>) -> Result<(), Refusal> {
         let objects = entries.map(|entry| Stored::new(entry.value, entry.revision));
         let mut found: BTreeMap<String, Stored> =
             objects.map(|it| (it.text_at(&["metadata", "name"]).into_owned(), it)).collect();
-        let place = format!("/apis/{GROUP}/v1/{resource}");
+        let place = ResourcePath::collection(GROUP, "v1", resource).to_string();
         for (path, json) in kinds::bootstrap().filter(|(path, _)| *path == place) {
             let mut wanted: Value = serde_json::from_str(json).unwrap_or_default();
             let name = object::name(&wanted).to_owned();

@@ -1,4 +1,4 @@
-//! A request in, the labels that it is counted under out.
+//! The labels under which a request is counted.
 
 use crate::{
     Inner,

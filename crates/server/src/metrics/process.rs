@@ -1,12 +1,12 @@
-//! What the system knows of this process, in the names that every Prometheus client uses.
+//! CPU, memory and files of this process, under the names that every Prometheus client uses.
 
-use super::family::Page;
+use super::Page;
 use std::fs;
 
 /// Linux: the unit of times in `/proc`, for every program on every machine.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Adds what can be read; on a system without `/proc` that is nothing.
+/// Adds what can be read: nothing on a system without `/proc`.
 pub(super) fn write(page: &mut Page) {
     if let Some([cpu, start]) = times() {
         let help = "Total user and system CPU time spent in seconds.";
@@ -20,7 +20,7 @@ pub(super) fn write(page: &mut Page) {
     }
     if let Ok(open) = fs::read_dir("/proc/self/fd") {
         let help = "Number of open file descriptors.";
-        // One of them is that of the listing itself.
+        // One of them is that of this listing.
         page.single("process_open_fds", "gauge", help, open.count().saturating_sub(1) as f64);
     }
     if let Some(limit) = open_files_limit() {

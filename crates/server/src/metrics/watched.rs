@@ -1,6 +1,6 @@
-//! The body of a watch, counted while it runs and when it is over.
+//! The body of a watch: counts its events, and the request when it ends.
 
-use super::{Measured, family::Histogram};
+use super::{Histogram, Measured};
 use crate::{Body, Inner};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
@@ -19,7 +19,7 @@ use world::Moment;
 // Kubernetes: the bounds of its histogram.
 const SIZES: [f64; 8] = [1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0, 65536.0, 131072.0];
 
-/// What all watches of a resource have told.
+/// The events of all watches of a resource.
 #[derive(Debug)]
 pub(super) struct Events {
     pub(super) count: AtomicU64,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use api::path::VersionPath;
 use schema::types::Types;
 use serde_json::{Value, json};
 
@@ -32,7 +33,7 @@ const ANSWERS_WITH_OBJECT: [(&str, &str); 16] = [
 
 /// `/api/v1` or `/apis/GROUP/VERSION`.
 pub(super) fn prefix(group: &str, version: &str) -> String {
-    if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") }
+    VersionPath { group, version }.to_string()
 }
 
 /// The path that lists the resources of a version.

@@ -1,12 +1,9 @@
-//! A path in, the thing it names out.
+//! What the path of a URL names: a resource, or something else.
 
 use super::Verb;
+use api::path::ResourcePath;
 use http::Method;
-use smallvec::SmallVec;
 use std::borrow::Cow;
-
-/// The longest path of a resource has so many; what is behind `proxy` may be longer.
-const USUAL_PARTS: usize = 9;
 
 /// What a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,58 +28,29 @@ pub(crate) struct Target {
     pub(crate) old_watch: bool,
 }
 
-/// Takes a path apart. `None` where a part is not well-formed.
+/// Parses a path. `None` if its percent-encoding is broken.
 pub(crate) fn parse(path: &str) -> Option<Place> {
     // Kubernetes: an escaped slash is a slash.
     let path = decoded(path)?;
-    let parts = split(path.trim_matches('/'));
-    let (group, version, rest) = match parts[..] {
-        _ if parts.contains(&"") => return Some(Place::Other(path.to_string())),
-        ["api", version, ref rest @ ..] if !rest.is_empty() => ("", version, rest),
-        ["apis", group, version, ref rest @ ..] if !rest.is_empty() => (group, version, rest),
-        _ => return Some(Place::Other(path.to_string())),
-    };
-    let (old_watch, rest) = match rest {
-        ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
-        rest => (false, rest),
-    };
-    let (namespace, rest) = match rest {
-        // A namespace's own subresources are the namespace's.
-        ["namespaces", name, sub @ ("status" | "finalize")] => {
-            return Some(target(group, version, "", &["namespaces", name, sub], old_watch));
-        }
-        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
-        rest => ("", rest),
-    };
-    Some(target(group, version, namespace, rest, old_watch))
-}
-
-/// What stands between slashes. Paths are short: looking at each byte is quicker than searching.
-fn split(path: &str) -> SmallVec<[&str; USUAL_PARTS]> {
-    let (mut parts, mut start) = (SmallVec::new(), 0);
-    for (at, _) in path.bytes().enumerate().filter(|(_, byte)| *byte == b'/') {
-        parts.push(&path[start..at]);
-        start = at + 1;
-    }
-    parts.push(&path[start..]);
-    parts
-}
-
-fn target(group: &str, version: &str, namespace: &str, rest: &[&str], old_watch: bool) -> Place {
-    let part = |at: usize| rest.get(at).copied().unwrap_or_default().to_owned();
-    Place::Resource(Target {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        resource: part(0),
-        namespace: namespace.to_owned(),
-        name: part(1),
-        subresource: match rest.get(2) {
-            // What is behind it is for somebody else.
-            Some(&"proxy") => "proxy".to_owned(),
-            _ => rest.get(2..).unwrap_or_default().join("/"),
-        },
-        old_watch,
+    Some(match ResourcePath::parse(&path) {
+        Some(resource) => Place::Resource(Target::from(resource)),
+        None => Place::Other(path.to_string()),
     })
+}
+
+impl From<ResourcePath<'_>> for Target {
+    fn from(path: ResourcePath<'_>) -> Target {
+        let ResourcePath { group, version, namespace, resource, name, subresource, is_old_watch } = path;
+        Target {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            resource: resource.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            subresource: subresource.to_owned(),
+            old_watch: is_old_watch,
+        }
+    }
 }
 
 impl Target {

@@ -2,6 +2,7 @@
 
 use super::{client::Client, kubeconfig::Target};
 use anyhow::{Context, Result, bail};
+use api::path::ResourcePath;
 use bytes::Bytes;
 use futures::future::try_join_all;
 use http::{Method, Request, StatusCode};
@@ -53,8 +54,8 @@ impl Place {
 
     /// The path of all objects, or of one.
     pub(crate) fn path(&self, name: &str) -> String {
-        let collection = format!("/api/v1/namespaces/{}/configmaps", self.namespace);
-        if name.is_empty() { collection } else { format!("{collection}/{name}") }
+        let objects = ResourcePath::collection("", "v1", "configmaps").in_namespace(&self.namespace);
+        objects.named(name).to_string()
     }
 
     pub(crate) fn request(&self, method: Method, path: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
@@ -89,7 +90,7 @@ impl Place {
     /// Leaves nothing behind.
     pub(crate) async fn remove(&self, world: &World) -> Result<()> {
         let mut client = Client::connect(world, &self.target).await?;
-        let path = format!("/api/v1/namespaces/{}", self.namespace);
+        let path = ResourcePath::collection("", "v1", "namespaces").named(&self.namespace).to_string();
         if client.send(self.request(Method::GET, &path, "")).await?.status == StatusCode::NOT_FOUND {
             return Ok(());
         }

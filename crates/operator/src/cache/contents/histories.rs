@@ -1,17 +1,18 @@
-//! Random histories: whatever comes before whatever, reads never go back, and in the end all is as
-//! on the server.
+//! Random histories: in whichever order events, lists and responses arrive, reads never go back in time,
+//! and in the end the cache equals the server.
 
-use super::{tests::item, *};
+use super::*;
+use crate::cache::test_item as item;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Few names, so that they meet.
+/// Few names, so that writes often meet.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// One thing that happens. Numbers choose among what is there.
+/// One step of a history. Numbers choose among what there is.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Somebody writes: this process (which hears the answer later) or another.
+    /// A write by this process (which gets the response later) or by another.
     Create {
         name: usize,
         is_own: bool,
@@ -24,15 +25,15 @@ enum Step {
         name: usize,
         is_own: bool,
     },
-    /// One of the answers under way comes, in any order.
-    Answer(usize),
-    /// The watch tells the next event.
+    /// One of the pending responses arrives, in any order.
+    Response(usize),
+    /// The next event of the watch arrives.
     Event,
-    /// A bookmark: the watch has told all.
+    /// A bookmark, when there are no more events.
     Bookmark,
-    /// The watch ends, and a list is asked for: the server reads it now, and sends it later.
+    /// The watch ends, and a list is requested: the server reads it now, and sends it later.
     List,
-    /// The next object of the list comes, or its end.
+    /// The next object of the list arrives, or its end.
     Listed,
 }
 
@@ -42,7 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => write().prop_map(|(name, is_own)| Step::Create { name, is_own }),
         3 => write().prop_map(|(name, is_own)| Step::Update { name, is_own }),
         2 => write().prop_map(|(name, is_own)| Step::Delete { name, is_own }),
-        4 => any::<usize>().prop_map(Step::Answer),
+        4 => any::<usize>().prop_map(Step::Response),
         5 => Just(Step::Event),
         1 => Just(Step::Bookmark),
         1 => Just(Step::List),
@@ -50,19 +51,19 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A server, a watch on it, the answers that are under way, and the contents that hear all that.
-struct Stage {
+/// A server, a watch on it, pending responses, and the contents of a cache that receives all that.
+struct Simulation {
     contents: Contents,
     version: u64,
     uids: u64,
     objects: BTreeMap<&'static str, Object>,
-    /// Behind the version that each has.
+    /// Whether the event is a deletion, and its object.
     events: Vec<(bool, Item)>,
-    /// How many events the watch has told.
-    told: usize,
+    /// How many events the watch has delivered.
+    delivered: usize,
     list: Option<(VecDeque<Item>, u64, usize)>,
-    answers: Vec<Answer>,
-    /// What this process knows to have done to a name: the version, and the UIDs that it deleted.
+    responses: Vec<WriteResponse>,
+    /// By name, the last version that this process has written; and the UIDs that it has deleted.
     known: BTreeMap<&'static str, u64>,
     dead: Vec<String>,
     /// What was read last.
@@ -76,28 +77,28 @@ struct Object {
 }
 
 #[derive(Clone)]
-enum Answer {
+enum WriteResponse {
     Wrote(&'static str, Item),
     Deleted(&'static str, Item),
 }
 
-impl Stage {
-    fn new() -> Stage {
-        let mut stage = Stage {
+impl Simulation {
+    fn new() -> Simulation {
+        let mut simulation = Simulation {
             contents: Contents::new(vec![None]),
             version: 1,
             uids: 0,
             objects: BTreeMap::new(),
             events: Vec::new(),
-            told: 0,
+            delivered: 0,
             list: None,
-            answers: Vec::new(),
+            responses: Vec::new(),
             known: BTreeMap::new(),
             dead: Vec::new(),
             read: BTreeMap::new(),
         };
-        stage.list();
-        stage
+        simulation.list();
+        simulation
     }
 
     fn write(&mut self, name: &'static str, is_own: bool, uid: u64) {
@@ -107,7 +108,7 @@ impl Stage {
         self.objects.insert(name, object);
         self.events.push((false, item.clone()));
         if is_own {
-            self.answers.push(Answer::Wrote(name, item));
+            self.responses.push(WriteResponse::Wrote(name, item));
         }
     }
 
@@ -117,7 +118,7 @@ impl Stage {
         let item = Object { version: self.version, ..object }.item(name);
         self.events.push((true, item.clone()));
         if is_own {
-            self.answers.push(Answer::Deleted(name, item));
+            self.responses.push(WriteResponse::Deleted(name, item));
         }
     }
 
@@ -133,31 +134,31 @@ impl Stage {
                 }
             }
             Step::Delete { name, is_own } => self.delete(NAMES[name], is_own),
-            Step::Answer(which) if !self.answers.is_empty() => {
-                let answer = self.answers.swap_remove(which % self.answers.len());
-                self.answer(answer);
+            Step::Response(which) if !self.responses.is_empty() => {
+                let response = self.responses.swap_remove(which % self.responses.len());
+                self.respond(response);
             }
             Step::Event if self.list.is_none() => self.event(),
-            Step::Bookmark if self.list.is_none() && self.told == self.events.len() => {
-                self.contents.reach(0, self.version);
+            Step::Bookmark if self.list.is_none() && self.delivered == self.events.len() => {
+                self.apply(CacheUpdate::CaughtUpTo(self.version));
             }
             Step::List => self.list(),
             Step::Listed => self.listed(),
-            Step::Create { .. } | Step::Answer(_) | Step::Event | Step::Bookmark => {}
+            Step::Create { .. } | Step::Response(_) | Step::Event | Step::Bookmark => {}
         }
         self.check();
     }
 
-    fn answer(&mut self, answer: Answer) {
-        match answer {
-            Answer::Wrote(name, item) => {
+    fn respond(&mut self, response: WriteResponse) {
+        match response {
+            WriteResponse::Wrote(name, item) => {
                 self.know(name, item.resource_version());
                 self.contents.wrote(item);
             }
-            Answer::Deleted(name, item) => {
+            WriteResponse::Deleted(name, item) => {
                 self.know(name, item.resource_version());
                 self.dead.push(item.uid().to_owned());
-                let is_known = self.contents.knows(item.uid());
+                let is_known = self.contents.has_seen(item.uid());
                 self.contents.deleted(item.key(), item.uid());
                 match self.objects.get(name) {
                     _ if is_known => {}
@@ -168,51 +169,48 @@ impl Stage {
         }
     }
 
+    fn apply(&mut self, update: CacheUpdate) {
+        self.contents.apply(0, update).expect("this server keeps its history");
+    }
+
     fn know(&mut self, name: &'static str, version: u64) {
         let known = self.known.entry(name).or_default();
         *known = version.max(*known);
     }
 
     fn event(&mut self) {
-        let Some((is_removed, item)) = self.events.get(self.told).cloned() else { return };
-        self.told += 1;
-        let version = item.resource_version();
-        if is_removed {
-            self.contents.remove(&item);
-        } else {
-            self.contents.put(0, item);
-        }
-        self.contents.reach(0, version);
+        let Some((is_removed, item)) = self.events.get(self.delivered).cloned() else { return };
+        self.delivered += 1;
+        self.apply(if is_removed { CacheUpdate::Deleted(item) } else { CacheUpdate::Applied(item) });
     }
 
     fn list(&mut self) {
         let items = self.objects.iter().map(|(name, object)| object.item(name)).collect();
         self.list = Some((items, self.version, self.events.len()));
-        self.contents.begin(0);
+        self.apply(CacheUpdate::ListStarted);
     }
 
     fn listed(&mut self) {
         let Some((items, version, events)) = &mut self.list else { return };
         if let Some(item) = items.pop_front() {
-            self.contents.put(0, item);
-            return;
+            return self.apply(CacheUpdate::Listed(item));
         }
-        self.told = *events;
+        self.delivered = *events;
         let version = *version;
         self.list = None;
-        self.contents.complete(0, version).expect("this server keeps its history");
+        self.apply(CacheUpdate::ListComplete(version));
     }
 
-    /// Lets everything under way arrive.
+    /// Delivers everything that is pending.
     fn settle(&mut self) {
         while self.list.is_some() {
             self.take(Step::Listed);
         }
-        while let Some(answer) = self.answers.pop() {
-            self.answer(answer);
+        while let Some(response) = self.responses.pop() {
+            self.respond(response);
             self.check();
         }
-        while self.told < self.events.len() {
+        while self.delivered < self.events.len() {
             self.take(Step::Event);
         }
     }
@@ -250,15 +248,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn reads_never_go_back_and_end_as_the_server(steps in prop::collection::vec(step(), 1..80)) {
-        let mut stage = Stage::new();
+    fn reads_never_go_back_and_end_equal_to_the_server(steps in prop::collection::vec(step(), 1..80)) {
+        let mut simulation = Simulation::new();
         for step in steps {
-            stage.take(step);
+            simulation.take(step);
         }
-        stage.settle();
-        let cached: Vec<String> = stage.contents.items().iter().map(|item| format!("{item:?}")).collect();
+        simulation.settle();
+        let cached: Vec<String> = simulation.contents.items().iter().map(|item| format!("{item:?}")).collect();
         let served: Vec<String> =
-            stage.objects.iter().map(|(name, object)| format!("{:?}", object.item(name))).collect();
+            simulation.objects.iter().map(|(name, object)| format!("{:?}", object.item(name))).collect();
         prop_assert_eq!(cached, served);
     }
 }

@@ -1,85 +1,51 @@
-//! What contents make of what they are told, case by case.
+//! Sequences of updates and own writes, and the deltas that each makes.
 
 use super::*;
-use crate::cache::{
-    cut::{Cuts, Shape},
-    item::Reader,
-};
+use crate::cache::test_item as item;
 use std::sync::Arc;
-
-/// An object, written `name:uid@version`.
-pub(super) fn item(text: &str) -> Item {
-    let (name, rest) = text.split_once(':').unwrap();
-    let (uid, version) = rest.split_once('@').unwrap();
-    let shape = Shape {
-        api_version: "v1".to_owned(),
-        kind: "Thing".to_owned(),
-        metadata_only: false,
-        cuts: Cuts::default(),
-    };
-    let json = format!(
-        r#"{{"metadata":{{"name":"{name}","namespace":"prod","uid":"{uid}","resourceVersion":"{version}"}}}}"#
-    );
-    Reader::new(Arc::new(shape)).read(&json).unwrap()
-}
 
 fn text(item: &Item) -> String {
     format!("{}:{}@{}", item.key().name(), item.uid(), item.resource_version())
 }
 
-/// Something that is told: `list`, `listed a:1@1`, `complete 5`, `changed …`, `removed …`,
-/// `reached 7`, `wrote …`, `deleted …`, `absent …`. Answers what changed by it.
-fn tell(contents: &mut Contents, news: &str) -> String {
-    let (verb, rest) = news.split_once(' ').unwrap_or((news, ""));
-    let moved = match verb {
-        "list" => {
-            contents.begin(0);
-            Vec::new()
-        }
-        "listed" => contents.put(0, item(rest)),
-        "changed" => {
-            let moved = contents.put(0, item(rest));
-            contents.reach(0, item(rest).resource_version());
-            moved
-        }
-        "removed" => {
-            let moved = contents.remove(&item(rest));
-            contents.reach(0, item(rest).resource_version());
-            moved
-        }
-        "reached" => {
-            contents.reach(0, rest.parse().unwrap());
-            Vec::new()
-        }
-        "complete" => match contents.complete(0, rest.parse().unwrap()) {
-            Ok(moved) => moved,
-            Err(Backwards) => return "backwards".to_owned(),
-        },
-        "wrote" => contents.wrote(item(rest)),
-        "deleted" => contents.deleted(item(rest).key(), item(rest).uid()),
-        "absent" => contents.absent(item(rest).key(), item(rest).resource_version()),
+/// Carries out one line of a test: `list`, `listed a:1@1`, `complete 5`, `changed …`, `removed …`,
+/// `reached 7` for updates; `wrote …`, `deleted …`, `absent …` for own writes. Returns the deltas.
+fn carry_out(contents: &mut Contents, line: &str) -> String {
+    let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let update = |contents: &mut Contents, update| contents.apply(0, update);
+    let deltas = match verb {
+        "list" => update(contents, CacheUpdate::ListStarted),
+        "listed" => update(contents, CacheUpdate::Listed(item(rest))),
+        "complete" => update(contents, CacheUpdate::ListComplete(rest.parse().unwrap())),
+        "changed" => update(contents, CacheUpdate::Applied(item(rest))),
+        "removed" => update(contents, CacheUpdate::Deleted(item(rest))),
+        "reached" => update(contents, CacheUpdate::CaughtUpTo(rest.parse().unwrap())),
+        "wrote" => Ok(contents.wrote(item(rest))),
+        "deleted" => Ok(contents.deleted(item(rest).key(), item(rest).uid())),
+        "absent" => Ok(contents.absent(item(rest).key(), item(rest).resource_version())),
         other => panic!("{other}"),
     };
-    let told = moved.iter().map(|Moved { before, after }| match (before, after) {
+    let Ok(deltas) = deltas else { return "stale".to_owned() };
+    let shown = deltas.iter().map(|Delta { before, after, .. }| match (before, after) {
         (None, Some(after)) => format!("+{}", text(after)),
         (Some(before), None) => format!("-{}", text(before)),
         (Some(_), Some(after)) => format!("~{}", text(after)),
-        (None, None) => panic!("nothing became nothing"),
+        (None, None) => panic!("a delta without an object"),
     });
-    told.collect::<Vec<_>>().join(" ")
+    shown.collect::<Vec<_>>().join(" ")
 }
 
-/// Each line is what is told, and behind `=>` what changed by it.
+/// Behind `=>` are the deltas that the line makes.
 fn check(story: &str) {
     let mut contents = Contents::new(vec![None]);
     for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let (news, expected) = line.split_once("=>").unwrap_or((line, ""));
-        assert_eq!(tell(&mut contents, news.trim()), expected.trim(), "{line}\nin{story}");
+        let (action, expected) = line.split_once("=>").unwrap_or((line, ""));
+        assert_eq!(carry_out(&mut contents, action.trim()), expected.trim(), "{line}\nin{story}");
     }
 }
 
 #[test]
-fn a_list_and_what_follows() {
+fn a_list_and_then_watch_events() {
     check(
         "list
          listed a:1@3 => +a:1@3
@@ -93,7 +59,7 @@ fn a_list_and_what_follows() {
 }
 
 #[test]
-fn a_second_list_tells_only_what_is_different() {
+fn a_second_list_reports_only_differences() {
     check(
         "list
          listed a:1@3 => +a:1@3
@@ -150,7 +116,7 @@ fn an_object_this_process_deleted_stays_away() {
 }
 
 #[test]
-fn a_name_that_was_free_shows_nobody_who_had_it_before() {
+fn an_absent_name_hides_earlier_objects_of_that_name() {
     check(
         "list
          complete 2
@@ -165,7 +131,7 @@ fn a_name_that_was_free_shows_nobody_who_had_it_before() {
 }
 
 #[test]
-fn a_deletion_is_remembered_through_a_list_that_began_before_it() {
+fn a_list_that_started_before_a_deletion_does_not_undo_it() {
     check(
         "list
          listed a:1@3 => +a:1@3
@@ -178,7 +144,7 @@ fn a_deletion_is_remembered_through_a_list_that_began_before_it() {
 }
 
 #[test]
-fn a_deletion_that_was_none_is_healed_by_the_next_list() {
+fn a_list_brings_back_an_object_that_was_not_deleted_after_all() {
     check(
         "list
          listed a:1@3 => +a:1@3
@@ -191,7 +157,7 @@ fn a_deletion_that_was_none_is_healed_by_the_next_list() {
 }
 
 #[test]
-fn a_late_answer_does_not_bring_back_what_went_meanwhile() {
+fn a_late_response_does_not_bring_back_a_deleted_object() {
     check(
         "list
          complete 5
@@ -205,7 +171,7 @@ fn a_late_answer_does_not_bring_back_what_went_meanwhile() {
 }
 
 #[test]
-fn a_namesake_takes_the_place_of_the_one_before() {
+fn a_new_object_of_the_same_name_replaces_the_one_before() {
     check(
         "list
          listed a:1@3 => +a:1@3
@@ -217,7 +183,7 @@ fn a_namesake_takes_the_place_of_the_one_before() {
 }
 
 #[test]
-fn what_left_the_scope_stays_out_until_it_is_back() {
+fn an_object_that_left_the_scope_stays_out_until_it_returns() {
     check(
         "list
          listed a:1@3 => +a:1@3
@@ -231,7 +197,7 @@ fn what_left_the_scope_stays_out_until_it_is_back() {
 }
 
 #[test]
-fn a_history_that_was_set_back_is_taken_as_it_is() {
+fn the_third_stale_list_in_a_row_is_accepted() {
     check(
         "list
          listed a:1@3 => +a:1@3
@@ -239,12 +205,12 @@ fn a_history_that_was_set_back_is_taken_as_it_is() {
          complete 10
          list
          listed a:1@2
-         complete 4 => backwards
+         complete 4 => stale
          list
          listed a:1@2
-         complete 4 => backwards
+         complete 4 => stale
          list
-         complete 4 => backwards
+         complete 4 => stale
          list
          listed a:1@2 => ~a:1@2
          wrote c:3@5 => +c:3@5
@@ -254,7 +220,7 @@ fn a_history_that_was_set_back_is_taken_as_it_is() {
 }
 
 #[test]
-fn a_server_that_lags_behind_is_not_believed() {
+fn a_stale_list_is_not_accepted() {
     check(
         "list
          listed a:1@3 => +a:1@3
@@ -264,40 +230,44 @@ fn a_server_that_lags_behind_is_not_believed() {
          changed a:1@11
          list
          listed a:1@11
-         complete 11 => backwards
+         complete 11 => stale
          list
          complete 12",
     );
 }
 
 #[test]
-fn a_feed_minds_its_own_namespace() {
+fn a_reflector_only_changes_its_own_namespace() {
     let mut contents = Contents::new(vec![Some("other".to_owned()), Some("prod".to_owned())]);
-    assert_eq!(contents.feed_of(Some("prod")), Some(1));
-    assert_eq!(contents.feed_of(Some("dev")), None);
-    assert_eq!(contents.feed_of(None), None);
-    contents.begin(1);
-    assert_eq!(contents.put(1, item("a:1@3")).len(), 1);
-    contents.complete(1, 5).unwrap();
+    assert_eq!(contents.reflector_of(Some("prod")), Some(1));
+    assert_eq!(contents.reflector_of(Some("dev")), None);
+    assert_eq!(contents.reflector_of(None), None);
+    contents.apply(1, CacheUpdate::ListStarted).unwrap();
+    assert_eq!(contents.apply(1, CacheUpdate::Listed(item("a:1@3"))).unwrap().len(), 1);
+    contents.apply(1, CacheUpdate::ListComplete(5)).unwrap();
     assert!(!contents.is_synced());
-    contents.begin(0);
-    assert_eq!(contents.complete(0, 6).unwrap().len(), 0, "the other feed's objects stay");
+    contents.apply(0, CacheUpdate::ListStarted).unwrap();
+    let deltas = contents.apply(0, CacheUpdate::ListComplete(6)).unwrap();
+    assert_eq!(deltas.len(), 0, "the other reflector's objects stay");
     assert!(contents.is_synced());
 }
 
 #[test]
-fn indexes_follow() {
+fn indexes_are_updated_with_the_objects() {
     let by_length = |item: &Item| vec![item.key().name().len().to_string()];
     let find = |contents: &Contents, value| contents.indexed("length", value).map(text).collect::<Vec<_>>();
     let mut contents = Contents::new(vec![None]);
-    contents.begin(0);
-    contents.put(0, item("aa:1@3"));
+    let mut apply = |update| contents.apply(0, update).unwrap();
+    apply(CacheUpdate::ListStarted);
+    apply(CacheUpdate::Listed(item("aa:1@3")));
     contents.add_index("length", Arc::new(by_length));
-    contents.put(0, item("bb:2@4"));
-    contents.put(0, item("c:3@4"));
+    let mut apply = |update| contents.apply(0, update).unwrap();
+    apply(CacheUpdate::Listed(item("bb:2@4")));
+    apply(CacheUpdate::Listed(item("c:3@4")));
     assert_eq!(find(&contents, "2"), ["aa:1@3", "bb:2@4"]);
-    contents.remove(&item("aa:1@5"));
-    contents.put(0, item("bb:2@6"));
+    let mut apply = |update| contents.apply(0, update).unwrap();
+    apply(CacheUpdate::Deleted(item("aa:1@5")));
+    apply(CacheUpdate::Listed(item("bb:2@6")));
     assert_eq!(find(&contents, "2"), ["bb:2@6"]);
     assert_eq!(find(&contents, "1"), ["c:3@4"]);
     assert_eq!(contents.items().by_uid("3").map(text).as_deref(), Some("c:3@4"));

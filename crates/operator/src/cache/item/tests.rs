@@ -1,18 +1,28 @@
 //! What is read from an object's JSON, and what of it is kept.
 
 use super::*;
-use crate::cache::cut::Cuts;
+use crate::cache::cut::DroppedFields;
 use k8s_openapi::api::core::v1::ConfigMap;
 
 fn reader() -> Reader {
-    let cuts = Cuts::new([["metadata".to_owned(), "managedFields".to_owned()]]);
+    let dropped = DroppedFields::new([["metadata".to_owned(), "managedFields".to_owned()]]);
     let shape =
-        Shape { api_version: "v1".to_owned(), kind: "ConfigMap".to_owned(), metadata_only: false, cuts };
+        Shape { api_version: "v1".to_owned(), kind: "ConfigMap".to_owned(), metadata_only: false, dropped };
     Reader::new(Arc::new(shape))
 }
 
+/// An object in namespace `prod`, written `name:uid@version`.
+pub(crate) fn item(text: &str) -> Item {
+    let (name, rest) = text.split_once(':').unwrap();
+    let (uid, version) = rest.split_once('@').unwrap();
+    let json = format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"prod","uid":"{uid}","resourceVersion":"{version}"}}}}"#
+    );
+    reader().read(&json).unwrap()
+}
+
 #[test]
-fn facts_and_typed_object_come_from_the_same_bytes() {
+fn an_item_has_its_metadata_and_decodes_to_its_type() {
     let json = r#"{"metadata":{"name":"web","namespace":"prod","uid":"u-1","resourceVersion":"42","generation":3,
         "labels":{"app":"web"},"annotations":{"note":"a\"b"},"managedFields":[{"manager":"m"}],
         "ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"o-1"},
@@ -33,7 +43,7 @@ fn facts_and_typed_object_come_from_the_same_bytes() {
 }
 
 #[test]
-fn the_last_write_of_an_object_is_known() {
+fn an_object_that_nothing_keeps_any_longer_is_final() {
     let dying = r#""deletionTimestamp":"2026-01-01T00:00:00Z""#;
     for (more, is_deleting, is_final) in [
         (String::new(), false, false),

@@ -7,9 +7,9 @@ use serde_json::{Number, Value};
 
 use crate::base64;
 use crate::encode::encode_any;
-use crate::instant::{Instant, Precision};
 use crate::patch::print;
 use crate::types::{Field, Node, TypeId, Types, Unknown};
+use api::time::{Instant, Precision};
 
 /// Makes an object of the type of what Go holds as maps and lists: whole numbers are cut to the size of their type. The
 /// members that no type knows, sorted; or why the object is none of the type. What reads itself (quantities, times, and
@@ -121,7 +121,7 @@ fn whole(number: &Number) -> Option<i64> {
 
 fn time(value: &Value, precision: Precision) -> Result<(), String> {
     match value {
-        Value::String(text) => Instant::parse(text, precision).map(drop),
+        Value::String(text) => Instant::parse(text, precision).map(drop).map_err(|bad| bad.0),
         other => Err(unread(other, "string")),
     }
 }

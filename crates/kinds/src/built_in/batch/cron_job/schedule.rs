@@ -45,42 +45,12 @@ fn descriptor_problem(spec: &str, descriptor: &str) -> Option<String> {
         "yearly" | "annually" | "monthly" | "weekly" | "daily" | "midnight" | "hourly" => None,
         _ => match descriptor.strip_prefix("every ") {
             Some(duration) => {
-                let problem = duration_problem(duration)?;
+                let problem = api::time::parse_duration(duration).err()?;
                 Some(format!("failed to parse duration {spec}: {problem}"))
             }
             None => Some(format!("unrecognized descriptor: {spec}")),
         },
     }
-}
-
-/// What Go's `time.ParseDuration` says.
-fn duration_problem(text: &str) -> Option<String> {
-    let invalid = || Some(format!("time: invalid duration {}", api::go::quote(text)));
-    let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if rest == "0" {
-        return None;
-    }
-    if rest.is_empty() {
-        return invalid();
-    }
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        if !rest[..digits].bytes().any(|byte| byte.is_ascii_digit()) {
-            return invalid();
-        }
-        rest = &rest[digits..];
-        let unit = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
-        match &rest[..unit] {
-            "" => return Some(format!("time: missing unit in duration {}", api::go::quote(text))),
-            "ns" | "us" | "µs" | "μs" | "ms" | "s" | "m" | "h" => {}
-            unknown => {
-                let (unknown, text) = (api::go::quote(unknown), api::go::quote(text));
-                return Some(format!("time: unknown unit {unknown} in duration {text}"));
-            }
-        }
-        rest = &rest[unit..];
-    }
-    None
 }
 
 impl Bounds {

@@ -58,40 +58,7 @@ fn is_two_digits(text: &str) -> bool {
 
 /// As Go reads it (`1h30m`), or as Scala does (`3 days`), anywhere in the text.
 pub(super) fn is_duration(text: &str) -> bool {
-    is_go_duration(text) || is_scala_duration(text)
-}
-
-fn is_go_duration(text: &str) -> bool {
-    let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if rest == "0" {
-        return true;
-    }
-    if rest.is_empty() {
-        return false;
-    }
-    let mut nanoseconds = 0.0;
-    while !rest.is_empty() {
-        let number = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
-        let (digits, after) = rest.split_at(number);
-        let unit = after.len() - after.trim_start_matches(|c: char| !c.is_ascii_digit() && c != '.').len();
-        let (unit, after) = after.split_at(unit);
-        let scale = match unit {
-            "ns" => 1.0,
-            "us" | "µs" | "μs" => 1e3,
-            "ms" => 1e6,
-            "s" => 1e9,
-            "m" => 6e10,
-            "h" => 3.6e12,
-            _ => return false,
-        };
-        let has_digit = digits.bytes().any(|byte| byte.is_ascii_digit());
-        if !has_digit || digits.matches('.').count() > 1 {
-            return false;
-        }
-        nanoseconds += digits.parse::<f64>().unwrap_or(f64::INFINITY) * scale;
-        rest = after;
-    }
-    nanoseconds <= 9_223_372_036_854_775_807.0
+    api::time::parse_duration(text).is_ok() || is_scala_duration(text)
 }
 
 /// Every number with a unit counts; one unit that is known is enough.

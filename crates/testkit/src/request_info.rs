@@ -1,36 +1,27 @@
-//! A method and a URL in, what is asked for out: as rules and traces speak of it.
+//! What a request asks for, by its method and URL: as faults and traces name it.
 
+use api::path::ResourcePath;
 use http::{Method, Uri};
 
-/// What a request asks for, in Kubernetes' words.
+/// The verb, resource and object of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct RequestInfo {
     pub(crate) verb: &'static str,
-    /// With the subresource: `pods`, `pods/status`; empty where it is no resource.
+    /// With the subresource: `pods`, `pods/status`; empty if the URL names no resource.
     pub(crate) resource: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
 }
 
-impl Asked {
-    pub(crate) fn of(method: &Method, uri: &Uri) -> Asked {
-        let parts: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
-        let rest = match parts[..] {
-            ["api", _, ref rest @ ..] | ["apis", _, _, ref rest @ ..] => rest,
-            _ => &[],
+impl RequestInfo {
+    pub(crate) fn of(method: &Method, uri: &Uri) -> RequestInfo {
+        let path = ResourcePath::parse(uri.path()).unwrap_or_default();
+        let resource = match path.subresource {
+            "" => path.resource.to_owned(),
+            subresource => format!("{}/{subresource}", path.resource),
         };
-        let (namespace, rest) = match rest {
-            ["namespaces", _, "status" | "finalize"] => ("", rest),
-            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
-            _ => ("", rest),
-        };
-        let part = |at: usize| rest.get(at).copied().unwrap_or_default();
-        let resource = match (part(0), part(2)) {
-            (resource, "") => resource.to_owned(),
-            (resource, subresource) => format!("{resource}/{subresource}"),
-        };
-        let (namespace, name) = (namespace.to_owned(), part(1).to_owned());
-        Asked { verb: verb(method, uri, !name.is_empty()), resource, namespace, name }
+        let (namespace, name) = (path.namespace.to_owned(), path.name.to_owned());
+        RequestInfo { verb: verb(method, uri, !name.is_empty()), resource, namespace, name }
     }
 
     pub(crate) fn is_write(&self) -> bool {
@@ -57,7 +48,7 @@ fn verb(method: &Method, uri: &Uri, is_single: bool) -> &'static str {
     }
 }
 
-/// Names and values of a query, still encoded.
+/// The parameters of a query, still percent-encoded.
 pub(crate) fn query(uri: &Uri) -> impl Iterator<Item = (&str, &str)> {
     let pairs = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
     pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
@@ -68,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_read_as_the_server_reads_them() {
+    fn urls_name_verb_resource_and_object() {
         for (method, url, verb, resource, namespace, name) in [
             ("GET", "/api/v1/pods?watch=true", "watch", "pods", "", ""),
             ("GET", "/api/v1/namespaces/a/pods?watch=1&limit=1", "watch", "pods", "a", ""),
@@ -86,10 +77,14 @@ mod tests {
             ("DELETE", "/api/v1/namespaces/a/pods", "deletecollection", "pods", "a", ""),
             ("GET", "/apis", "list", "", "", ""),
         ] {
-            let asked = Asked::of(&method.parse().unwrap(), &url.parse().unwrap());
-            let expected =
-                Asked { verb, resource: resource.into(), namespace: namespace.into(), name: name.into() };
-            assert_eq!(asked, expected, "{method} {url}");
+            let found = RequestInfo::of(&method.parse().unwrap(), &url.parse().unwrap());
+            let expected = RequestInfo {
+                verb,
+                resource: resource.into(),
+                namespace: namespace.into(),
+                name: name.into(),
+            };
+            assert_eq!(found, expected, "{method} {url}");
         }
     }
 }

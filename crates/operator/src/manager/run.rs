@@ -1,13 +1,13 @@
-//! The life of a manager, from its first watch to the release of its lease.
+//! A running manager, from its first watch to the release of its lease.
 
-use super::{End, Error, Manager, Running};
+use super::{Error, Manager, Running, StopOnDrop};
 use crate::{
     Controller,
     cache::Caches,
-    context::{Reach, Views},
-    controller::{Ready, Refer, Wiring},
-    event::{Recorder, Tone},
-    lease::{self, Candidate, Election, Fence, Lost},
+    context::{ControllerContext, Views},
+    controller::{ReferenceTo, Sources, SyncCheck},
+    event::{EventType, Recorder},
+    lease::{self, Candidate, Election, Fence, LeaseLost},
     metrics::Metrics,
     probe,
     queue::Queue,
@@ -20,40 +20,40 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::watch};
 use world::{Task, World};
 
-/// A controller whose sources are open and whose queue fills, but which does not work yet.
-struct Warm {
+/// A controller whose sources fill its queue, before its workers start.
+struct ConnectedController {
     controller: Controller,
     queue: Queue,
     views: Views,
     syncs: Vec<(String, BoxFuture<'static, ()>)>,
     sources: Vec<Task<()>>,
-    refer: Option<Refer>,
-    is_ready: Vec<Ready>,
+    reference: Option<ReferenceTo>,
+    sync_checks: Vec<SyncCheck>,
 }
 
-/// What the stages of a life share.
-struct Life {
+/// What the stages of a run share.
+struct Runtime {
     world: World,
     client: Client,
-    /// Kept for the leases, which no fence may stop.
+    /// Without the fence: for the lease itself.
     unfenced: Client,
     fence: Fence,
     caches: Caches,
     metrics: Metrics,
-    /// The name of this process, as events tell it.
+    /// The name of this process in events.
     instance: String,
     grace: Duration,
     sync_limit: Duration,
     stop: watch::Receiver<bool>,
 }
 
-pub(super) fn begin(manager: Manager) -> Running {
+pub(super) fn start(manager: Manager) -> Running {
     let Manager { name, world, client, controllers, election, probes, webhooks, metrics, grace, sync_limit } =
         manager;
     let (stop, stopped) = watch::channel(false);
     let fence = Fence::open(&world);
     let caches = Caches::new(world.clone(), metrics.around(&world, fence.around(client.clone())));
-    let life = Life {
+    let runtime = Runtime {
         client: caches.client(),
         unfenced: client,
         fence: fence.clone(),
@@ -65,55 +65,57 @@ pub(super) fn begin(manager: Manager) -> Running {
         stop: stopped,
         world: world.clone(),
     };
-    let warm: Vec<Warm> = controllers.into_iter().map(|controller| life.warm(controller)).collect();
+    let controllers: Vec<ConnectedController> =
+        controllers.into_iter().map(|controller| runtime.connect(controller)).collect();
     let queues: Arc<Vec<(String, Queue)>> =
-        Arc::new(warm.iter().map(|warm| (warm.controller.name().to_owned(), warm.queue.clone())).collect());
-    let outside = Outside { probes, webhooks, queues: Arc::clone(&queues) };
-    let body = async move { life.run(&name, election, warm, outside).await };
-    let end = End { fence, queues: Arc::clone(&queues) };
-    Running { stop, life: world.spawn("manager", body), queues, metrics, _end: end }
+        Arc::new(controllers.iter().map(|it| (it.controller.name().to_owned(), it.queue.clone())).collect());
+    let listeners = Listeners { probes, webhooks, queues: Arc::clone(&queues) };
+    let body = async move { runtime.run(&name, election, controllers, listeners).await };
+    let stop_on_drop = StopOnDrop { fence, queues: Arc::clone(&queues) };
+    Running { stop, task: world.spawn("manager", body), queues, metrics, _stop_on_drop: stop_on_drop }
 }
 
-/// What others ask of this process.
-struct Outside {
+/// The probes and webhooks of this process.
+struct Listeners {
     probes: Option<SocketAddr>,
     webhooks: Vec<(Webhooks, SocketAddr, Site)>,
     queues: Arc<Vec<(String, Queue)>>,
 }
 
-impl Life {
-    fn warm(&self, mut controller: Controller) -> Warm {
+impl Runtime {
+    fn connect(&self, mut controller: Controller) -> ConnectedController {
         let queue = worker::queue(&self.world, controller.name(), controller.settings(), &self.metrics);
-        let Wiring { views, syncs, tasks, refer, is_ready, .. } =
-            controller.wire(&self.world, &self.caches, &queue);
-        Warm { controller, queue, views, syncs, sources: tasks, refer, is_ready }
+        let Sources { views, syncs, tasks, reference, sync_checks, .. } =
+            controller.connect(&self.world, &self.caches, &queue);
+        ConnectedController { controller, queue, views, syncs, sources: tasks, reference, sync_checks }
     }
 
-    /// Answers who asks from outside, and meanwhile lives.
+    /// Serves probes and webhooks while the controllers run.
     async fn run(
         self,
         name: &str,
         election: Option<Election>,
-        warm: Vec<Warm>,
-        outside: Outside,
+        controllers: Vec<ConnectedController>,
+        listeners: Listeners,
     ) -> Result<(), Error> {
         let cannot_listen = |address| move |source| Error::Listen { address, source };
-        let is_ready: Vec<Ready> = warm.iter().flat_map(|warm| warm.is_ready.clone()).collect();
-        let _probes = match outside.probes {
+        let sync_checks: Vec<SyncCheck> = controllers.iter().flat_map(|it| it.sync_checks.clone()).collect();
+        let _probes = match listeners.probes {
             Some(address) => {
-                let probes = probe::serve(&self.world, address, &self.metrics, &outside.queues, is_ready);
+                let probes =
+                    probe::serve(&self.world, address, &self.metrics, &listeners.queues, sync_checks);
                 Some(probes.await.map_err(cannot_listen(address))?)
             }
             None => None,
         };
         let mut hooks = Vec::new();
-        for (webhooks, address, site) in outside.webhooks {
+        for (webhooks, address, site) in listeners.webhooks {
             let listener = TcpListener::bind(address).await.map_err(cannot_listen(address))?;
             hooks.push(self.serve(webhooks, listener, site).boxed());
         }
-        let life = std::pin::pin!(self.live(name, election, warm));
-        match select(std::pin::pin!(all(hooks)), life).await {
-            Either::Left((Ok(()), life)) => life.await,
+        let leading = std::pin::pin!(self.lead(name, election, controllers));
+        match select(std::pin::pin!(all(hooks)), leading).await {
+            Either::Left((Ok(()), leading)) => leading.await,
             Either::Left((Err(error), _)) => Err(error.into()),
             Either::Right((ended, _)) => ended,
         }
@@ -129,35 +131,41 @@ impl Life {
         webhooks.serve(&self.world, self.unfenced.clone(), listener, site, stopped).await
     }
 
-    async fn live(&self, name: &str, election: Option<Election>, warm: Vec<Warm>) -> Result<(), Error> {
+    /// Waits for the lease if there is an election, and runs the controllers while this process holds it.
+    async fn lead(
+        &self,
+        name: &str,
+        election: Option<Election>,
+        controllers: Vec<ConnectedController>,
+    ) -> Result<(), Error> {
         let mut candidate = election
             .map(|election| election.candidate(&self.world, self.unfenced.clone(), self.fence.clone()));
         if let Some(candidate) = &mut candidate {
-            self.metrics.leads(name, false);
-            if self.unless_stopped(candidate.win()).await.is_none() {
+            self.metrics.set_leader(name, false);
+            if self.unless_stopped(candidate.acquire()).await.is_none() {
                 return Ok(());
             }
-            self.metrics.leads(name, true);
+            self.metrics.set_leader(name, true);
         }
         let ended = {
-            let office = std::pin::pin!(hold(candidate.as_mut()));
-            // Losing the office drops the work, and with it every reconcile that is under way.
-            match select(office, std::pin::pin!(self.work(warm))).await {
+            let lease = std::pin::pin!(hold(candidate.as_mut()));
+            // Losing the lease drops the workers, and cancels their reconciles.
+            match select(lease, std::pin::pin!(self.work(controllers))).await {
                 Either::Left((lost, _)) => Err(Error::NoLongerLeading(lost)),
                 Either::Right((ended, _)) => ended,
             }
         };
-        self.metrics.leads(name, false);
+        self.metrics.set_leader(name, false);
         if let (Some(candidate), false) = (candidate, matches!(ended, Err(Error::NoLongerLeading(_)))) {
             candidate.release().await;
         }
         ended
     }
 
-    /// Works until asked to stop, then lets what is under way come to its end.
-    async fn work(&self, warm: Vec<Warm>) -> Result<(), Error> {
-        let mut crews: Vec<(Workers, Vec<Task<()>>)> = Vec::new();
-        for Warm { controller, queue, views, syncs, sources, refer, .. } in warm {
+    /// Reconciles until the manager stops, then waits for reconciles in progress.
+    async fn work(&self, controllers: Vec<ConnectedController>) -> Result<(), Error> {
+        let mut running: Vec<(Workers, Vec<Task<()>>)> = Vec::new();
+        for ConnectedController { controller, queue, views, syncs, sources, reference, .. } in controllers {
             let Some(synced) = self.unless_stopped(self.sync(controller.name(), syncs)).await else {
                 return Ok(());
             };
@@ -165,20 +173,19 @@ impl Life {
             let mut settings = controller.settings().clone();
             let name = controller.name().to_owned();
             let recorder = Recorder::new(&self.world, self.client.clone(), &name, &self.instance);
-            settings.on_terminal = refer.map(|refer| tell(recorder.clone(), refer));
-            let reach = Reach {
+            settings.on_terminal = reference.map(|reference| record_terminal(recorder.clone(), reference));
+            let context = Arc::new(ControllerContext {
                 controller: name,
                 world: self.world.clone(),
                 client: self.client.clone(),
                 recorder,
                 views,
-            };
-            let reach = Arc::new(reach);
-            let reconciler = controller.reconciler(Arc::clone(&reach));
-            crews.push((worker::start(&reach, queue, reconciler, settings, &self.metrics), sources));
+            });
+            let reconciler = controller.reconciler(Arc::clone(&context));
+            running.push((worker::start(&context, queue, reconciler, settings, &self.metrics), sources));
         }
         self.unless_stopped(pending::<()>()).await;
-        join_all(crews.into_iter().map(|(workers, _sources)| workers.stop(self.grace))).await;
+        join_all(running.into_iter().map(|(workers, _sources)| workers.stop(self.grace))).await;
         Ok(())
     }
 
@@ -208,14 +215,14 @@ impl Life {
     }
 }
 
-/// Tells of what no retry helps by an event on the object.
-fn tell(recorder: Recorder, refer: Refer) -> OnTerminal {
+/// Records terminal failures as events on their objects.
+fn record_terminal(recorder: Recorder, reference: ReferenceTo) -> OnTerminal {
     Arc::new(move |key, reason, message| {
-        recorder.record(refer(key), Tone::Warning, reason, "Reconcile", message.to_owned());
+        recorder.record(reference(key), EventType::Warning, reason, "Reconcile", message.to_owned());
     })
 }
 
-/// Ends well when all have, and badly as soon as one has.
+/// Ends when all have ended, or with the first error.
 async fn all(hooks: Vec<BoxFuture<'_, Result<(), webhook::Error>>>) -> Result<(), webhook::Error> {
     match hooks.is_empty() {
         true => pending().await,
@@ -223,10 +230,10 @@ async fn all(hooks: Vec<BoxFuture<'_, Result<(), webhook::Error>>>) -> Result<()
     }
 }
 
-/// Ends when the office is lost; without an election there is none to lose.
-async fn hold(candidate: Option<&mut Candidate>) -> Lost {
+/// Ends when the lease is lost; never without an election.
+async fn hold(candidate: Option<&mut Candidate>) -> LeaseLost {
     match candidate {
-        Some(candidate) => candidate.keep().await,
+        Some(candidate) => candidate.renew().await,
         None => pending().await,
     }
 }

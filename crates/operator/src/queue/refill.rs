@@ -1,20 +1,20 @@
-//! Keys were refused: all that is known is offered once more, page by page as room comes.
+//! After the queue was full: offers it all known keys again, as room comes.
 
 use crate::Key;
 
-/// How far the offering has come.
+/// How far a refill has come.
 #[derive(Debug, Default)]
-pub(super) struct Sweep {
-    /// The last key that found room; none at the beginning.
+pub(super) struct Refill {
+    /// The last key that the queue took; none at the start.
     after: Option<Key>,
-    /// How many refusals there are if nobody but the sweep itself was refused since it began.
+    /// How many keys the queue has refused, if nothing but the refill was refused since its start.
     expected: u64,
 }
 
-impl Sweep {
-    /// Offers the keys in their order, from where it stopped last time until one is refused, or
-    /// until all have found room and nobody else was refused meanwhile.
-    pub(super) fn go_on(
+impl Refill {
+    /// Offers the keys in order, from where it stopped last time, until one is refused. Starts over at
+    /// the end if keys that others added were refused meanwhile.
+    pub(super) fn run(
         &mut self,
         mut known: Vec<Key>,
         offer: impl Fn(&Key) -> bool,
@@ -47,16 +47,16 @@ mod tests {
     use std::cell::{Cell, RefCell};
 
     #[test]
-    fn everything_is_offered_whoever_else_comes() {
+    fn every_key_is_offered_even_if_others_are_refused_meanwhile() {
         let known: Vec<_> = ["d", "a", "c", "b", "e"].map(Key::parse).into();
-        // How much room each page finds, how many others are refused before it, and what gets in.
+        // For each run: the room in the queue, how many other keys are refused before it, and what gets in.
         for pages in [
             vec![(9, 0, "abcde")],
             vec![(2, 0, "ab"), (2, 0, "cd"), (2, 0, "e")],
             vec![(3, 0, "abc"), (0, 0, ""), (9, 0, "de")],
             vec![(3, 0, "abc"), (4, 1, "deab"), (9, 0, "cde")],
         ] {
-            let (mut sweep, refusals) = (Sweep::default(), Cell::new(7));
+            let (mut refill, refusals) = (Refill::default(), Cell::new(7));
             for (room, others, accepted) in pages {
                 refusals.set(refusals.get() + others);
                 let got = RefCell::new(String::new());
@@ -68,10 +68,10 @@ mod tests {
                     }
                     has_room
                 };
-                sweep.go_on(known.clone(), offer, || refusals.get());
+                refill.run(known.clone(), offer, || refusals.get());
                 assert_eq!(got.into_inner(), accepted);
             }
-            assert_eq!(sweep.after, None, "all of them");
+            assert_eq!(refill.after, None, "all of them");
         }
     }
 }

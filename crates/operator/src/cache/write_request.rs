@@ -1,25 +1,26 @@
-//! What a request writes, read from its method and path; and what its answer says about that.
+//! What a request writes, by its method and path; and the metadata of its response.
 
 use crate::Key;
+use api::path::ResourcePath;
 use http::{Method, Uri};
 use serde::Deserialize;
 
-/// A write to something that may be cached.
+/// A write of an object that may be cached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct WriteRequest {
     pub(crate) group: String,
     pub(crate) plural: String,
     pub(crate) namespace: Option<String>,
-    /// Absent for a create, whose answer tells it, and for a deletion of many.
+    /// Absent for a create, whose response has it, and for the deletion of a collection.
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
     pub(crate) is_delete: bool,
 }
 
-/// What every answer says about itself, whatever it is.
+/// What is read of every response, be it an object, a list or a Status.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Answer {
+pub(crate) struct ResponseHead {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     metadata: Metadata,
@@ -39,12 +40,12 @@ struct Details {
     uid: String,
 }
 
-/// Subresources that are conversations, not objects.
+/// Subresources that open a stream instead of writing an object.
 const STREAMS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
 
-impl Written {
-    /// `None` for what writes nothing.
-    pub(crate) fn by(method: &Method, uri: &Uri) -> Option<Written> {
+impl WriteRequest {
+    /// `None` for requests that write no object.
+    pub(crate) fn of(method: &Method, uri: &Uri) -> Option<WriteRequest> {
         if !matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE) {
             return None;
         }
@@ -53,33 +54,18 @@ impl Written {
         if is_dry_run {
             return None;
         }
-        let segments: Vec<&str> = uri.path().split('/').filter(|segment| !segment.is_empty()).collect();
-        let (group, rest) = match *segments.as_slice() {
-            ["api", _version, ref rest @ ..] => ("", rest),
-            ["apis", group, _version, ref rest @ ..] => (group, rest),
-            _ => return None,
-        };
-        let (namespace, rest) = match *rest {
-            // A namespace is an object, too, with subresources of its own.
-            ["namespaces"] | ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, rest),
-            ["namespaces", namespace, ref rest @ ..] => (Some(namespace), rest),
-            _ => (None, rest),
-        };
-        let (plural, name, subresource) = match *rest {
-            [plural] => (plural, None, None),
-            [plural, name] => (plural, Some(name), None),
-            [plural, name, subresource] if !STREAMS.contains(&subresource) => {
-                (plural, Some(name), Some(subresource))
-            }
-            _ => return None,
-        };
-        Some(Written {
-            group: group.to_owned(),
-            plural: plural.to_owned(),
-            namespace: namespace.map(str::to_owned),
-            name: name.map(str::to_owned),
-            subresource: subresource.map(str::to_owned),
-            is_delete: *method == Method::DELETE && subresource.is_none(),
+        let path = ResourcePath::parse(uri.path())?;
+        if STREAMS.contains(&path.subresource) || path.subresource.contains('/') {
+            return None;
+        }
+        let present = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Some(WriteRequest {
+            group: path.group.to_owned(),
+            plural: path.resource.to_owned(),
+            namespace: present(path.namespace),
+            name: present(path.name),
+            subresource: present(path.subresource),
+            is_delete: *method == Method::DELETE && path.subresource.is_empty(),
         })
     }
 
@@ -88,8 +74,8 @@ impl Written {
     }
 }
 
-impl Answer {
-    pub(crate) fn read(body: &[u8]) -> Option<Answer> {
+impl ResponseHead {
+    pub(crate) fn read(body: &[u8]) -> Option<ResponseHead> {
         serde_json::from_slice(body).ok()
     }
 
@@ -97,38 +83,33 @@ impl Answer {
         self.kind == "Status"
     }
 
-    /// The object that it speaks of without being it, and the version that this has now.
-    pub(crate) fn unclear(&self) -> Option<(String, u64)> {
-        self.metadata.named()
+    /// The UID and resourceVersion in its metadata.
+    pub(crate) fn uid_and_version(&self) -> Option<(String, u64)> {
+        Some((self.metadata.uid.clone(), self.metadata.resource_version.parse().ok()?))
     }
 
-    // Kubernetes: the answer to a deletion names the UID of what is gone.
+    // Kubernetes: the Status that answers a deletion has the UID of the deleted object.
     pub(crate) fn deleted_uid(&self) -> Option<&str> {
         self.details.as_ref().map(|details| details.uid.as_str()).filter(|uid| !uid.is_empty())
     }
 
-    /// Whether it is an object of this kind, in whatever version.
+    /// Whether it is an object of this kind, in any version.
     pub(crate) fn is_of(&self, group: &str, kind: &str) -> bool {
         let own = self.api_version.split_once('/').map_or("", |(group, _)| group);
         self.kind == kind && own == group
     }
 }
 
-impl Metadata {
-    fn named(&self) -> Option<(String, u64)> {
-        Some((self.uid.clone(), self.resource_version.parse().ok()?))
-    }
-}
-
-/// The objects in the answer to a deletion of many, with the versions that they had before.
-pub(crate) fn named(list: &str) -> Vec<(String, u64)> {
+/// The UIDs of the objects in the response to the deletion of a collection, and their versions before it.
+pub(crate) fn listed_versions(list: &str) -> Vec<(String, u64)> {
     #[derive(Deserialize)]
     struct List {
         #[serde(default)]
-        items: Vec<Answer>,
+        items: Vec<ResponseHead>,
     }
     let list: Result<List, _> = serde_json::from_str(list);
-    list.map_or_else(|_| Vec::new(), |list| list.items.iter().filter_map(Answer::unclear).collect())
+    let versions = list.map(|list| list.items.iter().filter_map(ResponseHead::uid_and_version).collect());
+    versions.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -136,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_tell_what_is_written() {
+    fn paths_name_the_object_that_is_written() {
         for (request, expected) in [
             ("POST /api/v1/namespaces/prod/pods", "/pods prod - -"),
             ("PUT /api/v1/namespaces/prod/pods/web", "/pods prod web -"),
@@ -154,14 +135,14 @@ mod tests {
             ("POST /healthz", ""),
         ] {
             let (method, uri) = request.split_once(' ').unwrap();
-            let written = Written::by(&method.parse().unwrap(), &uri.parse().unwrap());
-            let told = written.map_or_else(String::new, |written| {
+            let write = WriteRequest::of(&method.parse().unwrap(), &uri.parse().unwrap());
+            let found = write.map_or_else(String::new, |write| {
                 let or = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-                let deletes = if written.is_delete { " deletes" } else { "" };
-                let Written { group, plural, namespace, name, subresource, .. } = written;
+                let deletes = if write.is_delete { " deletes" } else { "" };
+                let WriteRequest { group, plural, namespace, name, subresource, .. } = write;
                 format!("{group}/{plural} {} {} {}{deletes}", or(namespace), or(name), or(subresource))
             });
-            assert_eq!(told, expected, "{request}");
+            assert_eq!(found, expected, "{request}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What an effect does to a request on its way, and to an answer on its way back.
+//! What effects do to requests and responses.
 
-use super::{Effect, End};
-use crate::asked::{Asked, query};
+use super::{Effect, WatchEnd};
+use crate::request_info::{RequestInfo, query};
 use api::status::Reason;
 use bytes::Bytes;
 use http::{Response, StatusCode, Uri, header};
@@ -9,14 +9,14 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 
-/// The caller will never know what became of its request.
+/// The connection broke; the client does not know whether its request was carried out.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("connection reset by peer")]
-pub(crate) struct Lost;
+pub(crate) struct ConnectionReset;
 
-/// The answer of a server that refuses.
-pub(crate) fn refusal(code: u16, reason: &Reason, asked: &Asked) -> Response<server::Body> {
-    let Asked { verb, resource, name, .. } = asked;
+/// The response of a server that refuses.
+pub(crate) fn error_response(code: u16, reason: &Reason, info: &RequestInfo) -> Response<server::Body> {
+    let RequestInfo { verb, resource, name, .. } = info;
     let message = match reason {
         // Kubernetes: the text of a real conflict.
         Reason::Conflict => format!(
@@ -44,13 +44,13 @@ pub(crate) fn answer(code: u16, body: &Value) -> Response<server::Body> {
     response
 }
 
-impl End {
-    /// What a watch tells last.
-    pub(crate) fn last_words(self) -> Option<Result<Bytes, Lost>> {
+impl WatchEnd {
+    /// The last event of a watch, if there is one.
+    pub(crate) fn last_event(self) -> Option<Result<Bytes, ConnectionReset>> {
         match self {
-            End::Broken => Some(Err(Lost)),
-            End::Closed => None,
-            End::Expired => {
+            WatchEnd::Broken => Some(Err(ConnectionReset)),
+            WatchEnd::Closed => None,
+            WatchEnd::Expired => {
                 let message = "too old resource version: a fault was asked for".to_owned();
                 let event = json!({"type": "ERROR", "object": status(410, &Reason::Expired, message)});
                 Some(Ok(Bytes::from(format!("{event}\n"))))
@@ -60,19 +60,19 @@ impl End {
 }
 
 impl Effect {
-    /// How a stale read is asked for: a list of what was then. The server answers no single
-    /// object as of an earlier time, so that a get becomes a list of one.
-    pub(crate) fn stale(asked: &Asked, uri: &Uri, revision: u64) -> Uri {
+    /// The URL of a stale read: a list at an earlier revision. The server does not answer a get at an earlier
+    /// revision, so a get becomes a list of one.
+    pub(crate) fn stale(info: &RequestInfo, uri: &Uri, revision: u64) -> Uri {
         let mut pairs: Vec<(String, String)> = query(uri)
             .filter(|(name, _)| !matches!(*name, "resourceVersion" | "resourceVersionMatch" | "continue"))
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         let mut path = uri.path().to_owned();
-        match asked.verb {
+        match info.verb {
             "list" => pairs.push(("resourceVersionMatch".to_owned(), "Exact".to_owned())),
             "get" => {
                 path.truncate(path.rfind('/').unwrap_or(path.len()));
-                pairs.push(("fieldSelector".to_owned(), format!("metadata.name%3D{}", asked.name)));
+                pairs.push(("fieldSelector".to_owned(), format!("metadata.name%3D{}", info.name)));
                 pairs.push(("resourceVersionMatch".to_owned(), "Exact".to_owned()));
             }
             "watch" => {}
@@ -84,15 +84,15 @@ impl Effect {
         text.parse().expect("parts of a URL that was well-formed make another")
     }
 
-    /// The one object of a list, as a get would answer it.
-    pub(crate) async fn only(asked: &Asked, list: Response<server::Body>) -> Response<server::Body> {
+    /// The one object of a list, as the response to a get.
+    pub(crate) async fn only(info: &RequestInfo, list: Response<server::Body>) -> Response<server::Body> {
         if list.status() != StatusCode::OK {
             return list;
         }
         let body = list.into_body().collect().await.unwrap_or_else(|never: Infallible| match never {});
         let mut list: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
         let Some(mut object) = list["items"].as_array_mut().and_then(Vec::pop) else {
-            return refusal(404, &Reason::NotFound, asked);
+            return error_response(404, &Reason::NotFound, info);
         };
         object["apiVersion"] = list["apiVersion"].clone();
         let kind = list["kind"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is known of keys that are at rest: what they wait for, and which were given up for dead.
+//! Notes about keys that are not in the queue: what they wait for, and which are dead letters.
 
 use crate::Key;
 use foldhash::fast::FixedState;
@@ -9,23 +9,23 @@ use std::sync::{
 };
 use world::Timestamp;
 
-/// So many keys have a note; of more, only the logs and metrics tell.
+/// Keys beyond this number get no note; they are in logs and metrics only.
 const LIMIT: usize = 100_000;
 
-/// A key that failed so often that it is tried rarely. It leaves the list when it does well, or
-/// when something changes and it is tried anew.
+/// A key that failed so often that it is retried rarely. It leaves the list when a reconcile succeeds,
+/// or when the object changes and is reconciled again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
     pub key: Key,
-    /// In a row.
+    /// Failures in a row.
     pub failures: u32,
-    /// Of the last one.
+    /// The message of the last failure.
     pub message: String,
-    /// When it was given up.
+    /// When it became a dead letter.
     pub since: Timestamp,
 }
 
-/// How a key was left by its last turn, if there is anything to say about it.
+/// What the last reconcile of a key left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Note {
     WaitsFor(&'static str),
@@ -33,15 +33,15 @@ pub(crate) enum Note {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct Notes {
     notes: Mutex<HashMap<Key, Note, FixedState>>,
-    /// How many there are. Mostly none, and then a turn needs no lock.
+    /// How many there are. Mostly none, and then a reconcile needs no lock.
     count: AtomicUsize,
 }
 
-impl Ledger {
-    /// Replaces what was noted of the key.
-    pub(super) fn write(&self, key: &Key, note: Option<Note>) {
+impl Notes {
+    /// Replaces the note of the key.
+    pub(super) fn set(&self, key: &Key, note: Option<Note>) {
         if note.is_none() && self.count.load(Relaxed) == 0 {
             return;
         }

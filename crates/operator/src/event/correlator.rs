@@ -1,9 +1,9 @@
-//! News in, what to write out: the first time as an event, the next times as a count on it.
+//! Turns repeated events into series, and limits the events of each object: client-go's event correlator.
 //!
-//! An event that comes again within [`SILENCE`] is the same one. Its second time is written at once,
-//! later ones are counted here and written each [`REFRESH`], and once more when it falls silent.
+//! An event that is repeated within [`SILENCE`] belongs to the same series. The second is written at once;
+//! later ones are counted here, and the count is written each [`REFRESH`] and when the series ends.
 
-use super::{Source, Tone, cut, micro};
+use super::{EventType, Reporter, cut, micro};
 use jiff::Timestamp;
 use k8s_openapi::api::{
     core::v1::ObjectReference,
@@ -19,57 +19,57 @@ pub(super) const REFRESH: Duration = Duration::from_secs(30 * 60);
 /// Kubernetes: an object may have 25 writes at once, and one each five minutes from then on.
 pub(super) const BURST: u32 = 25;
 pub(super) const REFILL: Duration = Duration::from_secs(5 * 60);
-/// Kubernetes keeps 4096 of each; the quietest gives way.
+/// Kubernetes keeps 4096 of each; the one that was used least recently is dropped.
 pub(super) const SERIES: usize = 4096;
 pub(super) const BUDGETS: usize = 4096;
 
-/// Kubernetes: longer ones are refused.
+/// Kubernetes: longer texts are refused.
 const NOTE_BYTES: usize = 1024;
 const WORD_BYTES: usize = 128;
 
-/// Something that happened to an object.
+/// An event as it was recorded.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct News {
+pub(super) struct NewEvent {
     pub(super) regarding: ObjectReference,
-    pub(super) tone: Tone,
+    pub(super) event_type: EventType,
     pub(super) reason: String,
     pub(super) action: String,
     pub(super) note: String,
     pub(super) at: Timestamp,
 }
 
-/// What to tell the server.
+/// A write of an event to the server.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Write {
-    /// Which series this is of.
+pub(super) struct EventWrite {
+    /// The series.
     pub(super) id: u64,
-    /// The event to count on; a new one if there is none.
+    /// The name of the event whose count is updated; `None` to create one.
     pub(super) name: Option<String>,
-    pub(super) news: News,
+    pub(super) event: NewEvent,
     count: i32,
     last: Timestamp,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Book {
-    series: BTreeMap<Identity, Series>,
-    budgets: BTreeMap<Subject, Budget>,
+pub(super) struct Correlator {
+    series: BTreeMap<SeriesKey, OpenSeries>,
+    budgets: BTreeMap<ObjectId, Budget>,
     last_id: u64,
 }
 
-/// An object, in whichever version.
+/// An object without its resourceVersion.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Subject([Option<String>; 6]);
+struct ObjectId([Option<String>; 6]);
 
-/// News that are the same but for when and with which words.
+/// What the events of a series have in common: all but time and note.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Identity(Subject, Tone, String, String);
+struct SeriesKey(ObjectId, EventType, String, String);
 
 #[derive(Debug)]
-struct Series {
+struct OpenSeries {
     id: u64,
     name: Option<String>,
-    first: News,
+    first: NewEvent,
     count: i32,
     last: Timestamp,
     last_seen: Duration,
@@ -80,31 +80,31 @@ struct Series {
 #[derive(Debug)]
 struct Budget {
     left: u32,
-    /// Up to when refills are counted in.
+    /// The time up to which refills are included.
     filled: Duration,
 }
 
-impl Book {
-    /// Takes news in; `now` is the time since the book was opened.
-    pub(super) fn enter(&mut self, now: Duration, news: News) -> Option<Write> {
-        let subject = Subject::of(&news.regarding);
-        let identity = Identity(subject.clone(), news.tone, news.reason.clone(), news.action.clone());
-        if let Some(series) = self.series.get_mut(&identity).filter(|series| !series.is_over(now)) {
+impl Correlator {
+    /// Adds an event, and returns what to write now; `now` is the time since the correlator was made.
+    pub(super) fn add(&mut self, now: Duration, event: NewEvent) -> Option<EventWrite> {
+        let object = ObjectId::of(&event.regarding);
+        let key = SeriesKey(object.clone(), event.event_type, event.reason.clone(), event.action.clone());
+        if let Some(series) = self.series.get_mut(&key).filter(|series| !series.is_over(now)) {
             series.count = series.count.saturating_add(1);
-            series.last = news.at;
+            series.last = event.at;
             series.last_seen = now;
             let is_second = series.written == 1;
-            return (is_second && afford(&mut self.budgets, subject, now)).then(|| series.write(now));
+            return (is_second && afford(&mut self.budgets, object, now)).then(|| series.write(now));
         }
-        if !afford(&mut self.budgets, subject, now) {
+        if !afford(&mut self.budgets, object, now) {
             return None;
         }
         self.last_id += 1;
-        let mut series = Series {
+        let mut series = OpenSeries {
             id: self.last_id,
             name: None,
-            last: news.at,
-            first: news,
+            last: event.at,
+            first: event,
             count: 1,
             last_seen: now,
             written: 0,
@@ -112,24 +112,24 @@ impl Book {
         };
         let write = series.write(now);
         make_room(&mut self.series, SERIES, |series| series.last_seen);
-        self.series.insert(identity, series);
+        self.series.insert(key, series);
         Some(write)
     }
 
-    /// The server took a write of this series, under this name.
-    pub(super) fn name(&mut self, id: u64, name: String) {
+    /// The event of this series was written under this name.
+    pub(super) fn set_name(&mut self, id: u64, name: String) {
         if let Some(series) = self.series.values_mut().find(|series| series.id == id) {
             series.name = Some(name);
         }
     }
 
-    /// When [`Book::settle`] has something to do.
-    pub(super) fn due(&self) -> Option<Duration> {
-        self.series.values().map(Series::due).min()
+    /// When [`Correlator::write_due`] has something to do.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.series.values().map(OpenSeries::due).min()
     }
 
-    /// Ends the series that fell silent, and writes the counts that were not written for long.
-    pub(super) fn settle(&mut self, now: Duration) -> Vec<Write> {
+    /// Ends silent series, and returns the counts that are due to be written.
+    pub(super) fn write_due(&mut self, now: Duration) -> Vec<EventWrite> {
         let mut writes = Vec::new();
         self.series.retain(|_, series| {
             let is_over = series.is_over(now);
@@ -143,8 +143,8 @@ impl Book {
         writes
     }
 
-    /// Writes all counts that were not written.
-    pub(super) fn close(&mut self) -> Vec<Write> {
+    /// All counts that have not been written.
+    pub(super) fn close(&mut self) -> Vec<EventWrite> {
         let all = std::mem::take(&mut self.series).into_values();
         all.filter(|series| series.written < series.count)
             .map(|mut series| series.write(Duration::ZERO))
@@ -152,7 +152,7 @@ impl Book {
     }
 }
 
-impl Series {
+impl OpenSeries {
     fn is_over(&self, now: Duration) -> bool {
         now >= self.last_seen + SILENCE
     }
@@ -162,13 +162,13 @@ impl Series {
         if self.written < self.count { silent.min(self.last_written + REFRESH) } else { silent }
     }
 
-    fn write(&mut self, now: Duration) -> Write {
+    fn write(&mut self, now: Duration) -> EventWrite {
         self.written = self.count;
         self.last_written = now;
-        Write {
+        EventWrite {
             id: self.id,
             name: self.name.clone(),
-            news: self.first.clone(),
+            event: self.first.clone(),
             count: self.count,
             last: self.last,
         }
@@ -176,7 +176,7 @@ impl Series {
 }
 
 impl Budget {
-    /// What is left once the time since the last look has been paid in.
+    /// Adds the refills since the last call, and returns what is left.
     fn refill(&mut self, now: Duration) -> u32 {
         let periods = (now.saturating_sub(self.filled).as_nanos() / REFILL.as_nanos()).min(u128::from(BURST));
         let periods = u32::try_from(periods).unwrap_or(BURST);
@@ -186,52 +186,52 @@ impl Budget {
     }
 }
 
-impl Subject {
-    fn of(object: &ObjectReference) -> Subject {
+impl ObjectId {
+    fn of(object: &ObjectReference) -> ObjectId {
         let ObjectReference { api_version, kind, namespace, name, uid, field_path, .. } = object.clone();
-        Subject([api_version, kind, namespace, name, uid, field_path])
+        ObjectId([api_version, kind, namespace, name, uid, field_path])
     }
 }
 
-impl Write {
-    /// A single event has no series.
+impl EventWrite {
+    /// `None` for a single event.
     pub(super) fn series(&self) -> Option<EventSeries> {
         (self.count > 1).then(|| EventSeries { count: self.count, last_observed_time: micro(self.last) })
     }
 }
 
-impl News {
-    pub(super) fn event(&self, name: String, source: &Source, series: Option<EventSeries>) -> Event {
-        // Kubernetes: what regards an object without a namespace is told in `default`.
+impl NewEvent {
+    pub(super) fn event(&self, name: String, reporter: &Reporter, series: Option<EventSeries>) -> Event {
+        // Kubernetes: events on cluster-scoped objects are in namespace `default`.
         let namespace = self.regarding.namespace.clone().unwrap_or_else(|| "default".into());
         Event {
             metadata: ObjectMeta { name: Some(name), namespace: Some(namespace), ..ObjectMeta::default() },
             event_time: Some(micro(self.at)),
             series,
-            reporting_controller: Some(source.controller.clone()),
-            reporting_instance: Some(cut(&source.instance, WORD_BYTES).into()),
+            reporting_controller: Some(reporter.controller.clone()),
+            reporting_instance: Some(cut(&reporter.instance, WORD_BYTES).into()),
             action: Some(cut(&self.action, WORD_BYTES).into()),
             reason: Some(cut(&self.reason, WORD_BYTES).into()),
             regarding: Some(self.regarding.clone()),
             note: Some(cut(&self.note, NOTE_BYTES).into()),
-            type_: Some(self.tone.as_str().into()),
+            type_: Some(self.event_type.as_str().into()),
             ..Event::default()
         }
     }
 }
 
 /// Takes one write out of the object's budget, if there is one left.
-fn afford(budgets: &mut BTreeMap<Subject, Budget>, subject: Subject, now: Duration) -> bool {
-    if !budgets.contains_key(&subject) {
+fn afford(budgets: &mut BTreeMap<ObjectId, Budget>, object: ObjectId, now: Duration) -> bool {
+    if !budgets.contains_key(&object) {
         make_room(budgets, BUDGETS, |budget| budget.filled);
     }
-    let budget = budgets.entry(subject).or_insert(Budget { left: BURST, filled: now });
+    let budget = budgets.entry(object).or_insert(Budget { left: BURST, filled: now });
     let is_affordable = budget.refill(now) > 0;
     budget.left = budget.left.saturating_sub(1);
     is_affordable
 }
 
-/// Drops the entry that is the oldest by `age`, if the map is full.
+/// Drops the oldest entry if the map is full.
 fn make_room<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, limit: usize, age: impl Fn(&V) -> Duration) {
     if map.len() < limit {
         return;

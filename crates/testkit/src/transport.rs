@@ -1,17 +1,17 @@
-//! The way between clients and server: where requests are noted, held up and lost.
+//! Carries requests from clients to the server: records them, and applies faults.
 
 mod pending;
-mod told;
+mod watch_body;
 
 use crate::{
-    asked::Asked,
-    fault::{Effect, Faults, Lost, refusal},
-    trace::{Noted, Recorder},
+    fault::{ConnectionReset, Effect, Faults, error_response},
+    request_info::RequestInfo,
+    trace::{EntryId, Recorder},
 };
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
-pub use pending::Held;
+pub use pending::HeldWatches;
 use pending::Pending;
 use serde::Deserialize;
 use server::{Caller, Server};
@@ -19,14 +19,14 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use store::{Memory, ReadStore};
 use world::{Moment, World};
 
-/// Longer answers are not searched for a version.
+/// The resourceVersion of longer responses is not recorded.
 const MAX_READ: usize = 1 << 20;
 
-/// What a client gets: it may end in the middle.
-pub(crate) type Body = UnsyncBoxBody<Bytes, Lost>;
+/// The body of a response; the connection may break.
+pub(crate) type Body = UnsyncBoxBody<Bytes, ConnectionReset>;
 
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(crate) struct Transport {
     pub(crate) world: World,
     pub(crate) server: Server,
     pub(crate) store: Arc<Memory>,
@@ -36,9 +36,9 @@ pub(crate) struct Wire {
     started: Moment,
 }
 
-impl Wire {
-    pub(crate) fn new(world: &World, server: Server, store: Arc<Memory>) -> Wire {
-        Wire {
+impl Transport {
+    pub(crate) fn new(world: &World, server: Server, store: Arc<Memory>) -> Transport {
+        Transport {
             world: world.clone(),
             server,
             store,
@@ -49,12 +49,12 @@ impl Wire {
         }
     }
 
-    /// A client of somebody whose identity is proved.
-    pub(crate) fn client(self: &Arc<Wire>, caller: Caller) -> kube::Client {
-        let wire = Arc::clone(self);
+    /// A client of an authenticated user.
+    pub(crate) fn client(self: &Arc<Transport>, caller: Caller) -> kube::Client {
+        let transport = Arc::clone(self);
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
-            let (wire, caller) = (Arc::clone(&wire), caller.clone());
-            async move { wire.carry(caller, request).await }
+            let (transport, caller) = (Arc::clone(&transport), caller.clone());
+            async move { transport.send(caller, request).await }
         });
         kube::Client::new(service, "default")
     }
@@ -63,51 +63,51 @@ impl Wire {
         self.world.now().since(self.started)
     }
 
-    /// Takes a request to the server and its answer back.
-    async fn carry(
-        self: Arc<Wire>,
+    /// Sends a request to the server, and returns its response.
+    async fn send(
+        self: Arc<Transport>,
         caller: Caller,
         request: Request<kube::client::Body>,
-    ) -> Result<Response<Body>, Lost> {
-        let asked = Asked::of(request.method(), request.uri());
+    ) -> Result<Response<Body>, ConnectionReset> {
+        let info = RequestInfo::of(request.method(), request.uri());
         let path = request.uri().to_string();
-        let place = pending::Place::new(&caller.name, request.uri().path());
-        let under_way = self.pending.begin(&asked, &place, &path);
-        let noted = self.recorder.note(self.elapsed(), &caller.name, &asked, path);
-        let effects = self.faults.striking(&asked, &caller.name);
+        let source = pending::WatchSource::new(&caller.name, request.uri().path());
+        let in_flight = self.pending.start(&info, &source, &path);
+        let id = self.recorder.add(self.elapsed(), &caller.name, &info, path);
+        let effects = self.faults.effects_on(&info, &caller.name);
         if !effects.is_empty() {
-            let told: Vec<String> = effects.iter().map(Effect::to_string).collect();
-            self.recorder.amend(noted, |entry| entry.fault = Some(told.join(", ")));
+            let faults: Vec<String> = effects.iter().map(Effect::to_string).collect();
+            self.recorder.update(id, |entry| entry.fault = Some(faults.join(", ")));
         }
-        let result = self.struck(caller, &asked, request, &effects).await;
-        if result.is_err() && asked.is_watch() {
-            self.pending.owe(&self.world, &place);
+        let result = self.with_effects(caller, &info, request, &effects).await;
+        if result.is_err() && info.is_watch() {
+            self.pending.expect_back(&self.world, &source);
         }
-        let response = self.tell(noted, &asked, result?).await;
-        drop(under_way);
-        match asked.is_watch() && response.status().is_success() {
-            true => Ok(told::follow(&self, &asked, place, &effects, response)),
+        let response = self.record(id, &info, result?).await;
+        drop(in_flight);
+        match info.is_watch() && response.status().is_success() {
+            true => Ok(watch_body::wrap(&self, &info, source, &effects, response)),
             false => Ok(response.map(|body| body.map_err(|never| match never {}).boxed_unsync())),
         }
     }
 
-    /// The server's answer, or what the effects make of it.
-    async fn struck(
+    /// The server's response, or what the effects make of it.
+    async fn with_effects(
         &self,
         caller: Caller,
-        asked: &Asked,
+        info: &RequestInfo,
         mut request: Request<kube::client::Body>,
         effects: &[Effect],
-    ) -> Result<Response<server::Body>, Lost> {
+    ) -> Result<Response<server::Body>, ConnectionReset> {
         let mut is_stale = false;
         for effect in effects {
             match effect {
                 Effect::Delay(duration) => self.world.sleep(*duration).await,
-                Effect::Refuse { code, reason } => return Ok(refusal(*code, reason, asked)),
-                Effect::LoseRequest => return Err(Lost),
+                Effect::Refuse { code, reason } => return Ok(error_response(*code, reason, info)),
+                Effect::LoseRequest => return Err(ConnectionReset),
                 Effect::Stale(revisions) => {
                     let revision = self.revision().await.saturating_sub(*revisions).max(1);
-                    *request.uri_mut() = Effect::stale(asked, request.uri(), revision);
+                    *request.uri_mut() = Effect::stale(info, request.uri(), revision);
                     is_stale = true;
                 }
                 Effect::LoseAnswer | Effect::Watch { .. } | Effect::Lag(_) => {}
@@ -116,33 +116,33 @@ impl Wire {
         request.extensions_mut().insert(caller);
         let response = self.server.handle(request).await;
         match effects.contains(&Effect::LoseAnswer) {
-            true => Err(Lost),
-            false if is_stale && asked.verb == "get" => Ok(Effect::only(asked, response).await),
+            true => Err(ConnectionReset),
+            false if is_stale && info.verb == "get" => Ok(Effect::only(info, response).await),
             false => Ok(response),
         }
     }
 
-    /// Notes the answer.
-    async fn tell(
+    /// Records the response.
+    async fn record(
         &self,
-        noted: Noted,
-        asked: &Asked,
+        id: EntryId,
+        info: &RequestInfo,
         response: Response<server::Body>,
     ) -> Response<server::Body> {
         let code = response.status().as_u16();
-        self.recorder.amend(noted, |entry| entry.code = Some(code));
-        if asked.is_watch() {
+        self.recorder.update(id, |entry| entry.code = Some(code));
+        if info.is_watch() {
             return response;
         }
         let (head, body) = response.into_parts();
         let body = body.collect().await.unwrap_or_else(|never: Infallible| match never {}).to_bytes();
         let version = (body.len() <= MAX_READ).then(|| version(&body)).flatten();
-        self.recorder.amend(noted, |entry| entry.resource_version = version);
+        self.recorder.update(id, |entry| entry.resource_version = version);
         Response::from_parts(head, Full::new(body).boxed_unsync())
     }
 
     pub(crate) async fn revision(&self) -> u64 {
-        self.store.revision().await.expect("a store in memory has no way to fail").0
+        self.store.revision().await.expect("a store in memory does not fail").0
     }
 }
 

@@ -1,0 +1,169 @@
+//! What a cluster still waits for: requests without a response, and clients whose watch has ended.
+
+use crate::request_info::RequestInfo;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::sync::{oneshot, watch};
+use world::{Moment, World};
+
+/// How long to wait for a client whose watch has ended to watch again.
+const RETURN_LIMIT: Duration = Duration::from_secs(120);
+
+/// A client and the path that it watches.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WatchSource {
+    caller: String,
+    path: String,
+}
+
+impl WatchSource {
+    pub(crate) fn new(caller: &str, path: &str) -> WatchSource {
+        WatchSource { caller: caller.to_owned(), path: path.to_owned() }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pending(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    last_id: u64,
+    requests: BTreeMap<u64, String>,
+    watches: BTreeMap<u64, OpenWatch>,
+    /// Clients whose watch was ended, and when.
+    expected_back: BTreeMap<WatchSource, Moment>,
+    /// Resources whose events are held back: how many times, and a channel that closes in the end.
+    held: BTreeMap<String, (usize, watch::Sender<()>)>,
+}
+
+#[derive(Debug)]
+struct OpenWatch {
+    resource: String,
+    /// Dropping it breaks the connection.
+    _connection: oneshot::Sender<()>,
+}
+
+/// A pending request or watch; dropping it ends that.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pending: Pending,
+    id: u64,
+}
+
+/// A resource whose events are held back until this is dropped.
+#[derive(Debug)]
+#[must_use = "events are no longer held back when this is dropped"]
+pub struct HeldWatches {
+    pending: Pending,
+    resource: String,
+}
+
+impl Pending {
+    pub(crate) fn start(&self, info: &RequestInfo, source: &WatchSource, path: &str) -> InFlight {
+        if matches!(info.verb, "watch" | "list") {
+            self.with(|state| state.expected_back.remove(source));
+        }
+        self.add(format!("{} {path} by {}", info.verb, source.caller))
+    }
+
+    /// Adds something that is pending until the result is dropped.
+    pub(crate) fn add(&self, what: String) -> InFlight {
+        let id = self.with(|state| {
+            state.last_id += 1;
+            state.requests.insert(state.last_id, what);
+            state.last_id
+        });
+        InFlight { pending: self.clone(), id }
+    }
+
+    /// Adds a watch; the receiver resolves when its connection is to break.
+    pub(crate) fn add_watch(&self, resource: &str) -> (InFlight, oneshot::Receiver<()>) {
+        let (connection, is_broken) = oneshot::channel();
+        let id = self.with(|state| {
+            state.last_id += 1;
+            state
+                .watches
+                .insert(state.last_id, OpenWatch { resource: resource.to_owned(), _connection: connection });
+            state.last_id
+        });
+        (InFlight { pending: self.clone(), id }, is_broken)
+    }
+
+    /// A client's watch has ended: wait until it watches again.
+    pub(crate) fn expect_back(&self, world: &World, source: &WatchSource) {
+        self.with(|state| state.expected_back.insert(source.clone(), world.now()));
+    }
+
+    /// Breaks the connections of all watches of a resource, or of all with `*`; returns how many.
+    pub(crate) fn disconnect(&self, resource: &str) -> usize {
+        let broken: Vec<OpenWatch> = self.with(|state| {
+            let fits = |it: &OpenWatch| resource == "*" || it.resource == resource;
+            let ids: Vec<u64> = state.watches.iter().filter(|(_, it)| fits(it)).map(|(id, _)| *id).collect();
+            ids.iter().filter_map(|id| state.watches.remove(id)).collect()
+        });
+        let count = broken.len();
+        drop(broken);
+        count
+    }
+
+    pub(crate) fn hold(&self, resource: &str) -> HeldWatches {
+        self.with(|state| {
+            let held = state.held.entry(resource.to_owned());
+            held.or_insert_with(|| (0, watch::Sender::new(()))).0 += 1;
+        });
+        HeldWatches { pending: self.clone(), resource: resource.to_owned() }
+    }
+
+    /// Waits until events of the resource are not held back.
+    pub(crate) async fn released(&self, resource: &str) {
+        loop {
+            let held = self.with(|state| state.held.get(resource).map(|(_, held)| held.subscribe()));
+            match held {
+                // The channel is closed when they no longer are.
+                Some(mut held) => drop(held.changed().await),
+                None => return,
+            }
+        }
+    }
+
+    /// What is pending, as text.
+    pub(crate) fn busy(&self, world: &World) -> Vec<String> {
+        let now = world.now();
+        self.with(|state| {
+            state.expected_back.retain(|_, since| now.since(*since) < RETURN_LIMIT);
+            let expected_back = state
+                .expected_back
+                .keys()
+                .map(|it| format!("{} has not come back to watch {}", it.caller, it.path));
+            state.requests.values().cloned().chain(expected_back).collect()
+        })
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let removed = self.pending.with(|state| {
+            state.requests.remove(&self.id);
+            state.watches.remove(&self.id)
+        });
+        drop(removed);
+    }
+}
+
+impl Drop for HeldWatches {
+    fn drop(&mut self) {
+        let ended = self.pending.with(|state| {
+            let held = state.held.get_mut(&self.resource)?;
+            held.0 -= 1;
+            (held.0 == 0).then(|| state.held.remove(&self.resource)).flatten()
+        });
+        drop(ended);
+    }
+}
