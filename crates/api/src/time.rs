@@ -1,6 +1,7 @@
 //! Times as Kubernetes writes them, RFC 3339 in UTC to the second or to the microsecond; and Go's durations.
 
 mod duration;
+mod format;
 mod instant;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use duration::parse_duration;
+pub use format::{is_date, is_date_time};
 pub use instant::{BadTime, DateTime, Instant, Precision};
 
 /// `metav1.Time`: whole seconds. Not a jiff timestamp, which ends one day too early for the

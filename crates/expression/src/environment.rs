@@ -117,7 +117,7 @@ impl Base {
             }
             all_macros.extend(library.macros);
             for ty in library.types {
-                let name = type_name(&ty);
+                let name = ty.fixed_name().unwrap_or("dyn");
                 idents.insert(name, Named { ty: Type::type_of(ty.clone()), value: Value::Type(ty) });
             }
             for (name, ty, value) in library.constants {
@@ -126,26 +126,5 @@ impl Base {
         }
         let functions = functions.into_iter().map(|(name, overloads)| (name, overloads.into())).collect();
         Base { functions, macros: all_macros, idents }
-    }
-}
-
-/// The name by which an expression calls a library's type.
-fn type_name(ty: &Type) -> &'static str {
-    match ty {
-        Type::Opaque(name) => name,
-        Type::Null => "null_type",
-        Type::Bool => "bool",
-        Type::Int => "int",
-        Type::Uint => "uint",
-        Type::Double => "double",
-        Type::String => "string",
-        Type::Bytes => "bytes",
-        Type::Duration => "google.protobuf.Duration",
-        Type::Timestamp => "google.protobuf.Timestamp",
-        Type::List(_) => "list",
-        Type::Map(_) => "map",
-        Type::Optional(_) => "optional_type",
-        Type::Type(_) => "type",
-        _ => "dyn",
     }
 }

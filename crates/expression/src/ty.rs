@@ -66,6 +66,15 @@ impl Type {
     /// The name without parameters, as `type(x)` prints it at run time.
     pub fn name(&self) -> &str {
         match self {
+            Type::Param(name) => name,
+            Type::Object(object) => object.name(),
+            other => other.fixed_name().unwrap_or("dyn"),
+        }
+    }
+
+    /// The name of a type that is not declared by an environment.
+    pub(crate) fn fixed_name(&self) -> Option<&'static str> {
+        Some(match self {
             Type::Dyn => "dyn",
             Type::Error => "!error!",
             Type::Null => "null_type",
@@ -81,11 +90,10 @@ impl Type {
             Type::Map(_) => "map",
             Type::Optional(_) => "optional_type",
             Type::Type(_) => "type",
-            Type::Param(name) => name,
             Type::Var(_) => "var",
             Type::Opaque(name) => name,
-            Type::Object(object) => object.name(),
-        }
+            Type::Param(_) | Type::Object(_) => return None,
+        })
     }
 }
 

@@ -48,8 +48,13 @@ const FORMATS: [Named; 13] = [
         give::<9>,
     ),
     named("format.byte", |text| unless(shape::is_base64(text), "invalid base64"), 84, give::<10>),
-    named("format.date", |text| unless(shape::is_date(text), "invalid date"), 71, give::<11>),
-    named("format.datetime", |text| unless(shape::is_date_time(text), "invalid datetime"), 71, give::<12>),
+    named("format.date", |text| unless(api::time::is_date(text), "invalid date"), 71, give::<11>),
+    named(
+        "format.datetime",
+        |text| unless(api::time::is_date_time(text), "invalid datetime"),
+        71,
+        give::<12>,
+    ),
 ];
 
 const fn named(
