@@ -74,7 +74,7 @@ pub(crate) type SyncCheck = (String, Arc<dyn Fn() -> bool + Send + Sync>);
 pub(crate) type ReferenceTo = Arc<dyn Fn(&Key) -> ObjectReference + Send + Sync>;
 
 /// Keys to reconcile, from outside the cluster.
-type Keys = Pin<Box<dyn Stream<Item = Key> + Send>>;
+type KeyStream = Pin<Box<dyn Stream<Item = Key> + Send>>;
 
 impl Controller {
     /// Starts a controller that reconciles the objects of `primary`.
@@ -190,7 +190,7 @@ impl<P: Kind> Builder<P> {
 
     /// Reconciles the keys of a stream: for changes outside of the cluster.
     pub fn stream(self, keys: impl Stream<Item = Key> + Send + 'static) -> Builder<P> {
-        let mut keys: Keys = Box::pin(keys);
+        let mut keys: KeyStream = Box::pin(keys);
         self.connect(move |sources| {
             let queue = sources.queue.clone();
             sources.tasks.push(sources.world.spawn("stream source", async move {

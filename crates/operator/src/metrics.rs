@@ -34,10 +34,10 @@ const MAX_SERIES: usize = 2000;
 /// assert!(page.contains("# TYPE shop_orders_total counter\nshop_orders_total{shop=\"corner\"} 2\n"));
 /// ```
 #[derive(Clone, Default)]
-pub struct Metrics(Arc<Shared>);
+pub struct Metrics(Arc<MetricsInner>);
 
 #[derive(Default)]
-struct Shared {
+struct MetricsInner {
     families: RwLock<BTreeMap<&'static str, Family>>,
     /// The host of the API server, a label of the request metrics.
     host: OnceLock<String>,

@@ -67,9 +67,9 @@ type Time = Duration;
 /// assert!(run.expect("no task waits for ever").output);
 /// ```
 #[derive(Clone)]
-pub struct Queue(Arc<Shared>);
+pub struct Queue(Arc<QueueInner>);
 
-struct Shared {
+struct QueueInner {
     world: World,
     begun: Moment,
     state: Locked<Mutex<WaitQueue>>,
@@ -120,7 +120,7 @@ pub struct InProgress {
 impl Queue {
     pub fn new(world: World, pace: Pace) -> Queue {
         let begun = world.now();
-        Queue(Arc::new(Shared {
+        Queue(Arc::new(QueueInner {
             world,
             begun,
             state: Locked::new(pace),

@@ -4,7 +4,7 @@ use super::{Metrics, series::MetricType};
 use crate::queue::{Queue, Stats};
 use std::time::Duration;
 
-type Labels<'a> = [(&'static str, &'a str)];
+type LabelSlice<'a> = [(&'static str, &'a str)];
 
 // controller-runtime: its priorities for changes and for resyncs.
 const FRESH: &str = "0";
@@ -59,7 +59,7 @@ impl Metrics {
         &self,
         name: &'static str,
         help: &'static str,
-        labels: &Labels<'_>,
+        labels: &LabelSlice<'_>,
         queue: &Queue,
         number: fn(&Stats) -> u64,
     ) {
@@ -72,7 +72,7 @@ impl Metrics {
         &self,
         name: &'static str,
         help: &'static str,
-        labels: &Labels<'_>,
+        labels: &LabelSlice<'_>,
         queue: &Queue,
         of: fn(&[Duration]) -> Duration,
     ) {

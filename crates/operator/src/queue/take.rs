@@ -1,7 +1,7 @@
 //! The future that waits for a key; the one that is the timekeeper also waits for the time at which one is due.
 
 use super::{
-    Queue, Shared, TakenKey, Time,
+    Queue, QueueInner, TakenKey, Time,
     locked::{TakeResult, WaiterId},
 };
 use futures::{FutureExt, future::BoxFuture};
@@ -69,7 +69,7 @@ impl fmt::Debug for Take<'_> {
     }
 }
 
-impl Shared {
+impl QueueInner {
     fn alarm(&self, time: Time) -> BoxFuture<'static, ()> {
         let (world, moment) = (self.world.clone(), self.begun + time);
         Box::pin(async move { world.sleep_until(moment).await })

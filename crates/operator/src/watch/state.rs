@@ -70,7 +70,7 @@ pub(crate) struct ApiError {
 
 /// What the cache does, and whether the request goes on or is over. If it is over, the next one
 /// comes after a pause that grows with the failures and is no shorter than this.
-pub(crate) type Step = (Option<CacheUpdate>, ControlFlow<Duration>);
+pub(crate) type Transition = (Option<CacheUpdate>, ControlFlow<Duration>);
 
 const READ_ON: ControlFlow<Duration> = ControlFlow::Continue(());
 const REQUEST_AGAIN: ControlFlow<Duration> = ControlFlow::Break(Duration::ZERO);
@@ -119,7 +119,7 @@ impl WatchState {
         }
     }
 
-    pub(crate) fn step(&mut self, input: Input) -> Step {
+    pub(crate) fn step(&mut self, input: Input) -> Transition {
         match input {
             Input::Event(WatchEvent::Applied(item)) => (self.object(item, false), READ_ON),
             Input::Event(WatchEvent::Deleted(item)) => (self.object(item, true), READ_ON),
@@ -150,7 +150,7 @@ impl WatchState {
         }
     }
 
-    fn bookmark(&mut self, version: u64, ends_list: bool) -> Step {
+    fn bookmark(&mut self, version: u64, ends_list: bool) -> Transition {
         self.received();
         match &mut self.phase {
             Phase::Watching { version: known } => {
@@ -166,7 +166,7 @@ impl WatchState {
         }
     }
 
-    fn page(&mut self, version: u64, continue_token: Option<String>) -> Step {
+    fn page(&mut self, version: u64, continue_token: Option<String>) -> Transition {
         self.received();
         if continue_token.is_some() {
             self.phase = Phase::Paging { continue_token };
