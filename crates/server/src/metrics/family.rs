@@ -1,17 +1,17 @@
-//! Counts and distributions that many threads add to, and the text in which Prometheus reads them.
+//! Counters and histograms that many threads update, and Prometheus' text format.
 
 use std::{
     fmt::Write,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-/// How often a value was at most each of some bounds.
+/// Counts of values by upper bound.
 #[derive(Debug)]
 pub(crate) struct Histogram {
     bounds: &'static [f64],
-    /// One more than bounds: the last is for what is over all of them.
+    /// One more than bounds: the last is for values above all of them.
     counts: Box<[AtomicU64]>,
-    /// The bits of a number.
+    /// The bits of an f64.
     sum: AtomicU64,
 }
 
@@ -33,7 +33,7 @@ impl Histogram {
     }
 }
 
-/// Label names and their values, in the order of the names.
+/// Label names and values, sorted by name.
 pub(crate) type Labels<'a> = [(&'static str, &'a str)];
 
 /// The text of all families.
@@ -41,7 +41,7 @@ pub(crate) type Labels<'a> = [(&'static str, &'a str)];
 pub(crate) struct Page(pub(crate) String);
 
 impl Page {
-    /// Begins a family: every sample after it belongs to it.
+    /// Begins a family: all samples after it belong to it.
     pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str) {
         self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
     }
@@ -78,7 +78,7 @@ impl Page {
         let mut before = '{';
         for (label, value) in labels {
             let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-            write!(self.0, "{before}{label}=\"{value}\"").expect("a string takes everything");
+            write!(self.0, "{before}{label}=\"{value}\"").expect("writing to a string cannot fail");
             before = ',';
         }
         if before == ',' {
@@ -87,7 +87,7 @@ impl Page {
     }
 
     fn line(&mut self, text: std::fmt::Arguments<'_>) {
-        writeln!(self.0, "{text}").expect("a string takes everything");
+        writeln!(self.0, "{text}").expect("writing to a string cannot fail");
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_what_prometheus_reads() {
+    fn pages_are_in_prometheus_text_format() {
         let histogram = Histogram::new(&[0.5, 1.0]);
         [0.25, 0.5, 0.75, 8.0].into_iter().for_each(|value| histogram.observe(value));
         let mut page = Page::default();

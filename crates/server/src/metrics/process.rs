@@ -1,12 +1,12 @@
-//! What the system knows of this process, in the names that every Prometheus client uses.
+//! Metrics of the process, with the names of every Prometheus client.
 
 use super::family::Page;
 use std::fs;
 
-/// Linux: the unit of times in `/proc`, for every program on every machine.
+/// Linux: the unit of times in `/proc`, on every machine.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Adds what can be read; on a system without `/proc` that is nothing.
+/// Adds what can be read; nothing on a system without `/proc`.
 pub(super) fn write(page: &mut Page) {
     if let Some([cpu, start]) = times() {
         let help = "Total user and system CPU time spent in seconds.";
@@ -20,7 +20,7 @@ pub(super) fn write(page: &mut Page) {
     }
     if let Ok(open) = fs::read_dir("/proc/self/fd") {
         let help = "Number of open file descriptors.";
-        // One of them is that of the listing itself.
+        // One of them belongs to the listing itself.
         page.single("process_open_fds", "gauge", help, open.count().saturating_sub(1) as f64);
     }
     if let Some(limit) = open_files_limit() {
@@ -28,10 +28,10 @@ pub(super) fn write(page: &mut Page) {
     }
 }
 
-/// Seconds of processor time, and when the process started.
+/// CPU time and start time in seconds.
 fn times() -> Option<[f64; 2]> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field, the name of the program, may hold anything but ends with the last parenthesis.
+    // The second field, the program's name, may hold anything but ends with the last parenthesis.
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
     let ticks = |at: usize| Some(fields.get(at)?.parse::<f64>().ok()? / TICKS_PER_SECOND);
     let system = fs::read_to_string("/proc/stat").ok()?;
@@ -39,7 +39,7 @@ fn times() -> Option<[f64; 2]> {
     Some([ticks(11)? + ticks(12)?, boot.trim().parse::<f64>().ok()? + ticks(19)?])
 }
 
-/// Bytes in memory, and bytes of address space.
+/// Resident and virtual memory in bytes.
 fn memory() -> Option<[f64; 2]> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let bytes = |name: &str| {

@@ -1,4 +1,4 @@
-//! The body of a watch, counted while it runs and when it is over.
+//! The body of a watch, counted while it runs and when it ends.
 
 use super::{Measured, family::Histogram};
 use crate::{Body, Inner};
@@ -19,7 +19,7 @@ use world::Moment;
 // Kubernetes: the bounds of its histogram.
 const SIZES: [f64; 8] = [1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0, 65536.0, 131072.0];
 
-/// What all watches of a resource have told.
+/// Events sent by all watches of a resource.
 #[derive(Debug)]
 pub(super) struct Events {
     pub(super) count: AtomicU64,
@@ -62,7 +62,7 @@ impl http_body::Body for Watched {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        // Each event is a frame of its own.
+        // Each event is one frame.
         if let Poll::Ready(Some(Ok(frame))) = &frame
             && let Some(event) = frame.data_ref()
         {

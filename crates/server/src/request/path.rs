@@ -1,17 +1,17 @@
-//! A path in, the thing it names out.
+//! Parses the path of a request.
 
 use super::Verb;
 use http::Method;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
-/// The longest path of a resource has so many; what is behind `proxy` may be longer.
+/// The most parts of a resource's path; what follows `proxy` may be longer.
 const USUAL_PARTS: usize = 9;
 
 /// What a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// A resource, a collection of objects or a single one.
+    /// A resource: a collection or one object.
     Resource(Target),
     /// Anything else: discovery, health, documents.
     Other(String),
@@ -27,11 +27,11 @@ pub(crate) struct Target {
     /// Empty for a collection.
     pub(crate) name: String,
     pub(crate) subresource: String,
-    /// Under the old `/watch/` paths.
+    /// Under the deprecated `/watch/` paths.
     pub(crate) old_watch: bool,
 }
 
-/// Takes a path apart. `None` where a part is not well-formed.
+/// Parses a path. `None` where it is malformed.
 pub(crate) fn parse(path: &str) -> Option<Place> {
     // Kubernetes: an escaped slash is a slash.
     let path = decoded(path)?;
@@ -47,7 +47,7 @@ pub(crate) fn parse(path: &str) -> Option<Place> {
         rest => (false, rest),
     };
     let (namespace, rest) = match rest {
-        // A namespace's own subresources are the namespace's.
+        // `/namespaces/NAME/status` is a subresource of the namespace, not a resource in it.
         ["namespaces", name, sub @ ("status" | "finalize")] => {
             return Some(target(group, version, "", &["namespaces", name, sub], old_watch));
         }
@@ -57,7 +57,7 @@ pub(crate) fn parse(path: &str) -> Option<Place> {
     Some(target(group, version, namespace, rest, old_watch))
 }
 
-/// What stands between slashes. Paths are short: looking at each byte is quicker than searching.
+/// The parts between slashes. Paths are short: looking at each byte is faster than searching.
 fn split(path: &str) -> SmallVec<[&str; USUAL_PARTS]> {
     let (mut parts, mut start) = (SmallVec::new(), 0);
     for (at, _) in path.bytes().enumerate().filter(|(_, byte)| *byte == b'/') {
@@ -77,7 +77,7 @@ fn target(group: &str, version: &str, namespace: &str, rest: &[&str], old_watch:
         namespace: namespace.to_owned(),
         name: part(1),
         subresource: match rest.get(2) {
-            // What is behind it is for somebody else.
+            // The rest is for the proxied server.
             Some(&"proxy") => "proxy".to_owned(),
             _ => rest.get(2..).unwrap_or_default().join("/"),
         },
@@ -86,7 +86,7 @@ fn target(group: &str, version: &str, namespace: &str, rest: &[&str], old_watch:
 }
 
 impl Target {
-    /// What a method means here.
+    /// The verb of a method for this target.
     pub(crate) fn verb(&self, method: &Method, watch: bool) -> Option<Verb> {
         let single = !self.name.is_empty();
         match *method {
@@ -105,7 +105,7 @@ impl Target {
     }
 }
 
-/// Undoes percent-encoding. `None` where it is broken, or the bytes are no text.
+/// Percent-decodes. `None` where it is malformed or not UTF-8.
 pub(crate) fn decode(part: &str) -> Option<String> {
     decoded(part).map(Cow::into_owned)
 }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_name_resources() {
+    fn paths_parse_to_targets() {
         for (path, expected) in [
             ("/api/v1/pods", Some("//v1/pods////")),
             ("/api/v1/namespaces", Some("//v1/namespaces////")),
