@@ -1,4 +1,4 @@
-//! Admission webhooks: who is asked, what is told, and what becomes of the answer, in virtual time.
+//! Admission webhooks: which are called, with what, and how their answers are applied, in virtual time.
 
 use crate::client::{send, send_with};
 use futures::future::BoxFuture;
@@ -13,31 +13,31 @@ use world::World;
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Programs elsewhere: the path says how they behave.
+/// Webhooks whose path selects their behaviour.
 #[derive(Debug)]
-struct Elsewhere {
+struct Webhooks {
     world: World,
-    asked: Mutex<Vec<(String, Value)>>,
+    called: Mutex<Vec<(String, Value)>>,
 }
 
-impl Elsewhere {
-    /// The paths that were asked since the last look.
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().drain(..).map(|(path, _)| path).collect()
+impl Webhooks {
+    /// The paths called since the last look.
+    fn called(&self) -> Vec<String> {
+        self.called.lock().unwrap().drain(..).map(|(path, _)| path).collect()
     }
 
-    /// What the last one was told.
+    /// The last review.
     fn last(&self) -> Value {
-        self.asked.lock().unwrap().last().unwrap().1.clone()
+        self.called.lock().unwrap().last().unwrap().1.clone()
     }
 }
 
-impl Outbound for Elsewhere {
+impl Outbound for Webhooks {
     fn post(&self, exchange: Exchange) -> BoxFuture<'_, Result<Answer, String>> {
         Box::pin(async move {
             let path = exchange.url.split('/').next_back().unwrap().split('?').next().unwrap().to_owned();
             let review: Value = serde_json::from_slice(&exchange.body).unwrap();
-            self.asked.lock().unwrap().push((path.clone(), review.clone()));
+            self.called.lock().unwrap().push((path.clone(), review.clone()));
             let uid = &review["request"]["uid"];
             let patch = |patch: Value| {
                 use base64::Engine;
@@ -95,7 +95,7 @@ impl Outbound for Elsewhere {
     }
 }
 
-/// A webhook for new config maps, with what else is said about it.
+/// A webhook for created ConfigMaps, with more fields merged in.
 fn hook(path: &str, more: Value) -> Value {
     let mut hook = json!({
         "name": format!("{path}.example.com"), "admissionReviewVersions": ["v1"], "sideEffects": "None",
@@ -118,9 +118,9 @@ fn merge(value: &mut Value, more: Value) {
     }
 }
 
-async fn start(world: &World) -> (Server, Arc<Elsewhere>) {
-    let elsewhere = Arc::new(Elsewhere { world: world.clone(), asked: Mutex::default() });
-    let outbound: Arc<dyn Outbound> = Arc::<Elsewhere>::clone(&elsewhere);
+async fn start(world: &World) -> (Server, Arc<Webhooks>) {
+    let elsewhere = Arc::new(Webhooks { world: world.clone(), called: Mutex::default() });
+    let outbound: Arc<dyn Outbound> = Arc::<Webhooks>::clone(&elsewhere);
     let config = Config { outbound, ..Config::default() };
     let server = Server::start(world, Arc::new(store::Memory::new()), config).await.unwrap();
     (server, elsewhere)
@@ -145,7 +145,7 @@ where
 }
 
 #[test]
-fn refusals_and_failures_are_told_in_kubernetes_words() {
+fn rejections_and_failures_have_the_texts_of_kubernetes() {
     simulate(|world| async move {
         let (server, _) = start(&world).await;
         for (path, more, code, message) in [
@@ -185,9 +185,9 @@ fn refusals_and_failures_are_told_in_kubernetes_words() {
             for sort in ["validating", "mutating"] {
                 configure(&server, sort, "one", vec![hook(path, more.clone())]).await;
                 let (status, answer) = make(&server, "x", json!({})).await;
-                let told = answer["message"].as_str().unwrap_or_default();
+                let text = answer["message"].as_str().unwrap_or_default();
                 assert_eq!(status, code, "{path}: {answer}");
-                assert!(told.contains(message), "{path}: {told}");
+                assert!(text.contains(message), "{path}: {text}");
                 send(&server, "DELETE", &format!("{GROUP}/{sort}webhookconfigurations/one"), "").await;
                 send(&server, "DELETE", &format!("{MAPS}/x"), "").await;
             }
@@ -196,7 +196,7 @@ fn refusals_and_failures_are_told_in_kubernetes_words() {
 }
 
 #[test]
-fn only_those_who_match_are_asked() {
+fn only_matching_webhooks_are_called() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let everything = json!({"rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}]});
@@ -225,9 +225,9 @@ fn only_those_who_match_are_asked() {
             configure(&server, "validating", "one", vec![hook("yes", more.clone())]).await;
             assert_eq!(make(&server, "x", json!({"a": "b"})).await.0, 201);
             send(&server, "DELETE", &format!("{GROUP}/validatingwebhookconfigurations/one"), "").await;
-            // Configurations themselves are nobody's business but the server's.
+            // Webhooks are never called for configurations themselves.
             let expected = if is_asked { 1 } else { 0 };
-            assert_eq!(elsewhere.asked().len(), expected, "{more}");
+            assert_eq!(elsewhere.called().len(), expected, "{more}");
             send(&server, "DELETE", &format!("{MAPS}/x"), "").await;
         }
         let broken = json!({"matchConditions": [{"name": "n", "expression": "object.spec.x == 1"}]});
@@ -239,7 +239,7 @@ fn only_those_who_match_are_asked() {
 }
 
 #[test]
-fn a_review_tells_what_is_asked() {
+fn a_review_has_the_fields_of_the_request() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let rules = json!([rule(json!({"operations": ["*"]}))]);
@@ -282,7 +282,7 @@ fn a_review_tells_what_is_asked() {
 }
 
 #[test]
-fn patches_are_applied_defaulted_and_checked() {
+fn patches_are_applied_defaulted_and_validated() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let second = json!({"objectSelector": {"matchLabels": {"made": "yes"}}});
@@ -292,9 +292,9 @@ fn patches_are_applied_defaulted_and_checked() {
         assert_eq!((status, &made["data"]), (201, &json!({"a": "b"})), "{made}");
         assert_eq!(made["metadata"]["labels"], json!({"made": "yes"}));
         assert_eq!(
-            elsewhere.asked(),
+            elsewhere.called(),
             ["label", "data", "label"],
-            "who was changed after is asked again, once"
+            "who was changed after is called again, once"
         );
         configure(&server, "mutating", "bad", vec![hook("bad-patch", json!({}))]).await;
         let (status, answer) = make(&server, "y", json!({})).await;
@@ -310,7 +310,7 @@ fn patches_are_applied_defaulted_and_checked() {
 }
 
 #[test]
-fn a_rule_for_one_version_is_for_all() {
+fn a_rule_for_one_version_matches_all_versions() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let rule = json!({
@@ -334,12 +334,12 @@ fn a_rule_for_one_version_is_for_all() {
             (&json!("v1"), &json!("v2"))
         );
         assert_eq!(request["object"]["spec"]["targetCPUUtilizationPercentage"], 50);
-        assert_eq!(elsewhere.asked(), ["label"]);
+        assert_eq!(elsewhere.called(), ["label"]);
     });
 }
 
 #[test]
-fn a_scale_is_shown_as_a_scale() {
+fn a_scale_is_reviewed_as_a_scale() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let rules = json!([{"apiGroups": ["apps"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["deployments/scale"]}]);
@@ -368,13 +368,13 @@ fn a_scale_is_shown_as_a_scale() {
 }
 
 #[test]
-fn what_webhooks_leave_out_of_metadata_stays() {
+fn metadata_removed_by_webhooks_is_restored() {
     simulate(|world| async move {
         let (server, _) = start(&world).await;
         let (_, before) = make(&server, "a", json!({"l": "v"})).await;
         let updates = json!([rule(json!({"operations": ["UPDATE"]}))]);
-        let asked = hook("whole", json!({"rules": updates}));
-        configure(&server, "mutating", "m", vec![asked, hook("elsewhere", json!({}))]).await;
+        let called = hook("whole", json!({"rules": updates}));
+        configure(&server, "mutating", "m", vec![called, hook("elsewhere", json!({}))]).await;
         let body = json!({"metadata": {"name": "a"}}).to_string();
         let (status, after) = send(&server, "PUT", &format!("{MAPS}/a"), body).await;
         assert_eq!((status, &after["data"]["a"]), (200, &json!("whole")), "{after}");
@@ -382,13 +382,14 @@ fn what_webhooks_leave_out_of_metadata_stays() {
             assert_eq!(after["metadata"][field], before["metadata"][field], "{field}");
         }
         let (status, refusal) = make(&server, "b", json!({})).await;
-        let told = "the namespace of the provided object does not match the namespace sent on the request";
-        assert_eq!((status, &refusal["message"]), (400, &json!(told)));
+        let expected =
+            "the namespace of the provided object does not match the namespace sent on the request";
+        assert_eq!((status, &refusal["message"]), (400, &json!(expected)));
     });
 }
 
 #[test]
-fn questions_about_access_are_asked_about_too() {
+fn webhooks_are_called_for_access_reviews() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let reviews = rule(json!({"apiGroups": ["authorization.k8s.io"], "resources": ["*"]}));
@@ -407,7 +408,7 @@ fn questions_about_access_are_asked_about_too() {
 }
 
 #[test]
-fn who_is_refused_hears_the_warnings_too() {
+fn rejected_requests_get_warnings_too() {
     simulate(|world| async move {
         let (server, _) = start(&world).await;
         let rules = json!([rule(json!({"resources": ["endpoints"]}))]);
@@ -417,15 +418,15 @@ fn who_is_refused_hears_the_warnings_too() {
         let body =
             http_body_util::Full::new(bytes::Bytes::from(r#"{"metadata": {"name": "e"}, "bogus": 1}"#));
         let answer = server.handle(request.body(body).unwrap()).await;
-        let told: Vec<_> =
+        let warnings: Vec<_> =
             answer.headers().get_all("warning").iter().map(|it| it.to_str().unwrap()).collect();
         assert_eq!(answer.status(), 400);
-        assert!(told.iter().any(|it| it.contains("v1 Endpoints is deprecated")), "{told:?}");
+        assert!(warnings.iter().any(|it| it.contains("v1 Endpoints is deprecated")), "{warnings:?}");
     });
 }
 
 #[test]
-fn a_write_that_changes_nothing_is_still_validated() {
+fn a_write_without_changes_is_still_validated() {
     simulate(|world| async move {
         let (server, _) = start(&world).await;
         let (status, made) = make(&server, "x", json!({})).await;
