@@ -1,4 +1,4 @@
-//! Sockets in, requests out: TLS, HTTP/1.1 and HTTP/2, client certificates, and an orderly end.
+//! Accepts connections: TLS, HTTP/1.1 and HTTP/2, client certificates, graceful shutdown.
 
 mod connections;
 mod lent;
@@ -44,12 +44,12 @@ use x509_parser::{
     prelude::{FromDer, X509Certificate},
 };
 
-/// Requests under way get so long to end when the server stops.
+/// How long running requests may take when the server stops.
 const DRAIN: Duration = Duration::from_secs(20);
-/// How long to wait for room when the system has none for another socket.
+/// Pause when the system cannot open another socket.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-/// Serves until `stop` ends, then lets what is under way finish.
+/// Serves until `stop` resolves, then lets running requests finish.
 pub async fn serve(
     world: &World,
     server: Server,
@@ -69,7 +69,7 @@ pub async fn serve(
         let socket = match futures::future::select(stop.as_mut(), next).await {
             futures::future::Either::Left(_) => break,
             futures::future::Either::Right((Ok((socket, _)), _)) => socket,
-            // Out of descriptors, most likely: others must end before there is room.
+            // Most likely out of file descriptors: wait until other connections close.
             futures::future::Either::Right((Err(error), _)) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 connections.make_room();
@@ -77,29 +77,30 @@ pub async fn serve(
                 continue;
             }
         };
-        // Nobody is idle: whoever comes now has to come again.
+        // No connection is idle: drop the new one.
         let Some(seat) = connections.admit() else { continue };
-        let visitor = Visitor { world: world.clone(), server: server.clone(), limits: limits.clone(), seat };
-        let connection = visitor.receive(socket, acceptor.clone(), graceful.watcher());
+        let connection =
+            Connection { world: world.clone(), server: server.clone(), limits: limits.clone(), seat };
+        let connection = connection.receive(socket, acceptor.clone(), graceful.watcher());
         world.spawn("connection", connection).detach();
     }
     server.drain();
     let _ = world.timeout(DRAIN, graceful.shutdown()).await;
 }
 
-/// Where a request comes from.
+/// The remote address of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClientAddress(pub(crate) SocketAddr);
 
-/// One connection, from its first byte on.
-struct Visitor {
+/// One connection.
+struct Connection {
     world: World,
     server: Server,
     limits: Limits,
     seat: Arc<Seat>,
 }
 
-impl Visitor {
+impl Connection {
     async fn receive(self, socket: TcpStream, acceptor: TlsAcceptor, watcher: Watcher) {
         let seat = Arc::clone(&self.seat);
         let talk = async {
@@ -107,30 +108,31 @@ impl Visitor {
             let socket = Unstalled::new(socket, &self.world, self.limits.stall);
             let handshake = self.world.timeout(self.limits.handshake, acceptor.accept(socket)).await;
             match handshake {
-                Ok(Ok(stream)) => self.speak(stream, watcher).await,
+                Ok(Ok(stream)) => self.serve_http(stream, watcher).await,
                 _ => _ = self.server.0.metrics.failed_handshakes.fetch_add(1, Relaxed),
             }
         };
         futures::pin_mut!(talk);
-        let sent_away = seat.sent_away();
-        futures::pin_mut!(sent_away);
-        futures::future::select(talk, sent_away).await;
+        let must_close = seat.closed();
+        futures::pin_mut!(must_close);
+        futures::future::select(talk, must_close).await;
     }
 
-    async fn speak(self, stream: TlsStream<Unstalled>, watcher: Watcher) {
+    async fn serve_http(self, stream: TlsStream<Unstalled>, watcher: Watcher) {
         let peer = Peer::of(&stream);
         let address = stream.get_ref().0.peer_address().map(ClientAddress);
-        // By what was agreed on, not by the first bytes: nobody would wait for those with a clock in hand.
+        // The protocol negotiated by ALPN. hyper's detection by the first bytes has no timeout.
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let builder = builder(&self.world, &self.limits);
         let builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
         if !is_http2 {
-            // What is quiet may be reading slowly sent headers. One clock for both: hyper's is wound up for each request.
+            // A quiet connection may be sending headers slowly. This limits both: hyper's timer restarts
+            // with each request.
             self.seat.limit_quiet(self.limits.headers);
         }
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             match &peer {
-                // Connections live longer than certificates do.
+                // A connection may outlive its client certificate.
                 Some(peer) if self.world.wall().as_second() > peer.until => {
                     request.extensions_mut().insert(ExpiredCertificate);
                 }
@@ -149,7 +151,7 @@ impl Visitor {
                 let (head, body) = request.into_parts();
                 let (lender, body) = Lender::lend(body);
                 let request = hyper::Request::from_parts(head, body);
-                // In a box from the start: it is handed on several times, and is not small.
+                // Boxed from the start: it is large and moved several times.
                 let answered = world.timeout(limit, Box::pin(server.handle(request))).await;
                 lender.finish(&world).await;
                 let response = answered.unwrap_or_else(|_| crate::answer::refusal(too_slow(), form));
@@ -164,12 +166,12 @@ impl Visitor {
             }
         });
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-        // A client that hangs up is no news.
+        // A client that hangs up is not an error.
         drop(watcher.watch(connection.into_owned()).await);
     }
 }
 
-/// The answer to HEAD: what GET would be answered, without its body. hyper sees to that in HTTP/1.1 only.
+/// The response to HEAD: that to GET without its body. hyper does this in HTTP/1.1 only.
 fn headers_only(mut response: hyper::Response<Body>) -> hyper::Response<Body> {
     if let Some(length) = response.body().size_hint().exact() {
         response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
@@ -198,19 +200,19 @@ fn builder(world: &World, limits: &Limits) -> auto::Builder<StreamTasks> {
     builder
 }
 
-/// Kubernetes: what a request gets that is not answered in time, be it slow itself or be we.
+/// Kubernetes: the response to a request that times out.
 fn too_slow() -> Refusal {
     Refusal::timeout("request did not complete within the allotted timeout", 0)
 }
 
-/// Where in a subject the uid of a user stands.
-// Kubernetes: its own number.
+/// The attribute of a subject that holds the user's UID.
+// Kubernetes: its own object identifier.
 const UID: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
 
-/// Who is at the other end, by a certificate that our CA has signed.
+/// The user of a verified client certificate.
 struct Peer {
     caller: Arc<Caller>,
-    /// The last second in which the certificate holds.
+    /// The last second of the certificate's validity.
     until: i64,
 }
 
@@ -220,14 +222,14 @@ impl Peer {
         let der = session.peer_certificates()?.first()?;
         let (_, certificate) = X509Certificate::from_der(der).ok()?;
         let subject = certificate.subject();
-        // Kubernetes: of several names, the last.
+        // Kubernetes: the last of several common names.
         let name = subject.iter_common_name().last()?.as_str().ok().filter(|name| !name.is_empty())?;
         let groups = subject.iter_organization().filter_map(|group| group.as_str().ok()).map(str::to_owned);
         let mut uids = subject.iter_by_oid(&UID);
         let uid = match (uids.next(), uids.next()) {
             (None, _) => "",
             (Some(uid), None) => uid.as_str().ok().filter(|uid| !uid.is_empty())?,
-            // Whoever it is, they are two.
+            // Two UIDs: reject.
             (Some(_), Some(_)) => return None,
         };
         let mut caller = Caller::known(name, uid, groups.collect());

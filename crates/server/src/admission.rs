@@ -1,7 +1,7 @@
-//! What else has a say in a write: built-in rules, policies and webhooks, in the order of the real server.
+//! Admission: built-in plugins, policies and webhooks, in Kubernetes' order.
 //!
-//! A rule is a file. [`mutate`] and [`validate`] are the lists that it stands in: the first before an object is
-//! prepared and checked, the second after. A rule finds out for itself whether a write is its business.
+//! A plugin is a file. [`mutate`] runs before an object is prepared and validated, [`validate`] after. Each
+//! plugin decides for itself whether a request concerns it.
 
 mod authority;
 mod certificate;
@@ -38,17 +38,17 @@ use api::{kind::GroupResource, object};
 use reinvocation::Reinvocation;
 use serde_json::Value;
 
-// Kubernetes: what a server says that does not know all webhooks and policies.
+// Kubernetes: the error while webhooks or policies are not all known.
 const NOT_READY: &str = "not yet ready to handle request";
 
-/// A write on its way through.
+/// A request under admission.
 #[derive(Debug)]
 pub(crate) struct Review<'a> {
     pub(crate) call: &'a Call,
     pub(crate) operation: Operation,
-    /// What is to be: defaulted, in the version of the request. Null when deleting.
+    /// The new object: defaulted, in the version of the request. Null for a delete.
     pub(crate) object: Value,
-    /// What is.
+    /// The current object.
     pub(crate) old: Option<&'a Value>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// As rules and messages write it.
+    /// As in webhook rules and error messages.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Operation::Create => "CREATE",
@@ -83,12 +83,12 @@ impl<'a> Review<'a> {
         Review { call, operation: Operation::Delete, object: Value::Null, old: Some(old) }
     }
 
-    /// Whether it is about this resource itself.
+    /// Whether the request is for this resource, without a subresource.
     pub(crate) fn is_on(&self, group: &str, resource: &str) -> bool {
         self.call.served.is(group, resource) && self.call.target.subresource.is_empty()
     }
 
-    /// Whether it is about this subresource of the resource.
+    /// Whether the request is for this subresource.
     pub(crate) fn is_on_sub(&self, group: &str, resource: &str, subresource: &str) -> bool {
         self.call.served.is(group, resource) && self.call.target.subresource == subresource
     }
@@ -97,7 +97,7 @@ impl<'a> Review<'a> {
         &self.call.target.namespace
     }
 
-    /// What the object is called; empty where a name is still to be generated.
+    /// The object's name; empty where it is still to be generated.
     pub(crate) fn name(&self) -> &str {
         match self.call.target.name.as_str() {
             "" => object::name(&self.object),
@@ -109,7 +109,7 @@ impl<'a> Review<'a> {
         self.call.resource()
     }
 
-    /// 403, with the real server's frame around the reason.
+    /// 403, in Kubernetes' format.
     pub(crate) fn forbidden(&self, reason: impl std::fmt::Display) -> Refusal {
         // Kubernetes: names are generated after the mutating plugins have run.
         let names = [self.name(), object::generate_name(&self.object)];
@@ -118,7 +118,7 @@ impl<'a> Review<'a> {
     }
 }
 
-/// Changes the object before it is prepared and checked.
+/// Mutating admission: changes the object before it is prepared and validated.
 pub(crate) async fn mutate(review: &mut Review<'_>) -> Result<(), Refusal> {
     let mut rounds = Reinvocation::default();
     mutate_once(review, &mut rounds).await?;
@@ -130,24 +130,24 @@ pub(crate) async fn mutate(review: &mut Review<'_>) -> Result<(), Refusal> {
 }
 
 async fn mutate_once(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Result<(), Refusal> {
-    namespace_lifecycle::check(review).await?; // nothing new where the namespace is not there or going
-    limit_ranger::fill(review).await?; // what containers ask for by default
-    service_account::fill(review).await?; // as whom a pod runs
-    node_restriction::check(review).await?; // kubelets keep to what is theirs
-    node_taint::fill(review); // a new node is not ready
-    priority::fill(review).await?; // how important a pod is
-    default_toleration_seconds::fill(review); // how long a pod stays on a node that is lost
-    default_class::fill(review).await?; // of claims and ingresses
-    object_protection::fill(review); // data goes when nobody uses it
-    runtime_class::fill(review).await?; // what a pod's runtime adds
-    pod_topology_labels::fill(review).await?; // where its node is
-    policy::mutate(review, rounds).await?; // what expressions want
-    webhook::mutate(review, rounds).await?; // what programs elsewhere want
+    namespace_lifecycle::check(review).await?; // rejects creates in a missing or terminating namespace
+    limit_ranger::fill(review).await?; // default requests and limits of containers
+    service_account::fill(review).await?; // the service account of a pod and its token volume
+    node_restriction::check(review).await?; // a kubelet writes only its own node and pods
+    node_taint::fill(review); // a new node is tainted as not ready
+    priority::fill(review).await?; // pod priority from its class
+    default_toleration_seconds::fill(review); // tolerations for lost nodes
+    default_class::fill(review).await?; // default storage and ingress class
+    object_protection::fill(review); // finalizers for volumes and claims
+    runtime_class::fill(review).await?; // pod overhead and scheduling from the runtime class
+    pod_topology_labels::fill(review).await?; // zone and region of the pod's node
+    policy::mutate(review, rounds).await?; // MutatingAdmissionPolicies
+    webhook::mutate(review, rounds).await?; // mutating webhooks
     Ok(())
 }
 
-/// A request about an object that is no object itself: an eviction, a binding. What comes back is what was made of it,
-/// if it makes sense.
+/// Admission of a subresource request that is not stored, such as an Eviction or Binding. `check` validates
+/// the mutated object, which is returned.
 pub(crate) async fn subresource(
     call: &Call,
     request: Value,
@@ -160,22 +160,22 @@ pub(crate) async fn subresource(
     Ok(review.object)
 }
 
-/// A question that is kept nowhere: only programs elsewhere have a say. What comes back is what they made of it.
-pub(crate) async fn question(call: &Call, asked: Value) -> Result<Value, Refusal> {
-    let mut review = Review::create(call, asked);
+/// Admission of a review, which is not stored: only webhooks are called. Returns what they made of it.
+pub(crate) async fn admit_review(call: &Call, object: Value) -> Result<Value, Refusal> {
+    let mut review = Review::create(call, object);
     webhook::mutate(&mut review, &mut Reinvocation::default()).await?;
     webhook::validate(&review).await?;
     Ok(review.object)
 }
 
-/// A delete, of which both say what they have to say.
+/// Admission of a delete: mutating and validating.
 pub(crate) async fn delete(call: &Call, old: &Value) -> Result<(), Refusal> {
     let mut review = Review::delete(call, old);
     mutate(&mut review).await?;
     validate(&review).await
 }
 
-/// The last word before the commit: nothing changes any more. Quotas come last, within the commit.
+/// Validating admission, the last stage before the commit. Quota comes after it, within the commit.
 pub(crate) async fn validate(review: &Review<'_>) -> Result<(), Refusal> {
     limit_ranger::check(review).await?;
     service_account::check(review).await?;

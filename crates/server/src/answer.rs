@@ -1,4 +1,4 @@
-//! Objects in, a response in the form that the caller wants out.
+//! Encodes objects into responses, in the form that the client accepts.
 
 mod at_rest;
 mod encoded;
@@ -36,16 +36,16 @@ use serde_json::{Value, json};
 use store::Revision;
 use yaml::to_yaml;
 
-/// What a response carries.
+/// The body of a response.
 pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 
-/// Kubernetes: marks the bookmark behind the events that tell what there is.
+/// Kubernetes: the annotation of the bookmark that ends the initial events.
 pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// Answers of more bytes at rest are written in pieces while they are read.
+/// Lists with more stored bytes are encoded in pieces while they are sent.
 const LONG: usize = 64 << 10;
 
-/// What a list says of itself.
+/// The metadata of a list.
 #[derive(Debug, Default)]
 pub(crate) struct ListMeta {
     pub(crate) revision: Revision,
@@ -61,31 +61,31 @@ fn with_body(code: StatusCode, content_type: &'static str, body: Body) -> Respon
     let mut response = Response::new(body);
     *response.status_mut() = code;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    // Kubernetes: nothing that is read here may be kept by a proxy.
+    // Kubernetes: proxies must not cache responses.
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }
 
-/// Kubernetes: warnings with more characters than these are all cut to the length of the second.
+/// Kubernetes: if all warnings together are longer than this, each is truncated to MAX_WARNING.
 const MAX_WARNED: usize = 4096;
 const MAX_WARNING: usize = 256;
 
-/// Tells the caller what it should know beside the answer, each thing once.
+/// Adds Warning headers, each text once.
 pub(crate) fn with_warnings<'a>(
     mut response: Response<Body>,
     warnings: impl IntoIterator<Item = &'a str>,
 ) -> Response<Body> {
-    // Kubernetes: what holds control characters is not told.
+    // Kubernetes: warnings with control characters are left out.
     let warnings: Vec<&str> = warnings.into_iter().filter(|it| !it.chars().any(char::is_control)).collect();
-    let is_much = warnings.iter().map(|warning| warning.chars().count()).sum::<usize>() > MAX_WARNED;
-    let mut told = 0;
+    let is_too_long = warnings.iter().map(|warning| warning.chars().count()).sum::<usize>() > MAX_WARNED;
+    let mut total = 0;
     for warning in warnings {
-        if is_much && told >= MAX_WARNED {
+        if is_too_long && total >= MAX_WARNED {
             break;
         }
-        let most = if is_much { MAX_WARNING } else { usize::MAX };
+        let most = if is_too_long { MAX_WARNING } else { usize::MAX };
         let text: String = warning.chars().take(most).collect();
-        told += text.chars().count();
+        total += text.chars().count();
         let text = text.replace('\\', "\\\\").replace('"', "\\\"");
         let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) else { continue };
         let headers = response.headers_mut();
@@ -96,7 +96,7 @@ pub(crate) fn with_warnings<'a>(
     response
 }
 
-/// A scale, in the shape that the caller wants.
+/// A Scale, in the form that the client accepts.
 pub(crate) fn scale(call: &Call, scale: &Value) -> Result<Response<Body>, Refusal> {
     check_single(call, || "autoscaling.Scale".to_owned())?;
     let Form { encoding, shape } = call.form;
@@ -108,7 +108,7 @@ pub(crate) fn scale(call: &Call, scale: &Value) -> Result<Response<Body>, Refusa
     Ok(full(StatusCode::OK, call.form.content_type(), body))
 }
 
-/// An object of another kind than the resource's, which is not kept anywhere, in the shape that the caller wants.
+/// An object that is not stored, of another kind than the resource's.
 pub(crate) fn unstored(
     call: &Call,
     code: StatusCode,
@@ -123,13 +123,13 @@ pub(crate) fn unstored(
     })
 }
 
-/// The answer to a request that is not carried out.
+/// The response to a rejected request.
 pub(crate) fn refusal(refusal: Refusal, form: Form) -> Response<Body> {
     status(&refusal.into_status(), form)
 }
 
-/// The refusal of a request that no handler has seen, by the authorizer.
-// Kubernetes: its texts hold what the caller sent, so browsers are told not to guess what they are.
+/// The response to a request that authorization rejected.
+// Kubernetes: the text holds what the client sent, so browsers are total not to sniff its type.
 pub(crate) fn refused(refused: Refusal, form: Form) -> Response<Body> {
     let is_forbidden = matches!(refused, Refusal::Forbidden(_));
     let mut response = refusal(refused, form);
@@ -139,18 +139,18 @@ pub(crate) fn refused(refused: Refusal, form: Form) -> Response<Body> {
     response
 }
 
-/// The answer to a request that made something, but no object to show.
+/// The response to a request that created something without an object to show, such as a binding.
 pub(crate) fn done(call: &Call) -> Response<Body> {
     status(&Status::success().with_code(201), call.form)
 }
 
-/// The answer to a delete of an object that is gone now.
+/// The response to a delete of an object that is now removed.
 pub(crate) fn deleted(call: &Call, object: &Value) -> Response<Body> {
     let (name, uid) = (api::object::name(object), api::object::uid(object));
     status(&Status::deleted(&call.resource(), name, uid), call.form)
 }
 
-/// The refusal that ends a watch, as the object of its last event.
+/// The Status in the error event that ends a watch.
 pub(crate) fn refusal_bytes(refusal: Refusal, form: Form) -> Bytes {
     let value = serde_json::to_value(refusal.into_status()).unwrap_or_default();
     document_bytes(form, "", "v1", "Status", &value)
@@ -166,7 +166,7 @@ fn status(status: &Status, form: Form) -> Response<Body> {
     response
 }
 
-/// Any value of a kind that the table of types knows.
+/// A value of a built-in kind.
 pub(crate) fn document(
     code: StatusCode,
     form: Form,
@@ -197,7 +197,7 @@ pub(crate) fn document_bytes(form: Form, group: &str, version: &str, kind: &str,
     body.into()
 }
 
-/// An object of the resource that is not kept anywhere.
+/// An object of the resource that is not stored.
 pub(crate) fn value_bytes(call: &Call, value: &Value, with_columns: bool) -> Bytes {
     match call.form.shape {
         Shape::AsIs => encode_as(&call.served, call.form.encoding, value),
@@ -234,7 +234,7 @@ pub(crate) async fn object(
     Ok(full(code, call.form.content_type(), object_bytes(call, stored, true).await?))
 }
 
-/// One object in the caller's form: as an answer by itself, or inside a watch event.
+/// One object in the client's form: as a response, or inside a watch event.
 pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: bool) -> Result<Bytes, Refusal> {
     let served = &call.served;
     Ok(match call.form {
@@ -258,11 +258,11 @@ pub(crate) async fn object_bytes(call: &Call, stored: &Stored, with_columns: boo
     })
 }
 
-/// Whether what is one object may be shown so.
+/// Rejects a list form for a single object.
 fn check_single(call: &Call, go_type: impl FnOnce() -> String) -> Result<(), Refusal> {
-    let asked = "you requested PartialObjectMetadataList, but the requested object is not a list";
+    let message = "you requested PartialObjectMetadataList, but the requested object is not a list";
     match call.form.shape {
-        Shape::MetadataList(_) => Err(not_acceptable(format!("{asked} (*{})", go_type()))),
+        Shape::MetadataList(_) => Err(not_acceptable(format!("{message} (*{})", go_type()))),
         Shape::AsIs | Shape::Table(_) | Shape::Metadata(_) => Ok(()),
     }
 }
@@ -271,14 +271,14 @@ fn not_acceptable(message: String) -> Refusal {
     Refusal::not_acceptable(&[]).with_message(message)
 }
 
-/// Whether the query says well how much of an object goes with its row.
+/// Rejects an unknown `includeObject`.
 pub(crate) fn check_table_options(call: &Call) -> Result<(), Refusal> {
-    let asked = call.options.rest.get("includeObject").map_or("", String::as_str);
-    if !matches!(call.form.shape, Shape::Table(_)) || ["", "Metadata", "Object", "None"].contains(&asked) {
+    let value = call.options.rest.get("includeObject").map_or("", String::as_str);
+    if !matches!(call.form.shape, Shape::Table(_)) || ["", "Metadata", "Object", "None"].contains(&value) {
         return Ok(());
     }
     let detail = "must be 'Metadata', 'Object', 'None', or empty";
-    let error = Error::invalid(&Path::new("includeObject"), asked, detail);
+    let error = Error::invalid(&Path::new("includeObject"), value, detail);
     Err(Refusal::bad_request(format!("Unable to convert to Table as requested: {error}")))
 }
 

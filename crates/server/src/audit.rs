@@ -1,11 +1,11 @@
-//! Who asked for what and what became of it, as lines for auditors: the last stage of a request, where it is on.
+//! The audit log: the last stage of a request, if it is enabled.
 //!
-//! | file | what happens there |
+//! | file | content |
 //! |---|---|
-//! | `policy` | which requests are of interest, and how much of them |
-//! | `trail` | what is noted of one request on its way |
+//! | `policy` | which requests are recorded, at which level |
+//! | `trail` | annotations that stages add to a request's event |
 //! | `record` | the request itself, and an event at each of its stages |
-//! | `content` | what was sent and answered, as JSON |
+//! | `content` | request and response objects as JSON |
 //! | `log` | a queue of lines, and the task that writes them |
 
 mod content;
@@ -27,10 +27,10 @@ use std::{
 };
 use world::World;
 
-/// What a server needs to keep an audit log.
+/// The configuration of an audit log.
 pub struct Audit {
     pub policy: AuditPolicy,
-    /// Takes one line of JSON for each event.
+    /// Gets one line of JSON per event.
     pub out: Box<dyn Write + Send>,
 }
 
@@ -40,12 +40,12 @@ impl std::fmt::Debug for Audit {
     }
 }
 
-/// Keeps the log.
+/// Writes the audit log.
 #[derive(Debug)]
 pub(crate) struct Auditor {
     policy: AuditPolicy,
     log: Log,
-    /// Requests of each level, in the order of levels.
+    /// Request counts by level.
     levels: [AtomicU64; 4],
     events: AtomicU64,
 }
@@ -56,7 +56,7 @@ impl Auditor {
         Auditor { policy, log: Log::new(world, out), levels: Default::default(), events: AtomicU64::new(0) }
     }
 
-    /// Ends when everything that was said before is written.
+    /// Returns when all earlier events are written.
     pub(crate) async fn flush(&self) {
         self.log.flush().await;
     }
@@ -66,13 +66,13 @@ impl Auditor {
     }
 }
 
-/// Leaves so many bytes of a text, or a few less where a character would be cut in two.
+/// Truncates a text to that many bytes, or a few less at a character boundary.
 pub(crate) fn cut(text: &mut String, limit: usize) {
     let end = (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text.truncate(end.unwrap_or_default());
 }
 
-/// What Prometheus collects of it.
+/// Writes the metrics.
 pub(crate) fn measure(auditor: Option<&Auditor>, page: &mut Page) {
     let Some(auditor) = auditor else { return };
     let help = "[ALPHA] Counter of audit events generated and sent to the audit backend.";
@@ -80,7 +80,7 @@ pub(crate) fn measure(auditor: Option<&Auditor>, page: &mut Page) {
     page.single("apiserver_audit_event_total", "counter", help, events);
     let name = "apiserver_audit_error_total";
     page.family(name, "counter", "[ALPHA] Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.");
-    page.sample(name, &[("plugin", "log")], auditor.log.lost() as f64);
+    page.sample(name, &[("plugin", "log")], auditor.log.dropped() as f64);
     let name = "apiserver_audit_level_total";
     page.family(name, "counter", "[ALPHA] Counter of policy levels for audit events (1 per request).");
     for (level, count) in Level::ALL.iter().zip(&auditor.levels) {

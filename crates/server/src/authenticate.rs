@@ -1,4 +1,5 @@
-//! Who asks: a client certificate that the transport has checked, a bearer token, or nobody.
+//! Authentication: by a client certificate that the transport has verified, a bearer token, or as
+//! anonymous.
 
 mod account_token;
 pub(crate) mod jwt;
@@ -18,28 +19,28 @@ pub(crate) use jwt::BadToken;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
 
-// Kubernetes: where nothing else is said, tokens are from and for the server under this name.
+// Kubernetes: the default issuer and audience of tokens.
 const ISSUER: &str = "https://kubernetes.default.svc";
 const ANONYMOUS: &str = "system:anonymous";
 const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
-/// The one who makes a request.
+/// The user that sends a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     pub name: String,
     pub uid: String,
     pub groups: Vec<String>,
-    /// What else is known: which credential, from which pod.
+    /// Such as the credential's id and the pod.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// The transport has seen a certificate that is good no longer: nobody, and nobody else either.
+/// The transport has seen an expired certificate: the request is not anonymous, but rejected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpiredCertificate;
 
-/// The caller means to say who they are, and does not.
+/// An Authorization header with a malformed bearer token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MalformedBearer;
 
@@ -49,7 +50,7 @@ impl MalformedBearer {
     }
 }
 
-/// Whom a token stands for, and for which of the audiences that were asked about.
+/// The user of a token, and those of the requested audiences that it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authenticated {
     pub(crate) caller: Caller,
@@ -57,14 +58,14 @@ pub(crate) struct Authenticated {
 }
 
 impl Caller {
-    /// Somebody whom a certificate or a token names.
+    /// A user named by a certificate or a token.
     pub fn known(name: impl Into<String>, uid: impl Into<String>, groups: Vec<String>) -> Caller {
         let mut caller = Caller { name: name.into(), uid: uid.into(), groups, extra: BTreeMap::new() };
         caller.join();
         caller
     }
 
-    /// A service account, as a token would name it.
+    /// A service account.
     pub fn account(namespace: &str, name: &str, uid: &str) -> Caller {
         Caller::known(Caller::account_name(namespace, name), uid, Caller::account_groups(namespace))
     }
@@ -81,14 +82,14 @@ impl Caller {
         vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
     }
 
-    /// Namespace and name of a service account, if that is what the user name is.
+    /// Namespace and name, if the user name is that of a service account.
     pub(crate) fn account_of(name: &str) -> Option<(&str, &str)> {
         use api::name::Format::{Dns1123Label, Dns1123Subdomain};
         let (namespace, name) = name.strip_prefix(ACCOUNT_PREFIX)?.split_once(':')?;
         (Dns1123Label.fits(namespace) && Dns1123Subdomain.fits(name)).then_some((namespace, name))
     }
 
-    /// Everybody belongs to one of two groups: those who have shown who they are, and the others.
+    /// Adds system:authenticated or system:unauthenticated.
     pub(crate) fn join(&mut self) {
         let has = |group: &str| self.groups.iter().any(|it| it == group);
         let group = match self.name == ANONYMOUS {
@@ -100,7 +101,7 @@ impl Caller {
         }
     }
 
-    /// As reviews and objects carry it.
+    /// The `UserInfo` of reviews and objects.
     pub(crate) fn info(&self) -> Value {
         let mut info = json!({"username": self.name, "groups": self.groups});
         if !self.uid.is_empty() {
@@ -121,16 +122,16 @@ pub(crate) struct Authenticator {
 
 impl Authenticator {
     pub(crate) fn new(tokens: Vec<Token>, key: Option<SigningKey>, issuer: Option<String>) -> Authenticator {
-        let made = || SigningKey::make().expect("the system gives random numbers").0;
+        let made = || SigningKey::make().expect("the system provides random numbers").0;
         let issuer = issuer.unwrap_or_else(|| ISSUER.to_owned());
         Authenticator { tokens, accounts: Accounts::new(key.unwrap_or_else(made), issuer) }
     }
 
-    /// Whom a request is from. Its credentials go no further.
+    /// The user of a request. Removes its credentials, so that later stages do not see them.
     pub(crate) async fn authenticate(&self, inner: &Inner, head: &mut Parts) -> Result<Arc<Caller>, Refusal> {
         let unauthorized = || Refusal::unauthorized("Unauthorized");
         let secret = bearer(&head.headers).map_err(|Ambiguous| unauthorized())?;
-        let is_spaced = secret.is_none() && is_spaced(&head.headers);
+        let has_extra_space = secret.is_none() && has_extra_space(&head.headers);
         head.headers.remove(header::AUTHORIZATION);
         if head.extensions.get::<ExpiredCertificate>().is_some() {
             return Err(unauthorized());
@@ -140,7 +141,7 @@ impl Authenticator {
         match (by_transport, secret) {
             (Some(caller), _) => Ok(caller),
             (None, None) => {
-                if is_spaced {
+                if has_extra_space {
                     head.extensions.insert(MalformedBearer);
                 }
                 Ok(Arc::new(Caller::anonymous()))
@@ -152,7 +153,7 @@ impl Authenticator {
         }
     }
 
-    /// Whom a token stands for, if it is meant for one of `audiences`.
+    /// The user of a token that is meant for one of `audiences`.
     pub(crate) async fn token(
         &self,
         inner: &Inner,
@@ -160,7 +161,7 @@ impl Authenticator {
         audiences: &[String],
     ) -> Result<Authenticated, BadToken> {
         if let Some(caller) = static_token::find(&self.tokens, secret) {
-            // Static tokens are for this server alone.
+            // Static tokens are for this server's audiences only.
             let own = &self.accounts.audiences;
             let common: Vec<_> = own.iter().filter(|it| audiences.contains(it)).cloned().collect();
             return match common.is_empty() {
@@ -180,15 +181,15 @@ impl Authenticator {
     }
 }
 
-/// Whether there is one space too many before the token, so that there is none.
-fn is_spaced(headers: &HeaderMap) -> bool {
+/// Whether there is a second space before the token, which makes it empty.
+fn has_extra_space(headers: &HeaderMap) -> bool {
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut parts = value.trim().splitn(3, ' ');
     let [scheme, empty, rest] = [parts.next(), parts.next(), parts.next()];
     scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer")) && empty == Some("") && rest.is_some()
 }
 
-/// Two headers that say who asks: one reader believes the first, another the last, so nobody is believed.
+/// Two Authorization headers: some readers take the first, others the last, so neither is accepted.
 struct Ambiguous;
 
 fn bearer(headers: &HeaderMap) -> Result<Option<String>, Ambiguous> {

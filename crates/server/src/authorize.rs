@@ -1,7 +1,7 @@
-//! Whether the caller may: the only place where a [`Permit`] is made.
+//! Authorization: the only place that makes a [`Permit`].
 //!
-//! Members of one group may do everything; then the rules for nodes are asked, then the roles that are bound to the
-//! caller. The first that allows decides, and what nobody allows is refused.
+//! Members of system:masters may do everything; then the node authorizer decides, then RBAC. The first that
+//! allows decides; a request that none allows is rejected.
 
 mod coverage;
 pub(crate) mod escalation;
@@ -30,11 +30,12 @@ use node::Nodes;
 use rbac::Rbac;
 use std::sync::Arc;
 
-/// Proof that a caller may do something with what a path names. A [`Call`](crate::call::Call) is made of it.
+/// Proof that a caller may do something with the target of a path. A [`Call`](crate::call::Call) is made
+/// from it.
 #[derive(Debug)]
 pub(crate) struct Permit {
     caller: Arc<Caller>,
-    /// `None` where the method of the request has no meaning.
+    /// `None` where the method is not supported for the target.
     verb: Option<Verb>,
     target: Target,
 }
@@ -44,7 +45,7 @@ impl Permit {
         &self.target
     }
 
-    /// Who may do it, and with what. Only the verb that was asked about is permitted.
+    /// The caller and target. Only the verb that was authorized is permitted.
     pub(crate) fn redeem(self, verb: Verb) -> Result<(Arc<Caller>, Target), Refusal> {
         match self.verb == Some(verb) {
             true => Ok((self.caller, self.target)),
@@ -54,22 +55,22 @@ impl Permit {
 }
 
 /// The server itself, which may do everything.
-pub(crate) fn itself() -> Arc<Caller> {
+pub(crate) fn server_caller() -> Arc<Caller> {
     Arc::new(Caller::known("system:apiserver", "", vec![MASTERS.to_owned()]))
 }
 
-/// What somebody wants to do.
+/// The request to authorize.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Attributes<'a> {
     Resource(OnResource<'a>),
-    /// `get` of `/healthz`: the method, in lower case, on a path that names no resource.
+    /// `get` of `/healthz`: the method in lower case, on a path that names no resource.
     Path {
         verb: &'a str,
         path: &'a str,
     },
 }
 
-/// A verb on a resource. What is empty is not said: no name is every name.
+/// A verb on a resource. Empty fields are unset: no name means all names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OnResource<'a> {
     pub(crate) verb: &'a str,
@@ -81,15 +82,15 @@ pub(crate) struct OnResource<'a> {
     pub(crate) fields: Option<&'a field_selector::Selector>,
 }
 
-/// What the rules say.
+/// An authorizer's decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) is_allowed: bool,
-    /// Which binding allows it, or what went wrong; often nothing.
+    /// The binding that allows it, or an error; often empty.
     pub(crate) reason: String,
 }
 
-/// Everything that decides on access.
+/// All authorizers.
 #[derive(Debug, Default)]
 pub(crate) struct Authorizer {
     pub(crate) rbac: Rbac,
@@ -97,11 +98,11 @@ pub(crate) struct Authorizer {
     impersonations: impersonate::LastAllowedModes,
 }
 
-// Kubernetes: what the audit log is told of a decision.
+// Kubernetes: audit annotations of the decision.
 const DECISION: &str = "authorization.k8s.io/decision";
 const REASON: &str = "authorization.k8s.io/reason";
 
-// Kubernetes: members may do everything, whatever the rules say.
+// Kubernetes: members may do everything, whatever the roles.
 pub(crate) const MASTERS: &str = "system:masters";
 
 impl<'a> Attributes<'a> {
@@ -112,7 +113,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// The refusal of it.
+    /// The 403 for this request.
     pub(crate) fn denied(&self, caller: &Caller, why: &str) -> Refusal {
         match self {
             Attributes::Path { verb, path } => {
@@ -133,18 +134,19 @@ impl<'a> Attributes<'a> {
 }
 
 impl<'a> OnResource<'a> {
-    /// What a request asks for.
+    /// The attributes of a request.
     pub(crate) fn of(verb: Verb, target: &'a Target, options: &'a Options) -> OnResource<'a> {
         let is_selection =
             matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) && !target.old_watch;
         let fields = is_selection.then_some(&options.fields);
-        // Kubernetes: who selects one object by its name may be allowed that one. Not so when deleting.
+        // Kubernetes: a list that selects one object by name is authorized for that name. Not for
+        // deletecollection.
         let selected = fields
             .filter(|_| verb != Verb::DeleteCollection)
             .and_then(|it| it.required_value("metadata.name"));
         let selected = selected.filter(|name| Format::PathSegment.fits(name));
         let name = if target.name.is_empty() { selected.unwrap_or_default() } else { &target.name };
-        // Kubernetes: a namespace lies in itself.
+        // Kubernetes: the namespace of a Namespace is itself.
         let is_namespace = target.group.is_empty() && target.resource == "namespaces";
         OnResource {
             verb: verb.text(),
@@ -159,8 +161,8 @@ impl<'a> OnResource<'a> {
 }
 
 impl<'a> OnResource<'a> {
-    /// What a request by any method asks for.
-    // Kubernetes: where the method means nothing the verb is empty, and is asked about all the same.
+    /// The attributes of a request with any method.
+    // Kubernetes: an unsupported method has an empty verb, and is authorized all the same.
     pub(crate) fn by_method(verb: Option<Verb>, target: &'a Target, options: &'a Options) -> OnResource<'a> {
         match verb {
             Some(verb) => OnResource::of(verb, target, options),
@@ -179,7 +181,8 @@ impl Decision {
     }
 }
 
-/// Whom a request is from: the caller, or whom they act as. Fairness and everything after it see only that one.
+/// The user of a request: the caller, or the user that they impersonate. Fairness and all later stages see
+/// only that user.
 pub(crate) async fn act_as(
     inner: &Inner,
     caller: Arc<Caller>,
@@ -197,12 +200,12 @@ pub(crate) async fn act_as(
         }
     };
     let acting = Box::pin(impersonate::impersonate(inner, &caller, &wanted, &attributes)).await?;
-    impersonate::take_out(&mut head.headers);
+    impersonate::remove_headers(&mut head.headers);
     Trail::of(head).acts_as(&acting);
     Ok(Arc::new(acting.caller))
 }
 
-/// Whether a request for a resource may go on. Where its method means nothing, that is told only to who may.
+/// Authorizes a request for a resource. An unsupported method is reported only to authorized callers.
 pub(crate) async fn resource(
     inner: &Inner,
     caller: Arc<Caller>,
@@ -216,13 +219,13 @@ pub(crate) async fn resource(
     Ok(Permit { caller, verb, target })
 }
 
-/// Whether a request for anything else may go on.
+/// Authorizes a request for any other path.
 pub(crate) async fn path(inner: &Inner, caller: &Caller, head: &Parts, path: &str) -> Result<(), Refusal> {
     let verb = head.method.as_str().to_lowercase();
     decide(inner, caller, Trail::of(head), &Attributes::Path { verb: &verb, path }).await
 }
 
-/// Refuses what is not allowed, and leaves a note of why.
+/// Rejects what is not allowed, and adds the decision to the audit event.
 async fn decide(
     inner: &Inner,
     caller: &Caller,
@@ -237,7 +240,7 @@ async fn decide(
     if decision.is_allowed { Ok(()) } else { Err(attributes.denied(caller, &decision.reason)) }
 }
 
-/// Refuses what is not allowed.
+/// Rejects what is not allowed.
 pub(crate) async fn demand(
     inner: &Inner,
     caller: &Caller,
@@ -247,7 +250,7 @@ pub(crate) async fn demand(
     if decision.is_allowed { Ok(()) } else { Err(attributes.denied(caller, &decision.reason)) }
 }
 
-/// Asks the rules, as of now. Fails only where they cannot be read.
+/// Asks the authorizers. Fails only where roles or bindings cannot be read.
 pub(crate) async fn allows(
     inner: &Inner,
     caller: &Caller,

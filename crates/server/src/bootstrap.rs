@@ -1,7 +1,7 @@
-//! The objects of a new cluster: made once, on a store that has none of them.
+//! Creates the bootstrap objects of a new cluster.
 //!
-//! They are the same in every cluster but for uids and times, so `ready.txt` holds them as they lie in the store, and a
-//! start has nothing to decode, default or encode. A test makes that file of what `kinds` says.
+//! They are the same in every cluster except for UIDs and times, so `ready.txt` holds their stored form,
+//! and a start has nothing to decode, default or encode. A test compares that file with `kinds`.
 
 use crate::{Inner, convert, fair, registry::Registry, served::Served, stored::at_rest, write};
 use api::{object, time::Time};
@@ -10,16 +10,17 @@ use schema::managed_fields::{self, Target, Unconvertible};
 use serde_json::Value;
 use store::Batch;
 
-/// A key and the bytes at rest on each line.
+/// A key and the stored bytes on each line.
 static READY: &str = include_str!("bootstrap/ready.txt");
-/// What stands there for what differs.
+/// Placeholders for what differs.
 const UID: &str = "00000000-0000-4000-8000-000000000000";
 const TIME: &str = "2000-01-01T00:00:00Z";
 
-/// Kubernetes: who the server says it is.
+/// Kubernetes: the field manager of the server.
 const MANAGER: &str = "kube-apiserver";
 
-/// Makes what a new cluster has; `false` where there is one already, in which what was changed or removed stays so.
+/// Creates the objects of a new cluster; `false` where it exists already: changed or deleted objects stay
+/// so.
 pub(crate) async fn bootstrap(inner: &Inner) -> Result<bool, store::Error> {
     let marker =
         inner.registry.find("", "v1", "namespaces").map(|namespaces| namespaces.key("", "kube-system"));
@@ -28,14 +29,14 @@ pub(crate) async fn bootstrap(inner: &Inner) -> Result<bool, store::Error> {
         return Ok(false);
     }
     let mut objects: Vec<_> = ready(inner).collect();
-    // The marker comes last: where it stands, everything before it does.
+    // The marker is created last: where it exists, all others were created.
     objects.sort_by_key(|(key, _)| *key == marker);
     for some in objects.chunks(store::MAX_BATCH_WRITES) {
         let batch =
             some.iter().fold(Batch::new(), |batch, (key, json)| batch.create(key.clone(), json.clone()));
-        // An earlier start may have been cut short, or another process starts at the same time.
+        // An earlier start may have been interrupted, or another server may start at the same time.
         if !write::commit(inner, batch).await? {
-            make_missing(inner, some).await?;
+            create_missing(inner, some).await?;
         }
     }
     Ok(true)
@@ -49,15 +50,15 @@ fn ready(inner: &Inner) -> impl Iterator<Item = (String, Bytes)> {
     })
 }
 
-async fn make_missing(inner: &Inner, objects: &[(String, Bytes)]) -> Result<(), store::Error> {
+async fn create_missing(inner: &Inner, objects: &[(String, Bytes)]) -> Result<(), store::Error> {
     for (key, json) in objects {
         write::commit(inner, Batch::new().create(key.clone(), json.clone())).await?;
     }
     Ok(())
 }
 
-/// Says that the server made an object.
-fn own(served: &Served, value: &mut Value, now: &str) {
+/// Sets the managedFields of an object created by the server.
+fn set_managed_fields(served: &Served, value: &mut Value, now: &str) {
     let version = served.api_version();
     let target = Target {
         types: served.types(),
@@ -75,7 +76,7 @@ fn own(served: &Served, value: &mut Value, now: &str) {
     managed_fields::create(&target, value, manager, now);
 }
 
-/// One of them: where it is kept, and how.
+/// The key and stored bytes of one bootstrap object.
 pub(crate) fn make(inner: &Inner, path: &str, json: &str) -> Option<(String, Bytes)> {
     encode(&inner.registry, path, json, &inner.world.uid(), Time::from(inner.world.wall()))
 }
@@ -91,7 +92,7 @@ fn encode(registry: &Registry, path: &str, json: &str, uid: &str, now: Time) -> 
     let served = registry.find(group, version, resource)?;
     served.default(&mut value);
     if value["metadata"].get("managedFields").is_none() {
-        own(served, &mut value, &now.to_string());
+        set_managed_fields(served, &mut value, &now.to_string());
     }
     object::set_uid(&mut value, uid);
     object::set_creation_timestamp(&mut value, Some(now));
@@ -105,9 +106,9 @@ fn encode(registry: &Registry, path: &str, json: &str, uid: &str, now: Time) -> 
 mod tests {
     use super::*;
 
-    /// `SETPOINT_WRITE=1 cargo test -p server ready` writes it anew.
+    /// `SETPOINT_WRITE=1 cargo test -p server ready` rewrites it.
     #[test]
-    fn what_is_ready_is_what_the_kinds_say() {
+    fn ready_txt_equals_the_objects_of_kinds() {
         let registry = Registry::built_in();
         let now: Time = TIME.parse().unwrap();
         let lines = kinds::bootstrap().map(|(path, json)| {

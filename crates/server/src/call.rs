@@ -1,4 +1,4 @@
-//! A request that may be carried out, with all that is known of it: every verb takes one.
+//! An authorized request with everything that verbs need.
 
 use crate::{
     Inner,
@@ -20,10 +20,10 @@ use schema::types::Types;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Warnings of one answer; each is a header.
+/// Limit on the warnings of one response; each is a header.
 const MAX_WARNINGS: usize = 64;
 
-/// A request that may be carried out: it is made of a [`Permit`], and does what that permits.
+/// An authorized request: made from a [`Permit`], for the verb that it permits.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) inner: Arc<Inner>,
@@ -33,22 +33,22 @@ pub(crate) struct Call {
     pub(crate) options: Options,
     pub(crate) headers: HeaderMap,
     pub(crate) form: Form,
-    /// Parts of the same request share them.
+    /// Shared by the parts of a request.
     notes: Arc<CallNotes>,
-    /// The time that what it writes bears, where that is not now.
+    /// The time that written objects record, if it is not now.
     pub(crate) time: Option<Time>,
-    /// Where it leaves notes for auditors.
+    /// Collects audit annotations.
     pub(crate) trail: Trail,
     /// Whether its commits are noted for the hooks behind them.
     notes_commits: bool,
 }
 
-/// What comes of a call beside its answer.
+/// Side results of a call.
 #[derive(Debug, Default)]
 struct CallNotes {
-    /// For the caller, whichever stage finds them.
+    /// Warnings for the client, from all stages.
     warnings: Mutex<Vec<String>>,
-    /// What was committed, for the hooks behind a commit; nothing where none is concerned.
+    /// Commits for the hooks that run after them; empty where no hook does.
     commits: Mutex<Vec<Committed>>,
 }
 
@@ -57,14 +57,14 @@ struct CallNotes {
 pub(crate) struct Committed {
     pub(crate) namespace: String,
     pub(crate) name: String,
-    /// `None` where it was created.
+    /// `None` if it was created.
     pub(crate) before: Option<Stored>,
-    /// `None` where it was removed.
+    /// `None` if it was deleted.
     pub(crate) after: Option<Stored>,
 }
 
 impl Call {
-    /// Finds out whether what is served knows the verb.
+    /// Fails where the resource does not support the verb.
     pub(crate) fn new(
         inner: &Arc<Inner>,
         permit: Permit,
@@ -91,7 +91,7 @@ impl Call {
         })
     }
 
-    /// What the server does of its own accord.
+    /// A call that the server makes by itself.
     pub(crate) fn by_server(
         inner: &Arc<Inner>,
         served: &Arc<Served>,
@@ -100,7 +100,7 @@ impl Call {
     ) -> Call {
         Call {
             inner: Arc::clone(inner),
-            caller: authorize::itself(),
+            caller: authorize::server_caller(),
             target,
             served: Arc::clone(served),
             options,
@@ -113,7 +113,7 @@ impl Call {
         }
     }
 
-    /// The part of a request that concerns one object of the same resource.
+    /// The part of a request for one object of the same resource.
     pub(crate) fn for_object(&self, object: &Value) -> Call {
         let mut one = self.clone();
         one.target.namespace = object::namespace(object).to_owned();
@@ -121,7 +121,7 @@ impl Call {
         one
     }
 
-    /// The part of a request for a subresource that concerns the object itself.
+    /// The part of a subresource request for the object itself.
     pub(crate) fn for_parent(&self) -> Call {
         let mut parent = self.clone();
         parent.target.subresource = String::new();
@@ -132,7 +132,7 @@ impl Call {
         &self.caller
     }
 
-    /// Reads the body, and notes what was sent.
+    /// Reads the body, and keeps it for the audit log.
     pub(crate) async fn take<B>(&self, body: B) -> Result<Bytes, Refusal>
     where
         B: http_body::Body,
@@ -143,7 +143,7 @@ impl Call {
         Ok(bytes)
     }
 
-    /// The table of the built-in types.
+    /// The built-in types.
     pub(crate) fn types(&self) -> &'static Types {
         self.inner.registry.types
     }
@@ -156,13 +156,13 @@ impl Call {
         self.served.key(&self.target.namespace, name).into()
     }
 
-    /// Who writes, for the record of field owners.
+    /// The field manager of the request.
     pub(crate) fn manager(&self) -> String {
         let agent = self.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
         schema::managed_fields::manager_of(&self.options.field_manager, agent.unwrap_or_default())
     }
 
-    /// Tells the caller something beside the answer. Of too many, the first are told.
+    /// Adds a warning to the response. Those beyond the limit are dropped.
     pub(crate) fn warn(&self, text: impl Into<String>) {
         let (text, mut warnings) =
             (text.into(), self.notes.warnings.lock().unwrap_or_else(PoisonError::into_inner));
@@ -189,7 +189,7 @@ impl Call {
         }
     }
 
-    /// What was committed since the last time.
+    /// The commits since the last call of this.
     pub(crate) fn take_commits(&self) -> Vec<Committed> {
         std::mem::take(&mut self.notes.commits.lock().unwrap_or_else(PoisonError::into_inner))
     }

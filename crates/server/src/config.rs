@@ -1,4 +1,4 @@
-//! What a server is started with.
+//! The configuration of a server.
 
 use crate::{
     audit::Audit,
@@ -9,32 +9,32 @@ use crate::{
 };
 use std::{net::SocketAddr, sync::Arc};
 
-/// What a server is started with.
+/// The configuration of a server.
 #[derive(Debug)]
 pub struct Config {
     pub tokens: Vec<Token>,
-    /// Signs service account tokens; a new one where none is given.
+    /// Signs service account tokens; generated if `None`.
     pub signing_key: Option<SigningKey>,
-    /// Under which name they are signed; `https://kubernetes.default.svc` where none is given.
+    /// The issuer of tokens; `https://kubernetes.default.svc` if `None`.
     pub issuer: Option<String>,
-    /// Where services get their addresses from.
+    /// The address range of services.
     pub service_range: ServiceRange,
-    /// Where the cluster reaches this server: the endpoint of the service `kubernetes`.
+    /// The address at which the cluster reaches this server: the endpoint of the service `kubernetes`.
     pub advertised: Option<SocketAddr>,
-    /// How webhooks are reached.
+    /// How webhooks are called.
     pub outbound: Arc<dyn Outbound>,
-    /// PEM of who signs this server's certificate: pods trust it.
+    /// PEM of the CA of this server's certificate, for pods.
     pub authority: Option<String>,
-    /// Requests that are served at once; others wait for a seat.
+    /// Concurrent requests, in seats; others wait for a seat.
     pub seats: u32,
-    /// Kubernetes' OwnerReferencesPermissionEnforcement, which is off unless asked for.
+    /// Kubernetes' OwnerReferencesPermissionEnforcement; off by default.
     pub enforces_owner_permissions: bool,
-    /// Kubernetes' ServiceAccount: pods run as an account of their namespace, and find a token of it.
+    /// Kubernetes' ServiceAccount plugin: pods run as an account of their namespace, with a token mounted.
     pub admits_service_accounts: bool,
-    /// Whether creating a namespace also creates its ServiceAccount `default` and its ConfigMap `kube-root-ca.crt`, which
-    /// in Kubernetes the controller manager creates.
+    /// Whether creating a namespace also creates its ServiceAccount `default` and its ConfigMap
+    /// `kube-root-ca.crt`. In Kubernetes the controller manager does that.
     pub fills_namespaces: bool,
-    /// Who asked for what, for auditors; off unless asked for.
+    /// The audit log; off by default.
     pub audit: Option<Audit>,
 }
 

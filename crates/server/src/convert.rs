@@ -1,4 +1,4 @@
-//! Objects from the version in which they are kept to that of a request, and back.
+//! Conversion between the storage version and the version of a request.
 
 use crate::{
     Inner,
@@ -12,7 +12,7 @@ use api::object;
 use kinds::definition::Conversion;
 use serde_json::Value;
 
-/// Objects as they are kept, in the version of the request.
+/// Converts stored objects to the version of the request.
 pub(crate) async fn in_version(
     inner: &Inner,
     served: &Served,
@@ -28,24 +28,24 @@ pub(crate) async fn in_version(
     }
 }
 
-/// One object in the version of the request.
+/// Converts one object to the version of the request.
 pub(crate) async fn one_in_version(inner: &Inner, served: &Served, object: Value) -> Result<Value, Refusal> {
     Ok(in_version(inner, served, vec![object]).await?.pop().unwrap_or_default())
 }
 
-/// An object at rest in the version of the call, in the form in which states are compared.
+/// A stored object in the version of the call, normalized for comparison.
 pub(crate) async fn in_request_version(call: &Call, stored: &Stored) -> Result<Value, Refusal> {
     let mut value = one_in_version(&call.inner, &call.served, stored.value()?).await?;
     call.served.normalize(&mut value);
     Ok(value)
 }
 
-/// Whether objects can be shown in the version of the request only with the help of a webhook.
-pub(crate) fn asks_webhook(served: &Served) -> bool {
+/// Whether conversion to the version of the request needs a webhook.
+pub(crate) fn needs_webhook(served: &Served) -> bool {
     served.custom().is_some_and(|custom| matches!(custom.definition.conversion, Conversion::Webhook(_)))
 }
 
-/// One object in the version of the request, where no webhook needs to be asked.
+/// Converts one object to the version of the request, where no webhook is needed.
 pub(crate) fn in_version_at_once(served: &Served, mut object: Value) -> Value {
     match (&served.kind, &served.stored) {
         (Kind::Custom(custom), Some(_)) => {
@@ -68,13 +68,14 @@ pub(crate) fn in_version_at_once(served: &Served, mut object: Value) -> Value {
     }
 }
 
-/// An object in the version of the request, as it is kept.
+/// Converts an object to the storage version.
 pub(crate) async fn as_stored(inner: &Inner, served: &Served, object: Value) -> Result<Value, Refusal> {
     match (&served.kind, &served.stored) {
         (Kind::Custom(custom), Some(stored)) => {
             let converted = convert_custom(inner, custom, vec![object], &stored.version).await?;
             let mut converted = converted.into_iter().next().unwrap_or_default();
-            // As clients read it in that version: with its defaults, and without nulls that its schema does not allow.
+            // As clients read it in that version: defaulted, and without nulls that its schema does not
+            // allow.
             if let Some(compiled) = custom.compiled_as(&stored.version) {
                 compiled.schema.adopt(&mut converted);
             }
@@ -84,7 +85,7 @@ pub(crate) async fn as_stored(inner: &Inner, served: &Served, object: Value) -> 
     }
 }
 
-/// The same of a built-in kind, which nobody needs to be asked about.
+/// Converts an object of a built-in kind to the storage version, which needs no webhook.
 pub(crate) fn built_in_as_stored(served: &Served, object: Value) -> Value {
     match &served.stored {
         Some(stored) if stored.of.is_some() => {
@@ -102,7 +103,7 @@ fn built_in(served: &Served, object: Value, from: (&str, &str), to: (&str, &str)
     kinds::convert::convert(object, from, to, &served.resource.kind)
 }
 
-/// Kubernetes: what is kept is brought in line with the schema of its own version before it is converted.
+/// Kubernetes: stored objects are pruned and defaulted in the storage version before conversion.
 async fn custom_in_version(
     inner: &Inner,
     served: &Served,
@@ -117,7 +118,7 @@ async fn custom_in_version(
     convert_custom(inner, custom, objects, &served.resource.version).await
 }
 
-/// Converts custom objects to a version of their definition.
+/// Converts custom objects to a version of their definition, and prunes them.
 pub(crate) async fn convert_custom(
     inner: &Inner,
     custom: &Custom,
@@ -127,7 +128,7 @@ pub(crate) async fn convert_custom(
     if objects.iter().all(|object| version_of(object) == to) {
         return Ok(objects);
     }
-    let mut converted = retold(inner, custom, objects, to).await?;
+    let mut converted = convert_without_pruning(inner, custom, objects, to).await?;
     if let Some(compiled) = custom.compiled_as(to) {
         for object in &mut converted {
             compiled.schema.prune(object);
@@ -136,8 +137,8 @@ pub(crate) async fn convert_custom(
     Ok(converted)
 }
 
-/// The same, with whatever the schema of that version does not know.
-pub(crate) async fn retold(
+/// Converts custom objects, and keeps fields unknown to that version's schema.
+pub(crate) async fn convert_without_pruning(
     inner: &Inner,
     custom: &Custom,
     objects: Vec<Value>,
@@ -146,11 +147,11 @@ pub(crate) async fn retold(
     match &custom.definition.conversion {
         Conversion::None => {
             let api_version = join(&custom.definition.group, to);
-            let retold = objects.into_iter().map(|mut object| {
+            let convert_without_pruning = objects.into_iter().map(|mut object| {
                 object::set_api_version(&mut object, &api_version);
                 object
             });
-            Ok(retold.collect())
+            Ok(convert_without_pruning.collect())
         }
         Conversion::Webhook(webhook) => {
             crate::webhook::convert(inner, &custom.definition, webhook, objects, to).await

@@ -1,4 +1,4 @@
-//! The kind of a custom resource: what its definition says, compiled when it is first needed.
+//! A custom resource: one version of its definition, compiled at first use.
 
 mod schemas;
 
@@ -27,30 +27,30 @@ use store::Revision;
 #[derive(Debug)]
 pub(crate) struct Custom {
     pub(crate) definition: Arc<Definition>,
-    /// When what objects look like last changed.
+    /// The revision at which the form of its objects last changed.
     pub(crate) since: Revision,
-    /// Its place among the definition's versions.
+    /// Its index among the definition's versions.
     at: usize,
     compiled: Arc<[OnceLock<Compiled>]>,
     schemas: Arc<Schemas>,
 }
 
-/// What a version's schema says, ready for use.
+/// The compiled schema of a version.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) schema: Arc<Structural>,
-    /// The same as a table, which only writes need.
+    /// The schema as a type table, which only writes need.
     table: OnceLock<(Types, TypeId)>,
     kind: [String; 3],
     pub(crate) columns: Columns,
-    /// Fields that select, by their label: `spec.size`.
+    /// Selectable fields by their label: `spec.size`.
     selectable: Vec<(String, JsonPath)>,
     pub(crate) scale: Option<ScalePaths>,
 }
 
 impl Custom {
-    /// The served versions of a definition that was written at `revision`, taking over what an earlier state of it
-    /// has compiled if objects look the same.
+    /// The served versions of a definition that was written at `revision`. Reuses compiled schemas of its
+    /// earlier state if these are unchanged.
     pub(crate) fn versions(
         definition: &Arc<Definition>,
         revision: Revision,
@@ -95,7 +95,7 @@ impl Custom {
         self.compile(self.at)
     }
 
-    /// The same of another version, if there is one.
+    /// The compiled schema of another version, if it exists.
     pub(crate) fn compiled_as(&self, version: &str) -> Option<&Compiled> {
         let at = self.definition.versions.iter().position(|other| other.name == version)?;
         Some(self.compile(at))
@@ -120,7 +120,7 @@ impl Custom {
         errors
     }
 
-    /// `forgiven` learns what is let pass because it was as wrong before.
+    /// `forgiven` gets errors that are ignored because unchanged fields had them before.
     pub(crate) fn check_next(
         &self,
         subresource: &str,
@@ -129,7 +129,8 @@ impl Custom {
         forgiven: &mut ErrorList,
     ) -> ErrorList {
         let (path, after, before) = (Path::new("metadata"), metadata(new), metadata(old));
-        // Kubernetes: the same is asked of every kind, and then by the kind; the answer holds each cause again.
+        // Kubernetes: metadata is validated once for every kind and once by the kind; each error comes
+        // twice.
         let mut errors = meta::check_any_update(&path, &after, &before);
         errors.extend(meta::check_update(&path, &after, &before));
         let through = if subresource == "status" { Through::Status } else { Through::Object };
@@ -202,7 +203,7 @@ fn metadata(object: &Value) -> ObjectMeta<'_> {
     object::meta(object).unwrap_or_default()
 }
 
-/// Finalizers that a write adds should have a name that belongs to somebody.
+/// Warns about new finalizers without a domain-qualified name.
 pub(crate) fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let before: Vec<&str> = old.into_iter().flat_map(object::finalizers).collect();
     let mut added: Vec<&str> = object::finalizers(new).filter(|name| !before.contains(name)).collect();

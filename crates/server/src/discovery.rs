@@ -1,14 +1,14 @@
-//! Which groups, versions and resources are served: resources in, the documents of discovery out.
+//! Discovery documents: served groups, versions and resources.
 //!
 //! | path | document |
 //! |---|---|
 //! | `/version` | [`version`] |
-//! | `/api` | [`core_versions`], or [`aggregated`] for whoever asks for that |
+//! | `/api` | [`core_versions`], or [`aggregated`] if the client accepts it |
 //! | `/apis` | [`groups`], or [`aggregated`] |
 //! | `/apis/GROUP` | [`group`] |
 //! | `/api/v1`, `/apis/GROUP/VERSION` | [`resources`] |
 //!
-//! Documents are JSON text, their members in the order in which the real server writes them.
+//! Documents are JSON text, with members in kube-apiserver's order.
 
 mod aggregated;
 mod listed;
@@ -23,10 +23,10 @@ pub(crate) use resource_list::resources;
 use aws_lc_rs::digest::{SHA512, digest};
 use serde::Serialize;
 
-/// The release of Kubernetes whose behaviour this is.
+/// The Kubernetes version that this server implements.
 pub(crate) const EMULATED: &str = "1.36";
 
-/// The same with our own behind it, where semantic versions do not compare.
+/// With our own version as build metadata, which semantic versions do not compare.
 pub(crate) const GIT_VERSION: &str = concat!("v1.36.0+setpoint-", env!("CARGO_PKG_VERSION"));
 
 const VERSION: Info = Info {
@@ -112,12 +112,12 @@ struct GroupVersion<'a> {
     version: &'a str,
 }
 
-/// `/version`, pretty-printed as the real one is.
+/// `/version`, pretty-printed as in Kubernetes.
 pub(crate) fn version() -> String {
-    serde_json::to_string_pretty(&VERSION).expect("texts are JSON")
+    serde_json::to_string_pretty(&VERSION).expect("strings serialize")
 }
 
-/// `/api`. The address is that under which clients reach this server: `127.0.0.1:6443`.
+/// `/api`. The address is the one at which clients reach this server: `127.0.0.1:6443`.
 pub(crate) fn core_versions(server_address: &str) -> String {
     let server_addresses = [ServerAddress { client_cidr: "0.0.0.0/0", server_address }];
     json(&ApiVersions { kind: "APIVersions", versions: ["v1"], server_addresses })
@@ -130,7 +130,7 @@ pub(crate) fn groups(all: &[Listed<'_>]) -> String {
     json(&ApiGroupList { kind: "APIGroupList", api_version: "v1", groups })
 }
 
-/// `/apis/GROUP`, if it is served.
+/// `/apis/GROUP`; `None` if it is not served.
 pub(crate) fn group(all: &[Listed<'_>], name: &str) -> Option<String> {
     let found = listed::groups(all).into_iter().find(|(group, _)| *group == name && !name.is_empty());
     found.map(|(name, versions)| json(&api_group(name, &versions, true)))
@@ -145,13 +145,13 @@ fn api_group<'a>(name: &'a str, versions: &[&'a str], stands_alone: bool) -> Api
 }
 
 fn json(document: &impl Serialize) -> String {
-    let mut text = serde_json::to_string(document).expect("texts and lists are JSON");
-    // Kubernetes: Go's encoder ends each document so.
+    let mut text = serde_json::to_string(document).expect("strings and lists serialize");
+    // Kubernetes: Go's encoder ends each document with a newline.
     text.push('\n');
     text
 }
 
-/// What changes when the document does, for `ETag` and for the index of OpenAPI.
+/// A hash of the document, for `ETag` and for the OpenAPI index.
 pub(crate) fn fingerprint(document: &[u8]) -> String {
     digest(&SHA512, document).as_ref().iter().map(|byte| format!("{byte:02X}")).collect()
 }

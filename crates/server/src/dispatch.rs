@@ -1,4 +1,4 @@
-//! The way of a request through the rooms, from its first byte to its answer.
+//! The stages of a request, from authentication to its response.
 
 use crate::{
     Inner,
@@ -18,17 +18,17 @@ use futures::FutureExt;
 use http::{Method, Request, Response, request::Parts};
 use std::sync::Arc;
 
-/// An answer, and the seat that is given back once it is taken.
+/// A response, and the seat that is released once it is sent.
 type Answered = (Response<Body>, Option<fair::Seat>);
 
-/// A request on its way, with what was read of it so far. In a box, as it is not small and is handed on from room to room.
+/// A request and what was parsed of it. Boxed: it is large and moved between stages.
 struct RequestContext {
     begun: world::Moment,
     deadline: fair::Deadline,
     head: Parts,
     place: Place,
     options: Options,
-    /// How to tell the caller of an error.
+    /// The form of error responses.
     form: Form,
 }
 
@@ -78,7 +78,7 @@ impl Inner {
         Ok((audit::end(record, response).await, seat))
     }
 
-    /// Finds out as whom the caller acts, waits for a seat, and answers within the deadline.
+    /// Resolves impersonation, waits for a seat, and answers within the deadline.
     async fn admit<B>(
         self: &Arc<Self>,
         mut context: Box<RequestContext>,
@@ -100,7 +100,7 @@ impl Inner {
             Ok(seat) => seat,
             Err(refusal) => return Ok((refusal, None)),
         };
-        // Boxed, so that those who wait for a seat do not carry it.
+        // Boxed, so that requests that wait for a seat stay small.
         let work = Box::pin(self.dispatch(context, caller, body));
         let answered = deadline.keep(&self.world, begun, work).await;
         Ok((answered.unwrap_or_else(|refusal| answer::refusal(refusal, form)), Some(seat)))
@@ -134,11 +134,11 @@ impl Inner {
             self.registry.served(&*self.store, &target.group, &target.version, &target.resource).await?;
         let served = match served {
             Some(served) if served.is_at(target, verb.unwrap_or(Verb::Get)) => served,
-            // Kubernetes: a group that is built in tells what it has not got, others are just not there.
+            // Kubernetes: an unknown resource of a built-in group gets a Status, others plain text.
             _ if self.registry.has_group(&target.group) => return Err(Refusal::not_served()),
             _ => return Ok(health::nothing_here()),
         };
-        // Kubernetes: what is built in does not answer to HEAD.
+        // Kubernetes: built-in resources do not support HEAD.
         let is_answered = |_: &Verb| head.method != Method::HEAD || served.custom().is_some();
         let Some(verb) = verb.filter(is_answered) else { return Err(route::no_verb(&served, target)) };
         let deprecation = served.deprecation().map(|text| text.into_owned());
@@ -158,7 +158,7 @@ impl Inner {
         Ok(answer::with_warnings(response, warnings))
     }
 
-    /// Answers a request for something that is no resource.
+    /// Answers a request for a path that is not a resource.
     async fn dispatch_path(
         self: &Arc<Self>,
         head: &Parts,
@@ -176,7 +176,7 @@ impl Inner {
         }
     }
 
-    /// Carries out what a call asks for, and what follows from it.
+    /// Runs the verb of a call, and the hooks after it.
     async fn perform<B>(&self, verb: Verb, call: &Call, body: B) -> Result<Response<Body>, Refusal>
     where
         B: http_body::Body + Send + 'static,
@@ -194,7 +194,7 @@ impl Inner {
         B::Data: Send,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
-        // A box for each: what is asked for most shall not be as large as the largest.
+        // Each boxed, so that the most frequent verbs do not need the space of the largest.
         if route::is_connect(&call.served, &call.target) {
             return verbs::connect::connect(call).boxed().await;
         }

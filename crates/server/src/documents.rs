@@ -1,7 +1,7 @@
-//! Paths of discovery and of the API's own description in, their documents out.
+//! Discovery and OpenAPI documents by path.
 //!
-//! They are made when they are first asked for and kept until what is served changes; of OpenAPI's version 3 only the
-//! documents of those versions that change are made again.
+//! They are made at their first request and cached until the served resources change; of OpenAPI v3, only
+//! the documents of changed versions are made again.
 
 mod form;
 mod kept;
@@ -37,7 +37,7 @@ pub(crate) async fn answer(
     Library { inner, customs: &customs }.find(path, head)
 }
 
-/// How much of what is served a document tells of.
+/// The part of the served resources that a document covers.
 #[derive(Clone, Copy, Debug)]
 enum Extent<'e> {
     Everything,
@@ -55,7 +55,7 @@ impl Extent<'_> {
     }
 }
 
-/// Everything that can be read of what is served at one moment.
+/// The served resources at one moment, and the documents about them.
 struct Library<'a> {
     inner: &'a Inner,
     customs: &'a Customs,
@@ -65,7 +65,7 @@ impl<'a> Library<'a> {
     fn find(&self, path: &str, head: &Parts) -> Result<Option<Response<Body>>, Refusal> {
         let parts: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
         let parts = match parts[..] {
-            // Kubernetes: the router does not mind a slash at the end, others do.
+            // Kubernetes: the router ignores a trailing slash, except below /openapi.
             [ref rest @ .., ""] if parts[0] != "openapi" => rest,
             ref all => all,
         };
@@ -83,7 +83,7 @@ impl<'a> Library<'a> {
         }
     }
 
-    /// What is served, in the encoding that the caller takes.
+    /// A discovery document, in the encoding that the client accepts.
     fn discover(&self, parts: &[&str], head: &Parts) -> Result<Option<Response<Body>>, Refusal> {
         let name = parts.join("/");
         let found = match parts {
@@ -100,7 +100,7 @@ impl<'a> Library<'a> {
             _ => None,
         };
         let Some(document) = found else { return Ok(None) };
-        // Kubernetes: the router looks first, but not at lists of groups and at what definitions serve.
+        // Kubernetes: the router checks Accept first, but not for lists of groups and for custom resources.
         if parts[0] == "api" || (parts.len() == 3 && self.inner.registry.has_group(parts[1])) {
             check_produced(&head.headers, &MEDIA_TYPES)?;
         }
@@ -108,7 +108,7 @@ impl<'a> Library<'a> {
         Ok(Some(form::shown(&document, form, head)))
     }
 
-    /// The API's own description.
+    /// An OpenAPI document.
     fn describe(&self, parts: &[&str], head: &Parts) -> Option<Response<Body>> {
         match parts {
             ["openapi", "v2"] => Some(self.older(head)),
@@ -153,17 +153,18 @@ impl<'a> Library<'a> {
         self.inner.documents.get(self.customs.generation, name, || self.stamp(extent), make)
     }
 
-    /// When the definitions behind what is served last changed, and whether they are going: then they serve less.
+    /// The revisions of the definitions behind the served resources, and whether they are terminating: then
+    /// they serve less.
     fn stamp(&self, extent: Extent<'_>) -> String {
-        let told = |it: &Custom| {
+        let stamp_of = |it: &Custom| {
             let (definition, going) =
                 (&it.definition, if it.definition.state.terminating { "-" } else { "" });
             format!("{}@{}{going} ", definition.name, it.since)
         };
-        self.definitions(extent).map(told).collect()
+        self.definitions(extent).map(stamp_of).collect()
     }
 
-    /// Groups, versions and resources, each by itself.
+    /// Groups, versions and resources in separate documents.
     fn discovery(
         &self,
         name: &str,
@@ -178,7 +179,7 @@ impl<'a> Library<'a> {
         self.discovery(name, extent, |all| discovery::resources(all, group, version))
     }
 
-    /// Everything at once, for clients that remember what they have seen.
+    /// Aggregated discovery, with an ETag.
     fn aggregated(&self, is_core: bool, head: &Parts) -> Option<Response<Body>> {
         let name = if is_core { "aggregated/api" } else { "aggregated/apis" };
         let make = || {
@@ -212,7 +213,7 @@ impl<'a> Library<'a> {
             true => as_json.and_then(|json| {
                 self.kept("openapi/v2 protobuf", Extent::Everything, || {
                     let document = Document::plain(openapi::gnostic(&json.body)?).of_type(offer.answered);
-                    // Kubernetes: the same tag as JSON has; `Vary` keeps them apart.
+                    // Kubernetes: the ETag of the JSON form; `Vary` tells them apart.
                     Some(document.tagged(json.etag.clone()).made_at(now))
                 })
             }),
@@ -228,26 +229,26 @@ impl<'a> Library<'a> {
             let all = self.listed(Extent::Everything);
             let text = openapi::index(&all, |group, version| self.fingerprint(group, version));
             let tag = quoted(&discovery::fingerprint(text.as_bytes()));
-            // Kubernetes: it does not say what it is, so Go guesses.
+            // Kubernetes: it sets no Content-Type, so Go detects this one.
             let document = Document::plain(text).of_type("text/plain; charset=utf-8");
             Some(document.tagged(tag).made_at(now))
         })?;
         Some(serve::conditional(&document, head))
     }
 
-    /// What changes when the description of a version does; kept, since the index wants all of them.
+    /// The hash of a version's document; cached, since the index needs all of them.
     fn fingerprint(&self, group: &str, version: &str) -> Option<String> {
         let name = format!("fingerprint {}", openapi::path(group, version));
         let extent = Extent::Version(group, version);
         let kept = self.kept(&name, extent, || {
-            let customs: String = self.definitions(extent).map(told_apart).collect();
+            let customs: String = self.definitions(extent).map(identity_of).collect();
             let all = self.listed(extent);
             openapi::fingerprint(&all, &customs, group, version).map(Document::plain)
         })?;
         str::from_utf8(&kept.body).ok().map(str::to_owned)
     }
 
-    /// The description of one version. A caller who names the right hash may keep it for ever.
+    /// The document of one version. With the right hash in the URL, clients may cache it for ever.
     fn description(&self, head: &Parts, group: &str, version: &str) -> Option<Response<Body>> {
         let path = openapi::path(group, version);
         let now = self.inner.world.wall();
@@ -263,27 +264,27 @@ impl<'a> Library<'a> {
             return Some(not_acceptable());
         }
         let hash = document.etag.trim_matches('"');
-        let asked = hash_of(head).filter(|asked| !asked.is_empty());
-        if asked.is_some_and(|asked| asked != hash) {
+        let given_hash = hash_of(head).filter(|given_hash| !given_hash.is_empty());
+        if given_hash.is_some_and(|given_hash| given_hash != hash) {
             return Some(vary(serve::moved(&document, &format!("{path}?hash={hash}"))));
         }
         let mut response = vary(serve::conditional(&document, head));
-        if asked.is_some() {
+        if given_hash.is_some() {
             serve::keep_for_ever(&mut response, now);
         }
         Some(response)
     }
 
-    /// What definitions say of their custom resources.
+    /// The OpenAPI schemas of custom resources.
     fn schemas(&self, form: Form, extent: Extent<'_>) -> CustomSchemas {
         let all = self.definitions(extent);
         all.flat_map(|it| openapi::schemas_of(&it.definition, it.version(), form)).collect()
     }
 }
 
-/// What changes with all that decides how a custom resource is described, beside what discovery tells of it. Its schema
-/// is not read.
-fn told_apart(custom: &Custom) -> String {
+/// Everything that the OpenAPI document of a custom resource depends on, beside discovery. Does not read
+/// its schema.
+fn identity_of(custom: &Custom) -> String {
     let definition = &custom.definition;
     format!("{} {}@{} ", definition.names.list_kind, definition.uid, definition.generation)
 }
@@ -296,7 +297,7 @@ fn not_acceptable() -> Response<Body> {
     vary(silent(StatusCode::NOT_ACCEPTABLE))
 }
 
-// Kubernetes: descriptions say nothing else of what they are not.
+// Kubernetes: errors of OpenAPI have no body.
 fn silent(code: StatusCode) -> Response<Body> {
     let mut response = answer::full(code, "", "");
     response.headers_mut().remove(header::CONTENT_TYPE);

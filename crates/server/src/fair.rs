@@ -1,9 +1,9 @@
-//! Who is served when there is more to do than can be done: a request in, its seat out, or a refusal.
+//! API priority and fairness: gives a request its seat, lets it wait, or rejects it.
 //!
-//! FlowSchemas sort requests into priority levels and flows, PriorityLevelConfigurations give each level its seats.
-//! Inside of a level flows wait in queues that take turns, so that a noisy one makes nobody wait but itself. The rules
-//! are in `levels` and `queues`, which know neither clock nor tasks; this file asks them and does the waiting. Nothing
-//! runs while nobody asks.
+//! FlowSchemas classify requests into priority levels and flows, PriorityLevelConfigurations give each level
+//! its seats. Within a level, flows wait in queues that take turns, so that a noisy flow delays only
+//! itself. The rules are in `levels` and `queues`, which know neither clock nor tasks; this file calls them
+//! and does the waiting. No task runs while there are no requests.
 
 mod deadline;
 mod deal;
@@ -30,7 +30,7 @@ mod width;
 pub(crate) use deadline::Deadline;
 pub(crate) use dump::{PATH as DUMP, answer as dump};
 pub(crate) use meters::measure;
-pub(crate) use status::settle_all;
+pub(crate) use status::write_statuses;
 pub(crate) use upkeep::{MANAGER, ensure};
 
 use crate::{
@@ -52,18 +52,18 @@ use std::{
     time::Duration,
 };
 use tokio::sync::oneshot;
-use wait::{Wish, give_back, take};
+use wait::{SeatRequest, give_back, take};
 use watches::{Watch, Watches};
 use width::{Reading, Width};
 use world::{Moment, World};
 
-/// Requests that are served at once, each of a single seat.
+/// Seats of the server; a usual request takes one.
 // Kubernetes: --max-requests-inflight and --max-mutating-requests-inflight together.
 pub(crate) const SEATS: u32 = 400 + 200;
 
 const SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
 const LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
-// Kubernetes: no Status, but a line of text.
+// Kubernetes: plain text, not a Status.
 const REFUSAL: &str = "Too many requests, please try again later.\n";
 
 #[derive(Debug)]
@@ -75,31 +75,31 @@ pub(crate) struct Fair {
     watches: Watches,
     extents: Extents,
     meters: Meters,
-    /// Whether somebody looks after schemas and levels before long.
+    /// Whether a task will check the mandatory and suggested objects soon.
     upkeep: AtomicBool,
 }
 
-/// A schema, and where its requests are counted.
+/// A schema and the meter of its requests.
 #[derive(Clone, Debug)]
 struct CountedSchema {
     schema: Arc<Schema>,
-    /// The name of its level.
+    /// The name of its priority level.
     level: Arc<str>,
     meter: Arc<Meter>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// How often schemas and levels had changed when they were last looked at.
+    /// The change counters of schemas and levels when they were last read.
     seen: Option<(u64, u64)>,
-    /// In the order in which they are tried.
+    /// In matching order.
     schemas: Arc<Vec<CountedSchema>>,
     levels: Levels<oneshot::Sender<Seats>>,
-    /// Levels for which somebody waits until seats are freed by time alone.
+    /// Levels with a task that waits for lingering seats to be freed.
     armed: BTreeSet<String>,
 }
 
-/// What is asked for.
+/// A request to classify.
 struct FlowRequest<'a> {
     caller: &'a Caller,
     wanted: Attributes<'a>,
@@ -107,17 +107,17 @@ struct FlowRequest<'a> {
     options: &'a Options,
 }
 
-/// A request's place among those that are served. It is free again when this is dropped.
+/// The seats of a running request. They are released when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Seat {
     inner: Arc<Inner>,
     taken: Option<(Arc<str>, Seats)>,
     executing: Option<Executing>,
-    marks: Option<Marks>,
+    flow_headers: Option<FlowHeaders>,
     watch: Option<Watch>,
 }
 
-/// A request that has its seat, as Prometheus sees it.
+/// A running request, for metrics.
 #[derive(Debug)]
 struct Executing {
     meter: Arc<Meter>,
@@ -126,14 +126,14 @@ struct Executing {
     _counted: Counted,
 }
 
-/// What an answer tells of how it was sorted: no names, which are the administrator's own business.
+/// Headers with the UIDs of schema and level. Not their names, which may be confidential.
 #[derive(Clone, Debug)]
-struct Marks {
+struct FlowHeaders {
     schema: HeaderValue,
     level: HeaderValue,
 }
 
-/// Finds a seat for a request, or says that there is none.
+/// Waits for a seat, or rejects the request.
 pub(crate) async fn seat(
     inner: &Arc<Inner>,
     caller: &Caller,
@@ -142,7 +142,8 @@ pub(crate) async fn seat(
     options: &Options,
     deadline: Deadline,
 ) -> Result<Seat, Response<Body>> {
-    let mut seat = Seat { inner: Arc::clone(inner), taken: None, executing: None, marks: None, watch: None };
+    let mut seat =
+        Seat { inner: Arc::clone(inner), taken: None, executing: None, flow_headers: None, watch: None };
     let verb;
     let (wanted, target) = match place {
         Place::Other(path) => {
@@ -156,29 +157,29 @@ pub(crate) async fn seat(
             _ => return Ok(seat),
         },
     };
-    let asked = FlowRequest { caller, wanted, target, options };
+    let request = FlowRequest { caller, wanted, target, options };
     let fair = &inner.fair;
     fair.refresh(inner).await;
-    let sorted = fair.sort(&asked);
-    let level = &*sorted.level;
-    let width = fair.width(inner, &asked, sorted.widest).await;
-    let (meter, since) = (&sorted.meter, inner.world.now());
+    let classified = fair.classify(&request);
+    let level = &*classified.level;
+    let width = fair.width(inner, &request, classified.widest).await;
+    let (meter, since) = (&classified.meter, inner.world.now());
     meter.arrives(width);
-    let wish = Wish { level, flow: sorted.flow, width, patience: deadline.wait(), meter };
+    let wish = SeatRequest { level, flow: classified.flow, width, patience: deadline.wait(), meter };
     match take(inner, wish).await {
-        Ok(seats) => seat.taken = Some((Arc::clone(&sorted.level), seats)),
+        Ok(seats) => seat.taken = Some((Arc::clone(&classified.level), seats)),
         Err(_) => {
-            let after = fair.lock().levels.dropped(fair.now(&inner.world), level);
-            return Err(sorted.marks.put_on(refusal(after)));
+            let after = fair.lock().levels.rejected(fair.now(&inner.world), level);
+            return Err(classified.flow_headers.put_on(refusal(after)));
         }
     }
-    seat.marks = Some(sorted.marks);
+    seat.flow_headers = Some(classified.flow_headers);
     let now = inner.world.now();
-    let waited = sorted.widest.is_some().then(|| now.since(since));
-    let is_watch = matches!(&asked.wanted, Attributes::Resource(wanted) if wanted.verb == "watch");
+    let waited = classified.widest.is_some().then(|| now.since(since));
+    let is_watch = matches!(&request.wanted, Attributes::Resource(wanted) if wanted.verb == "watch");
     let _counted = meter.dispatches(width, waited);
     seat.executing = Some(Executing { meter: Arc::clone(meter), since: now, is_watch, _counted });
-    if let Attributes::Resource(wanted) = &asked.wanted
+    if let Attributes::Resource(wanted) = &request.wanted
         && wanted.verb == "watch"
     {
         seat.watch = Watch::begin(inner, wanted);
@@ -194,9 +195,9 @@ fn refusal(after: u64) -> Response<Body> {
     response
 }
 
-/// How a request was sorted.
-struct Sorted {
-    marks: Marks,
+/// The schema, level and flow of a request.
+struct Classified {
+    flow_headers: FlowHeaders,
     meter: Arc<Meter>,
     level: Arc<str>,
     flow: u64,
@@ -229,7 +230,7 @@ impl Fair {
         world.now().since(self.start)
     }
 
-    /// Takes in new settings. While they cannot be read, the old ones hold.
+    /// Reads changed schemas and levels. If that fails, the old ones stay in force.
     async fn refresh(&self, inner: &Inner) {
         let store = inner.store.as_ref();
         let Ok(schemas) = self.schemas.look(store, |view| view.changes).await else { return };
@@ -248,45 +249,45 @@ impl Fair {
         }
         state.seen = Some((schema_changes, level_changes));
         let dispatched = state.levels.configure(self.now(&inner.world), levels);
-        state.tell(dispatched);
+        state.send_seats(dispatched);
         state.schemas = self.meters.sorts(in_order(schemas.into_iter(), |name| state.levels.has(name)));
     }
 
-    fn sort(&self, asked: &FlowRequest<'_>) -> Sorted {
+    fn classify(&self, request: &FlowRequest<'_>) -> Classified {
         let schemas = Arc::clone(&self.lock().schemas);
-        let matches = |sort: &&CountedSchema| {
-            sort.schema.spec.rules.iter().any(|rule| rule.matches(asked.caller, &asked.wanted))
+        let matches = |counted: &&CountedSchema| {
+            counted.schema.spec.rules.iter().any(|rule| rule.matches(request.caller, &request.wanted))
         };
-        let last = || schemas.iter().find(|sort| sort.schema.metadata.name == CATCH_ALL);
-        let sort = schemas.iter().find(matches).or_else(last).expect("one is for everything");
-        let CountedSchema { schema, level, meter } = sort;
-        // Settings may have changed since.
+        let last = || schemas.iter().find(|counted| counted.schema.metadata.name == CATCH_ALL);
+        let counted = schemas.iter().find(matches).or_else(last).expect("catch-all matches every request");
+        let CountedSchema { schema, level, meter } = counted;
+        // The level may have been removed meanwhile.
         let terms = self.lock().levels.terms(level).map(|terms| (Arc::clone(level), terms));
         let last = || {
-            let terms = self.lock().levels.terms(CATCH_ALL).expect("one level is for everything");
+            let terms = self.lock().levels.terms(CATCH_ALL).expect("the level catch-all always exists");
             (Arc::from(CATCH_ALL), terms)
         };
         let (level, terms) = terms.unwrap_or_else(last);
         let flow = match terms.has_flows {
-            true => deal::flow(&schema.metadata.name, distinguisher(schema, asked)),
+            true => deal::flow(&schema.metadata.name, distinguisher(schema, request)),
             false => 0,
         };
-        let marks = Marks { schema: schema.metadata.uid.clone(), level: terms.uid };
-        Sorted { marks, meter: Arc::clone(meter), level, flow, widest: terms.widest }
+        let flow_headers = FlowHeaders { schema: schema.metadata.uid.clone(), level: terms.uid };
+        Classified { flow_headers, meter: Arc::clone(meter), level, flow, widest: terms.widest }
     }
 
-    async fn width(&self, inner: &Inner, asked: &FlowRequest<'_>, widest: Option<u32>) -> Width {
-        let (Attributes::Resource(wanted), Some(target)) = (&asked.wanted, asked.target) else {
+    async fn width(&self, inner: &Inner, request: &FlowRequest<'_>, widest: Option<u32>) -> Width {
+        let (Attributes::Resource(wanted), Some(target)) = (&request.wanted, request.target) else {
             return Width::ONE;
         };
         match wanted.verb {
-            "list" => self.width_of_list(inner, wanted, target, asked.options, widest).await,
-            "watch" if begins_with_list(asked.options) => {
-                self.width_of_list(inner, wanted, target, asked.options, widest).await
+            "list" => self.width_of_list(inner, wanted, target, request.options, widest).await,
+            "watch" if begins_with_list(request.options) => {
+                self.width_of_list(inner, wanted, target, request.options, widest).await
             }
-            // Nobody is told of a token.
+            // Token requests send no watch events.
             "create" if wanted.resource == "serviceaccounts" && wanted.subresource == "token" => Width::ONE,
-            "create" | "update" | "patch" | "delete" => Width::write(self.watches.told(wanted), widest),
+            "create" | "update" | "patch" | "delete" => Width::write(self.watches.events_for(wanted), widest),
             _ => Width::ONE,
         }
     }
@@ -312,20 +313,20 @@ impl Fair {
     }
 }
 
-fn distinguisher<'a>(schema: &Schema, asked: &FlowRequest<'a>) -> &'a str {
-    match (schema.spec.distinguisher_method.as_ref().map(|method| method.by), &asked.wanted) {
-        (Some(Distinguisher::ByUser), _) => &asked.caller.name,
+fn distinguisher<'a>(schema: &Schema, request: &FlowRequest<'a>) -> &'a str {
+    match (schema.spec.distinguisher_method.as_ref().map(|method| method.by), &request.wanted) {
+        (Some(Distinguisher::ByUser), _) => &request.caller.name,
         (Some(Distinguisher::ByNamespace), Attributes::Resource(wanted)) => wanted.namespace,
         _ => "",
     }
 }
 
-/// Whether a watch first tells what there is.
+/// Whether a watch begins with the existing objects.
 fn begins_with_list(options: &Options) -> bool {
     options.initial_events == Some(true) || matches!(options.resource_version.as_str(), "" | "0")
 }
 
-/// Whether a list can be of the latest state, and not of an earlier one that must be looked up.
+/// Whether a list can be served at the latest revision.
 fn is_latest(options: &Options) -> bool {
     let is_any = matches!(options.resource_version.as_str(), "" | "0");
     match &options.version_match {
@@ -335,16 +336,16 @@ fn is_latest(options: &Options) -> bool {
 }
 
 impl State {
-    /// Gives their seats to those who waited.
-    fn tell(&mut self, dispatched: Vec<Dispatched<oneshot::Sender<Seats>>>) {
+    /// Sends waiting requests their seats.
+    fn send_seats(&mut self, dispatched: Vec<Dispatched<oneshot::Sender<Seats>>>) {
         for Dispatched { waiter, seats } in dispatched {
-            // Whoever waits takes its ticket back, under the same lock, before it goes.
+            // A waiter that gives up first takes its ticket back, under the same lock.
             let _ = waiter.send(seats);
         }
     }
 }
 
-impl Marks {
+impl FlowHeaders {
     fn put_on(self, mut response: Response<Body>) -> Response<Body> {
         let headers = response.headers_mut();
         headers.insert(SCHEMA_UID, self.schema);
@@ -354,16 +355,16 @@ impl Marks {
 }
 
 impl Seat {
-    /// Whether others wait for seats of its level.
+    /// Whether requests wait for seats of this level.
     fn is_wanted(&self) -> bool {
         let level = self.taken.as_ref().map_or("", |(level, _)| level);
         self.inner.fair.lock().levels.waiting(level) > 0
     }
 
-    /// Gives the seat back once the answer is taken, and marks that with how the request was sorted.
+    /// Releases the seat once the response is sent, and adds the headers of the classification.
     pub(crate) fn release_after(mut self, response: Response<Body>) -> Response<Body> {
-        let response = match self.marks.take() {
-            Some(marks) => marks.put_on(response),
+        let response = match self.flow_headers.take() {
+            Some(flow_headers) => flow_headers.put_on(response),
             None => response,
         };
         match self.watch.take() {

@@ -1,7 +1,7 @@
-//! What follows a commit: hooks that run within the request that made it, after its commit and before its answer.
+//! Hooks that run in the request, after its commit and before its answer.
 //!
-//! In Kubernetes controllers do all of this a moment later. Each hook says why it does not wait for one; where our own
-//! controller takes over, the hook leaves from here and nothing else changes.
+//! In Kubernetes, controllers do this a moment later. Each hook says why it does not wait for one; once our
+//! own controller takes over, its hook is deleted and nothing else changes.
 
 mod definitions;
 pub(crate) mod kubernetes_service;
@@ -21,43 +21,43 @@ use crate::{
 use futures::future::BoxFuture;
 use std::sync::Arc;
 
-/// What the server does after writes to some resources.
+/// Work that the server does after writes to some resources.
 struct Hook {
-    /// Whether writes to a resource concern it. Most concern none.
+    /// Whether writes to a resource run this hook. Most run none.
     concerns: fn(&Served, &Target) -> bool,
-    /// Is told what a request has committed: each object before and after.
+    /// Gets the commits of the request: each object before and after.
     run: for<'a> fn(&'a Call, &'a [Committed]) -> BoxFuture<'a, Result<(), Refusal>>,
-    /// What the log says of a hook that failed.
+    /// The log message when the hook fails.
     problem: &'static str,
 }
 
 /// In the order in which they run.
 const HOOKS: [Hook; 5] = [
-    // A client that creates a definition can use it at once.
+    // A client can use a definition as soon as it has created it.
     Hook {
         concerns: definitions::concerns,
         run: |call, commits| Box::pin(definitions::after(call, commits)),
         problem: "a definition waits",
     },
-    // A client that writes a policy finds in its status what the expressions get wrong about types.
+    // A client that writes a policy finds the type errors of its expressions in the status.
     Hook {
         concerns: policy_status::concerns,
         run: |call, commits| Box::pin(policy_status::after(call, commits)),
         problem: "a policy is not checked for types",
     },
-    // A pod can be created in a namespace as soon as that is there.
+    // A pod can be created in a namespace as soon as the namespace exists.
     Hook {
         concerns: namespaces::concerns,
         run: |call, commits| Box::pin(namespaces::after(call, commits)),
         problem: "a namespace lacks its default objects",
     },
-    // A client that writes a flow schema finds in its status whether the priority level is there.
+    // A client that writes a flow schema finds in the status whether its priority level exists.
     Hook {
         concerns: fair::status::concerns,
         run: |call, commits| Box::pin(fair::status::after(call, commits)),
         problem: "the status of flow schemas waits",
     },
-    // A quota limits the next request in its namespace, and must know what is used.
+    // A quota limits the next request in its namespace, so its usage must be counted now.
     Hook {
         concerns: resource_quota::concerns,
         run: |call, commits| Box::pin(resource_quota::after(call, commits)),
@@ -65,12 +65,12 @@ const HOOKS: [Hook; 5] = [
     },
 ];
 
-/// Whether any hook wants to know of writes to a resource.
+/// Whether any hook runs after writes to a resource.
 pub(crate) fn concerns(served: &Served, target: &Target) -> bool {
     HOOKS.iter().any(|hook| (hook.concerns)(served, target))
 }
 
-/// Runs what follows the commits of a call. A failure is logged and does not undo the write.
+/// Runs the hooks after a call's commits. A failure is logged; the write stays.
 pub(crate) async fn after(call: &Call) {
     let commits = call.take_commits();
     if commits.is_empty() {
@@ -83,10 +83,10 @@ pub(crate) async fn after(call: &Call) {
     }
 }
 
-/// Catches up with what a server that was stopped between a commit and its hooks has left undone.
+/// Runs the hooks that a server which stopped between a commit and its hooks has missed.
 pub(crate) async fn catch_up(inner: &Arc<Inner>) {
-    if let Err(refusal) = definitions::settle_all(inner).await {
-        tracing::warn!(problem = %refusal, "definitions wait");
+    if let Err(refusal) = definitions::reconcile_all(inner).await {
+        tracing::warn!(problem = %refusal, "cannot update the status of definitions");
     }
     if let Err(refusal) = namespaces::ensure_all_default_objects(inner).await {
         tracing::warn!(problem = %refusal, "namespaces lack their default objects");

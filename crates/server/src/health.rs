@@ -1,4 +1,4 @@
-//! What is served beside resources: health, version, discovery, documents.
+//! Paths beside resources: health, version, discovery, documents.
 
 use crate::{
     Inner,
@@ -11,18 +11,18 @@ use api::{go, path::VersionPath};
 use http::{Method, Response, StatusCode, request::Parts};
 use std::collections::BTreeSet;
 
-/// The parts whose health is told one by one.
+/// Health checks.
 const CHECKS: [&str; 3] = ["ping", "log", STORE];
 
-// Kubernetes: it is called so whatever the store is.
+// Kubernetes: this name for any store.
 const STORE: &str = "etcd";
 
-/// Who asks whether requests may be sent is told when they may not any more.
+/// Fails /readyz while the server drains.
 const SHUTDOWN: &str = "shutdown";
 
 const PROBES: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
-/// What there is beside groups, their versions and checks.
+/// Paths beside groups, versions and checks.
 const PATHS: [&str; 10] = [
     "/.well-known/openid-configuration",
     "/api",
@@ -66,20 +66,20 @@ pub(crate) async fn answer(inner: &Inner, path: &str, head: &Parts) -> Result<Re
     }
 }
 
-/// Whether a path belongs to the built-in groups, whose router answers in the words of the API.
+/// Whether a path belongs to a built-in group, whose router answers with a Status.
 fn is_routed(inner: &Inner, path: &str) -> bool {
     let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');
     match (parts.next().unwrap_or_default(), parts.next(), parts.next()) {
         ("api" | "version", ..)
         | (".well-known", Some("openid-configuration"), _)
         | ("openid", Some("v1"), Some("jwks")) => true,
-        // Kubernetes: the groups themselves are told by another.
+        // Kubernetes: groups themselves are served by another handler.
         ("apis", Some(group), Some(version)) => !version.is_empty() && inner.registry.has_group(group),
         _ => false,
     }
 }
 
-/// Kubernetes: these have a method; everything else answers the same to every one.
+/// Kubernetes: these paths allow only GET; all others answer any method alike.
 fn is_only_read(inner: &Inner, path: &str) -> bool {
     let has = |group, version| inner.registry.group_versions().any(|it| it == (group, version));
     match path.trim_end_matches('/').split('/').collect::<Vec<_>>()[..] {
@@ -102,7 +102,7 @@ fn checks(probe: &str) -> impl Iterator<Item = &'static str> + use<> {
 fn is_well(inner: &Inner, probe: &str, check: &str) -> bool {
     match check {
         SHUTDOWN => !*inner.draining.borrow(),
-        // A full disk fails readyz only: the server is alive and answers reads, but refuses writes.
+        // A full disk fails readyz only: the server is alive and answers reads, but rejects writes.
         STORE => probe != "/readyz" || inner.store.is_writable(),
         _ => true,
     }
@@ -137,17 +137,17 @@ fn health(inner: &Inner, probe: &str, query: &str) -> Response<Body> {
     }
 }
 
-/// Kubernetes: a URL that cannot be read does not get as far as the API.
+/// Kubernetes: a malformed URL is rejected before it reaches the API.
 pub(crate) fn unreadable() -> Response<Body> {
     text(StatusCode::BAD_REQUEST, "400 Bad Request")
 }
 
-/// Kubernetes: paths outside of every resource get no Status.
+/// Kubernetes: paths outside of all resources get plain text, not a Status.
 pub(crate) fn nothing_here() -> Response<Body> {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
-/// Kubernetes: a single check that is well leaves it to Go what its answer is.
+/// Kubernetes: for a single healthy check Go detects the Content-Type.
 fn plain(body: &str) -> Response<Body> {
     answer::full(StatusCode::OK, "text/plain; charset=utf-8", body.to_owned())
 }
@@ -159,7 +159,7 @@ fn text(code: StatusCode, body: &str) -> Response<Body> {
     response
 }
 
-/// The paths there are, for somebody who looks around.
+/// The list of paths at `/`.
 fn root(inner: &Inner, customs: &Customs) -> Response<Body> {
     let mut paths = Vec::from(PATHS.map(str::to_owned));
     let customs = customs.of("", "").map(|custom| (&*custom.resource.group, &*custom.resource.version));

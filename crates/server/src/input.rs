@@ -1,4 +1,4 @@
-//! Body bytes in, an object of the wanted kind out.
+//! Decodes request bodies into objects.
 
 pub(crate) mod patch;
 
@@ -22,10 +22,10 @@ use schema::{
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Kubernetes: what the real server takes at most.
+/// Kubernetes: its limit on request bodies.
 const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 
-/// The forms in which objects are sent and answered.
+/// Encodings of requests and responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Encoding {
     #[default]
@@ -47,7 +47,7 @@ impl Encoding {
 pub(crate) const MEDIA_TYPES: [&str; 3] =
     ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
-/// Reads a body that may not be longer than the limit.
+/// Reads a body up to the limit.
 pub(crate) async fn read<B>(body: B) -> Result<Bytes, Refusal>
 where
     B: http_body::Body,
@@ -87,7 +87,7 @@ pub(crate) fn encoding_for(served: &Served, media_type: &str) -> Result<Encoding
     }
 }
 
-/// Kubernetes: three servers in one, each with kinds of its own, which it calls by their place in its source.
+/// Kubernetes: three servers in one, each with a scheme whose source location is part of error texts.
 fn scheme(group: &str) -> &'static str {
     match group {
         "apiextensions.k8s.io" => "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
@@ -96,7 +96,7 @@ fn scheme(group: &str) -> &'static str {
     }
 }
 
-/// What a body should hold.
+/// The kind that a body should hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
     pub(crate) types: &'a Types,
@@ -106,7 +106,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) kind: &'a str,
 }
 
-/// Reads the object that a client sends whole.
+/// Decodes the object of a create or update.
 pub(crate) fn body(
     served: &Served,
     body: &[u8],
@@ -123,7 +123,7 @@ pub(crate) fn body(
     }
 }
 
-/// Why bytes are no object of the wanted kind.
+/// Why bytes are not an object of the wanted kind.
 #[derive(Debug)]
 pub(crate) struct Undecodable {
     /// The decoder's error alone: the message when the result of a patch cannot be decoded.
@@ -133,11 +133,11 @@ pub(crate) struct Undecodable {
 }
 
 impl Undecodable {
-    fn told_as_is(text: String) -> Undecodable {
+    fn with_text(text: String) -> Undecodable {
         Undecodable { problem: text.clone(), refusal: text }
     }
 
-    /// `given` is the kind and version that the body says it is, where it says one, `wanted` the kind that belongs there.
+    /// `given` is the kind and version in the body, if any, `wanted` the kind of the resource.
     fn new(
         error: &decode::DecodeError,
         given: Option<(&str, &str)>,
@@ -154,7 +154,7 @@ impl From<Undecodable> for Refusal {
     }
 }
 
-/// Reads an object of a resource, which may have been patched.
+/// Decodes an object of a resource, sent or patched.
 pub(crate) fn object(
     served: &Served,
     body: &[u8],
@@ -187,7 +187,8 @@ fn custom_object(
     let given = given.map_err(|error| unreadable(&error))?;
     let (group, version) = given.api_version.rsplit_once('/').unwrap_or(("", &given.api_version));
     let decoded = match encoding {
-        // Kubernetes: the schema is not asked about an object of another kind, but its metadata is read.
+        // Kubernetes: an object of another kind is not checked against the schema, but its metadata is
+        // decoded.
         _ if given.kind != kind || group != &*served.resource.group => decode::decode_any(&json, validation)
             .and_then(|decoded| structural::check_metadata(&decoded.value).map(|()| decoded)),
         Encoding::Yaml => custom.compiled().schema.decode(body, structural::Encoding::Yaml, validation),
@@ -199,7 +200,7 @@ fn custom_object(
 }
 
 impl<'a> Wanted<'a> {
-    /// Reads an object; one that does not say what it is, is what belongs here.
+    /// Decodes an object; without apiVersion and kind it is taken for the wanted kind.
     pub(crate) fn decode(
         &self,
         body: &[u8],
@@ -226,30 +227,29 @@ impl<'a> Wanted<'a> {
                 let given = (envelope.api_version.to_string(), envelope.kind.to_string());
                 self.check(&given, body)?;
                 let value = proto::decode(self.types, self.of, &envelope.raw)
-                    .map_err(|error| Undecodable::told_as_is(error.to_string()))?;
+                    .map_err(|error| Undecodable::with_text(error.to_string()))?;
                 Decoded { value, warnings: Vec::new() }
             }
         };
         let Decoded { mut value, warnings } = decoded;
-        if let (false, Some(object)) = (self.is_told_by(&value), value.as_object_mut()) {
+        if let (false, Some(object)) = (self.has_wanted_kind(&value), value.as_object_mut()) {
             object.insert("apiVersion".to_owned(), join(self.group, self.version).into());
             object.insert("kind".to_owned(), self.kind.into());
         }
         Ok(Decoded { value, warnings })
     }
 
-    /// An object that says that it is what belongs here, and about which there is nothing else to say: most are, and
-    /// are read but once.
+    /// The fast path for an object of the wanted kind without warnings: it is decoded only once.
     fn plain(&self, body: &[u8], validation: FieldValidation) -> Option<Decoded> {
-        // Nobody would hear of a second kind, in other letters.
+        // Without warnings, a duplicate `Kind` in other letters would go unnoticed.
         if validation == FieldValidation::Ignore {
             return None;
         }
         let decoded = decode::decode(self.types, self.of, body, validation).ok()?;
-        (self.is_told_by(&decoded.value) && decoded.warnings.is_empty()).then_some(decoded)
+        (self.has_wanted_kind(&decoded.value) && decoded.warnings.is_empty()).then_some(decoded)
     }
 
-    fn is_told_by(&self, value: &Value) -> bool {
+    fn has_wanted_kind(&self, value: &Value) -> bool {
         object::kind(value) == self.kind && object::api_version(value) == join(self.group, self.version)
     }
 
@@ -261,7 +261,7 @@ impl<'a> Wanted<'a> {
         decoded.map_err(|error| self.refuse(&error, &given, body))
     }
 
-    /// It says what it is, and is not that.
+    /// The error for an object with a kind.
     fn refuse(&self, error: &decode::DecodeError, given: &(String, String), body: &[u8]) -> Undecodable {
         let (api_version, kind) = given;
         let given = match kind.as_str() {
@@ -271,12 +271,12 @@ impl<'a> Wanted<'a> {
         Undecodable::new(error, Some(given), self.kind, body)
     }
 
-    /// It does not even say what it is.
+    /// The error for an object whose kind cannot be read.
     fn unreadable(&self, error: &decode::DecodeError, body: &[u8]) -> Undecodable {
         Undecodable::new(error, None, self.kind, body)
     }
 
-    /// Kubernetes: the version must be that of the URL; the kind is looked at afterwards.
+    /// Kubernetes: the version must be that of the URL; the kind is checked later.
     fn check(&self, (api_version, kind): &(String, String), body: &[u8]) -> Result<(), Undecodable> {
         let expected = join(self.group, self.version);
         if *api_version == expected && kind == self.kind {
@@ -286,7 +286,7 @@ impl<'a> Wanted<'a> {
             let problem = format!("unexpected GroupVersion string: {api_version}");
             return Err(self.unreadable(&decode::DecodeError::Malformed(problem), body));
         }
-        // What it does not say is as here.
+        // What is missing is taken from the URL.
         let api_version = if api_version.is_empty() { &expected } else { api_version };
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         let (own, named) = (self.kind, if kind.is_empty() { self.kind } else { kind });
@@ -299,14 +299,14 @@ impl<'a> Wanted<'a> {
             scheme(group) == scheme(self.group) && (is_there || kinds::older::is_older(group, version, named))
         };
         if !is_known() {
-            // Kubernetes: the place in its source is part of the text.
+            // Kubernetes: the location in its source is part of the text.
             let scheme = scheme(self.group);
             return Err(not_handled(format!(
                 "no kind {named:?} is registered for version {api_version:?} in scheme {scheme:?}"
             )));
         }
         if named != own {
-            // Kubernetes: it is read as what it says it is first.
+            // Kubernetes: it is first decoded as the kind that it names.
             if let (Some((of, _)), Ok(read)) = (self.types.kind(group, version, named), yaml::to_json(body))
                 && let Err(error) = decode::decode(self.types, of, &read.json, FieldValidation::Ignore)
             {
@@ -319,7 +319,7 @@ impl<'a> Wanted<'a> {
         }
         match *api_version == expected {
             true => Ok(()),
-            false => Err(Undecodable::told_as_is(format!(
+            false => Err(Undecodable::with_text(format!(
                 "the API version in the data ({api_version}) does not match the expected API version ({expected})"
             ))),
         }

@@ -1,18 +1,18 @@
-//! Request in, response out: the API pipeline, without sockets.
+//! The API server without sockets: request in, response out.
 //!
-//! A request travels through the rooms in this order: `request` (what is asked for), `authenticate`
-//! (who asks), `authorize` (as whom they act), `fair` (is there a seat), `authorize` again (may they), then a file
-//! of `verbs/`, which for writes runs the stages of `write/`; `answer` gives the result the form that the caller wants,
-//! and `audit` keeps a record of it. `accept` puts it all behind TLS.
+//! A request passes these modules in order: `request` (URL and query), `authenticate` (the caller),
+//! `authorize` (impersonation), `fair` (a seat), `authorize` again (permission), then a file of `verbs/`,
+//! which for writes runs the stages of `write/`; `answer` encodes the result, and `audit` records it.
+//! `accept` serves it over TLS.
 
-// Sockets, and what every request passes on its way.
+// Sockets, and stages of every request.
 pub mod accept;
 mod dispatch;
 mod metrics;
 mod panics;
 mod trace;
 
-// What is asked for, in which form, by whom; may they, and when is it their turn?
+// Parsing, authentication, authorization, fairness, audit.
 mod audit;
 mod authenticate;
 mod authorize;
@@ -27,17 +27,17 @@ mod registry;
 mod route;
 mod served;
 
-// A request that may be carried out, or the reason why it is not.
+// An authorized request, or the reason why it is rejected.
 mod call;
 mod refusal;
 
-// Carrying it out.
+// Decoding and running verbs.
 mod input;
 mod lookup;
 mod selection;
 mod verbs;
 
-// The stages of a write, and what follows it.
+// The stages of a write, and hooks after it.
 mod admission;
 mod convert;
 mod follow;
@@ -46,14 +46,14 @@ mod stored;
 mod webhook;
 mod write;
 
-// Answers.
+// Responses.
 mod answer;
 mod discovery;
 mod documents;
 mod health;
 mod openapi;
 
-// How a server begins.
+// Start and configuration.
 mod bootstrap;
 mod config;
 
@@ -101,14 +101,14 @@ pub(crate) struct Inner {
     pub(crate) documents: documents::Documents,
     pub(crate) audit: Option<audit::Auditor>,
     pub(crate) shared_changes: verbs::watch::SharedChanges,
-    /// Closed when the server drains: watches end.
+    /// True when the server drains: watches end.
     pub(crate) draining: tokio::sync::watch::Sender<bool>,
 }
 
 impl Server {
-    /// A server on `store`; a new store gets the objects of a new cluster.
+    /// Starts a server on `store`; a new store gets the bootstrap objects.
     pub async fn start(world: &World, store: Arc<dyn Store>, config: Config) -> Result<Server, store::Error> {
-        panics::note_places();
+        panics::install_location_hook();
         let inner = Inner {
             world: world.clone(),
             writer: write::Writer::new(&store),
@@ -137,17 +137,17 @@ impl Server {
         let inner = Arc::new(inner);
         follow::catch_up(&inner).await;
         if !is_new && let Err(refusal) = fair::ensure(&inner).await {
-            tracing::warn!(problem = %refusal, "schemas and levels are not as they should be");
+            tracing::warn!(problem = %refusal, "cannot maintain flow schemas and priority levels");
         }
-        if let Err(refusal) = fair::settle_all(&inner).await {
-            tracing::warn!(problem = %refusal, "the status of flow schemas waits");
+        if let Err(refusal) = fair::write_statuses(&inner).await {
+            tracing::warn!(problem = %refusal, "cannot update the status of flow schemas");
         }
         let server = Server(inner);
         follow::kubernetes_service::ensure(&server).await;
         Ok(server)
     }
 
-    /// Answers one request. A [`Caller`] among its extensions was authenticated by the transport.
+    /// Answers one request. The transport has authenticated a [`Caller`] among its extensions.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body + Send + 'static,
@@ -155,7 +155,7 @@ impl Server {
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         let form = Form::for_errors(request.headers());
-        let gzip = answer::Gzip::asked_for(request.headers());
+        let gzip = answer::Gzip::accepted_by(request.headers());
         let place = request::parse(request.uri().path());
         let begun = metrics::Begun::new(&self.0, &request, place.as_ref());
         let line = (request.method().clone(), request.uri().clone());
@@ -176,7 +176,7 @@ impl Server {
         begun.end(&self.0, response, size).await
     }
 
-    /// Ends when what was audited until now is in the log.
+    /// Returns when all earlier audit events are written.
     pub async fn flush(&self) {
         if let Some(auditor) = &self.0.audit {
             auditor.flush().await;
@@ -209,6 +209,6 @@ where
     }
 }
 
-/// Watches that name no timeout end by themselves between one and two of these.
+/// Watches without a timeout end between one and two of these.
 // Kubernetes: --min-request-timeout.
 pub(crate) const MIN_WATCH_TIMEOUT: Duration = Duration::from_secs(1800);

@@ -1,8 +1,8 @@
-//! Objects under a prefix, folded into a view that is never behind: what was committed before a look is in it.
+//! A view of the objects under a prefix that is current at each look: it includes every earlier commit.
 //!
-//! The rules of access, definitions of custom resources and webhooks are looked at by every request and seldom
-//! change. A view follows the store's feed, and catches up at each look instead of in a task of its own: a look
-//! costs a lock and a glance at an empty inbox, and nothing runs while nobody asks.
+//! Roles, definitions and webhook configurations are read by every request and seldom change. A view
+//! follows the store's feed, and catches up at each look instead of in its own task: a look costs a lock
+//! and a check of an empty queue, and nothing runs without requests.
 
 use crate::stored::Stored;
 use bytes::Bytes;
@@ -13,10 +13,11 @@ use std::{
 };
 use store::{Change, Event, Feed, Range, ReadStore};
 
-/// How often a view is read anew within one look: each time so much was written meanwhile that the feed lost it.
+/// Limit on the reloads within one look, each because so much was written meanwhile that the feed was cut
+/// off.
 const RELOADS: usize = 8;
 
-/// What becomes of objects as they come and go. Keys are those of the store.
+/// Folds changes into a view. Keys are those of the store.
 pub(crate) trait Fold {
     fn clear(&mut self);
     fn put(&mut self, key: &str, object: Stored);
@@ -31,18 +32,18 @@ pub(crate) struct Live<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    /// `None` before the first look, and after the feed was lost.
+    /// `None` before the first look, and after the feed was cut off.
     feed: Option<Feed>,
     view: T,
 }
 
 impl<T: Fold> Live<T> {
-    /// A view of everything under `prefix`, empty until the first look.
+    /// A view of all objects under `prefix`, empty until the first look.
     pub(crate) fn new(prefix: impl Into<Bytes>, view: T) -> Live<T> {
         Live { prefix: prefix.into(), state: Mutex::new(State { feed: None, view }) }
     }
 
-    /// Reads the view as of now.
+    /// Reads the current view.
     pub(crate) async fn look<R>(
         &self,
         store: &dyn ReadStore,
@@ -74,7 +75,7 @@ impl<T: Fold> Live<T> {
 }
 
 impl<T: Fold> State<T> {
-    /// Takes in what has happened; `false` where that is not known any more.
+    /// Applies the changes since the last look; `false` where the feed was cut off.
     fn catch_up(&mut self) -> bool {
         let waker = noop_waker();
         let mut context = Context::from_waker(&waker);

@@ -1,4 +1,4 @@
-//! Requests that keep a processor for long, a few at a time and beside the threads that read and write sockets.
+//! Runs CPU-heavy requests, a few at a time, beside the threads that serve sockets.
 
 use futures::future::BoxFuture;
 use std::{
@@ -12,10 +12,10 @@ use std::{
 };
 use world::World;
 
-/// Bodies of more bytes are worked on here. Smaller ones are done before the others notice.
+/// Requests with larger bodies run here. Smaller ones are done before others notice.
 pub(crate) const LONG: usize = 64 << 10;
 
-/// How many may work at once: as many as there are processors. More would only take turns.
+/// Limits concurrent work to the number of processors. More would only take turns.
 #[derive(Debug)]
 pub(crate) struct Workplaces(Mutex<Places>);
 
@@ -33,7 +33,7 @@ impl Default for Workplaces {
 }
 
 impl Workplaces {
-    /// Carries out what a request with a body of so many bytes asks for.
+    /// Runs the work of a request with a body of that many bytes.
     pub(crate) async fn run<T>(&self, world: &World, size: usize, work: BoxFuture<'_, T>) -> T {
         if size < LONG {
             return work.await;
@@ -57,21 +57,21 @@ impl Workplaces {
     }
 }
 
-/// A place that somebody works at, until this is dropped.
+/// A taken place, freed on drop.
 struct Place<'a>(&'a Workplaces);
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut places = self.0.lock();
         places.free += 1;
-        // All of them: whoever is first may have been given up.
+        // Wake all: the first one's request may have been dropped.
         let waiting = std::mem::take(&mut places.waiting);
         drop(places);
         waiting.into_iter().for_each(Waker::wake);
     }
 }
 
-/// Work that takes a place while it runs, and none while it waits for something.
+/// Work that holds a place while it runs, and none while it waits.
 struct Long<'a, T> {
     places: &'a Workplaces,
     world: &'a World,
@@ -94,7 +94,7 @@ mod tests {
     use std::sync::{Arc, Barrier};
 
     #[test]
-    fn other_requests_go_on_while_long_ones_work() {
+    fn short_requests_run_while_long_ones_work() {
         world::run(|world| async move {
             let places = Arc::new(Workplaces::default());
             let many = available_parallelism().map_or(1, NonZero::get) * 4;
@@ -103,7 +103,7 @@ mod tests {
                 let (places, world, until) = (Arc::clone(&places), world.clone(), Arc::clone(&until));
                 world.clone().spawn("long", async move {
                     let block = Box::pin(async move {
-                        // The first keeps its thread until the small one below is done.
+                        // The first blocks its thread until the short request below is done.
                         if number == 0 {
                             until.wait();
                         }

@@ -36,7 +36,7 @@ const MAX_SERIES: usize = 5000;
 pub(crate) struct Metrics {
     requests: RwLock<BTreeMap<Labelled<'static>, Arc<Measured>>>,
     events: RwLock<BTreeMap<[String; 3], Arc<Events>>>,
-    /// Requests under way that read, and that write.
+    /// Running requests that read, and that write.
     reading: AtomicI64,
     writing: AtomicI64,
     /// TLS handshakes that failed.
@@ -53,7 +53,7 @@ struct Measured {
     long_running: AtomicI64,
 }
 
-/// A request that is being answered.
+/// A running request.
 #[derive(Debug)]
 pub(crate) struct Begun {
     verb: &'static str,
@@ -66,11 +66,11 @@ pub(crate) struct Begun {
 #[derive(Debug)]
 enum Series {
     Known(Arc<Measured>),
-    /// Not yet compared with what there is.
+    /// Labels that are not yet checked against what is served.
     New(Labelled<'static>),
 }
 
-/// Counted as long as it lives.
+/// Counts a running request while it lives.
 #[derive(Debug)]
 struct InFlight {
     inner: Arc<Inner>,
@@ -87,7 +87,7 @@ impl Begun {
     pub(crate) fn new<B>(inner: &Arc<Inner>, request: &Request<B>, place: Option<&Place>) -> Begun {
         let labels = Labelled::of(request, place);
         let verb = labels.verb;
-        // Kubernetes: a watch takes no part of what requests share.
+        // Kubernetes: a watch is not counted as in flight.
         let kind = match verb {
             "WATCH" => None,
             "GET" | "LIST" => Some(Kind::Reading),
@@ -102,7 +102,7 @@ impl Begun {
         Begun { verb, series, since: inner.world.now(), _in_flight: in_flight }
     }
 
-    /// Counts the answer, of so many bytes before they are compressed; a watch once it is over.
+    /// Counts the response, with its size before compression; a watch when it ends.
     pub(crate) async fn end(
         self,
         inner: &Arc<Inner>,
@@ -112,7 +112,7 @@ impl Begun {
         let (metrics, code) = (&inner.metrics, response.status().as_u16());
         let measured = match self.series {
             Series::Known(measured) => measured,
-            Series::New(labels) => metrics.measured(Box::pin(labels.settle(inner)).await),
+            Series::New(labels) => metrics.measured(Box::pin(labels.keep_served(inner)).await),
         };
         if self.verb == "WATCH" && response.status() == StatusCode::OK {
             let Labelled { group, version, resource, .. } = &measured.labels;
@@ -120,7 +120,7 @@ impl Begun {
             return response.map(|body| Watched::body(body, inner, measured, events, self.since));
         }
         measured.count(code, inner.world.now().since(self.since).as_secs_f64());
-        // Kubernetes: only what is read.
+        // Kubernetes: sizes of reads only.
         if let (true, Some(size)) = (matches!(self.verb, "GET" | "LIST"), size) {
             measured.sizes.observe(size as f64);
         }
@@ -177,13 +177,13 @@ impl Metrics {
 
     fn known(&self, labels: &Labelled<'_>) -> Option<Arc<Measured>> {
         let requests = self.requests.read().unwrap_or_else(PoisonError::into_inner);
-        // Keys that live for ever are as good as those that do not.
+        // Shortens the lifetime of the keys, so that borrowed labels can be looked up.
         let requests: &BTreeMap<Labelled<'_>, Arc<Measured>> = &requests;
         requests.get(labels).map(Arc::clone)
     }
 }
 
-/// What is kept for a key, made if there is room for it; without room, what is kept for none in particular.
+/// The entry of a key, created if there is room; without room, that of the default key.
 fn look_up<K: Ord + Default, V>(
     kept: &RwLock<BTreeMap<K, Arc<V>>>,
     key: K,
@@ -197,7 +197,7 @@ fn look_up<K: Ord + Default, V>(
     Arc::clone(kept.entry(key).or_insert_with_key(|key| Arc::new(make(key))))
 }
 
-/// The page.
+/// The response of `/metrics`.
 pub(crate) async fn answer(inner: &Inner, method: &Method) -> Response<Body> {
     if method == Method::DELETE {
         inner.metrics.requests.write().unwrap_or_else(PoisonError::into_inner).clear();
@@ -271,7 +271,7 @@ fn watches(inner: &Inner, page: &mut Page) {
     }
 }
 
-/// What is stored, counted now; -1 where that failed, as Kubernetes says it.
+/// The number of stored objects, counted now. Kubernetes: -1 where that failed.
 async fn objects(inner: &Inner, page: &mut Page) {
     let mut counts = BTreeMap::new();
     let customs = inner.registry.customs(&*inner.store).await.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `Accept` in, the form of the answer out.
+//! Content negotiation: the form of a response from `Accept`.
 
 mod clause;
 
@@ -10,40 +10,40 @@ use crate::{
 use clause::Clause;
 use http::{HeaderMap, header};
 
-/// What a watch can be told in.
+/// Media types of a watch.
 pub(crate) const STREAM_MEDIA_TYPES: [&str; 2] =
     ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
-/// What can be watched as well as read.
+/// Media types of a resource that can be watched.
 const WATCHED_MEDIA_TYPES: [&str; 5] = {
     let ([json, yaml, protobuf], [json_stream, protobuf_stream]) = (MEDIA_TYPES, STREAM_MEDIA_TYPES);
     [json, yaml, protobuf, json_stream, protobuf_stream]
 };
 
-/// In which form an answer goes out.
+/// The form of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) encoding: Encoding,
     pub(crate) shape: Shape,
 }
 
-/// What becomes of objects on the way out.
+/// What is sent of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Shape {
     #[default]
     AsIs,
-    /// Rows and columns, in this version of `meta.k8s.io`.
+    /// A Table, in this version of `meta.k8s.io`.
     Table(&'static str),
-    /// Only what every object has.
+    /// Only the metadata.
     Metadata(&'static str),
-    /// The same of each object in a list.
+    /// Only the metadata of each item.
     MetadataList(&'static str),
 }
 
 impl Form {
     const JSON: Form = Form { encoding: Encoding::Json, shape: Shape::AsIs };
 
-    /// The best of what the caller takes of a built-in resource.
+    /// The preferred form of a built-in resource.
     pub(crate) fn of_built_in(headers: &HeaderMap, has_table: bool) -> Result<Form, Refusal> {
         let shape = |clause: &Clause<'_>, encoding| {
             clause.shape(encoding).filter(|shape| has_table || !matches!(shape, Shape::Table(_)))
@@ -51,7 +51,7 @@ impl Form {
         Form::pick(accept(headers), shape).ok_or_else(|| Refusal::not_acceptable(&MEDIA_TYPES))
     }
 
-    /// The best of what the caller takes of a custom resource: its objects have no protobuf, but their metadata has.
+    /// The preferred form of a custom resource: its objects have no protobuf, but their metadata has.
     pub(crate) fn of_custom(headers: &HeaderMap) -> Result<Form, Refusal> {
         let known = |clause: &Clause<'_>, encoding| {
             let shape = clause.shape(encoding)?;
@@ -60,19 +60,19 @@ impl Form {
         Form::pick(accept(headers), known).ok_or_else(|| Refusal::not_acceptable(&MEDIA_TYPES))
     }
 
-    /// The best encoding for what cannot be given another shape.
+    /// The preferred encoding of an object that has no other shapes.
     pub(crate) fn plain(headers: &HeaderMap) -> Result<Form, Refusal> {
         let plain = Form::pick(accept(headers), Clause::no_shape);
         plain.ok_or_else(|| Refusal::not_acceptable(&MEDIA_TYPES))
     }
 
-    /// How to tell a caller of an error, who may not take anything that we have.
+    /// The form of errors, for clients that may accept nothing we have.
     pub(crate) fn for_errors(headers: &HeaderMap) -> Form {
         Form::plain(headers).unwrap_or(Form::JSON)
     }
 
     fn pick<'a>(accept: &'a str, shape: impl Fn(&Clause<'a>, Encoding) -> Option<Shape>) -> Option<Form> {
-        // What most say, and nothing in it that needs reading.
+        // The most frequent headers, without parsing.
         if matches!(accept, "" | "application/json" | "*/*") {
             return Some(Form::JSON);
         }
@@ -89,8 +89,8 @@ impl Form {
     }
 }
 
-/// What the router says to a caller who takes none of what a verb on a built-in resource produces.
-// Kubernetes: it takes media types by their whole names only.
+/// Rejects an `Accept` header with none of the media types of a verb on a built-in resource.
+// Kubernetes: the router compares whole media types only.
 pub(crate) fn check_route(headers: &HeaderMap, verb: Verb) -> Result<(), Refusal> {
     check_produced(
         headers,
@@ -101,7 +101,7 @@ pub(crate) fn check_route(headers: &HeaderMap, verb: Verb) -> Result<(), Refusal
     )
 }
 
-/// The same for any path, with what is produced there.
+/// Rejects an `Accept` header with none of the produced media types.
 pub(crate) fn check_produced(headers: &HeaderMap, produced: &[&str]) -> Result<(), Refusal> {
     let accept = accept(headers);
     if accept.is_empty() || produced.contains(&accept) {
@@ -115,7 +115,7 @@ pub(crate) fn check_produced(headers: &HeaderMap, produced: &[&str]) -> Result<(
     Err(Refusal::by_router(406, &format!("406: Not Acceptable\n\nAvailable representations: {available}")))
 }
 
-/// What a caller takes. Kubernetes: only the first header of the name counts.
+/// The Accept header. Kubernetes: only the first one counts.
 pub(crate) fn accept(headers: &HeaderMap) -> &str {
     headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_that_we_have_is_chosen() {
+    fn the_preferred_available_form_is_chosen() {
         let form = |encoding, shape| Some(Form { encoding, shape });
         for (accept, expected) in [
             ("", form(Encoding::Json, Shape::AsIs)),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_has_no_other_view() {
+    fn values_without_metadata_have_one_shape() {
         for (accept, expected) in [
             ("application/*", Some(Encoding::Json)),
             ("application/vnd.kubernetes.protobuf, application/json", Some(Encoding::Protobuf)),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_router_takes_whole_names() {
+    fn the_router_compares_whole_media_types() {
         let refused = |text: &str| format!("406: Not Acceptable\n\nAvailable representations: {text}");
         for (accept, verb, expected) in [
             ("", Verb::Get, Ok(())),

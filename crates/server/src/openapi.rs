@@ -1,14 +1,14 @@
-//! How the API describes itself: resources and their types in, OpenAPI documents out.
+//! OpenAPI documents, from resources and their types.
 //!
 //! | path | document |
 //! |---|---|
-//! | `/openapi/v3` | [`index`]: where the document of each version lies |
+//! | `/openapi/v3` | [`index`]: the path of each version's document |
 //! | `/openapi/v3/api/v1`, `/openapi/v3/apis/GROUP/VERSION` | [`document`] |
-//! | `/openapi/v2` | [`swagger`]: everything in one document of the older form |
+//! | `/openapi/v2` | [`swagger`]: everything in one OpenAPI v2 document |
 //!
-//! kubectl explains, validates and patches by them. The index names a document by a
-//! fingerprint of what it is made from, not of its text. What is left out on purpose: enums of fields, which the
-//! table of types does not hold, and the old paths under `/watch/`.
+//! kubectl explains, validates and patches by them. The index names a document by a hash of what it is made
+//! from, not of its text. Left out on purpose: enums of fields, which the type table does not hold, and the
+//! deprecated paths under `/watch/`.
 
 pub(crate) mod custom;
 mod gnostic;
@@ -35,13 +35,13 @@ pub(crate) use swagger::swagger;
 /// OpenAPI schemas of custom resources, as [`custom::custom_schemas`] gives them.
 pub(crate) type CustomSchemas = BTreeMap<String, Value>;
 
-/// Where the document of a version lies.
+/// The path of a version's document.
 pub(crate) fn path(group: &str, version: &str) -> String {
     format!("/openapi/v3{}", paths::prefix(group, version))
 }
 
-/// What changes when the document of a version does, if it is served. `all` may be of that version alone; `customs`
-/// tells the schemas of its custom resources apart.
+/// A hash that changes with the document of a version; `None` if it is not served. `all` may hold that
+/// version alone; `customs` identifies the schemas of its custom resources.
 pub(crate) fn fingerprint(all: &[Listed<'_>], customs: &str, group: &str, version: &str) -> Option<String> {
     let resources = discovery::resources(all, group, version)?;
     Some(discovery::fingerprint([discovery::GIT_VERSION, &resources, customs].concat().as_bytes()))
@@ -62,7 +62,7 @@ pub(crate) fn index(all: &[Listed<'_>], fingerprint: impl Fn(&str, &str) -> Opti
     json!({ "paths": paths }).to_string()
 }
 
-/// The document of one version, if it is served.
+/// The document of one version; `None` if it is not served.
 pub(crate) fn document(
     all: &[Listed<'_>],
     types: &Types,

@@ -1,4 +1,5 @@
-//! A request that panics is answered with a 500 and logged with the place in the source; nothing else is disturbed.
+//! Catches panics: the request is answered with a 500 and logged with its source location; other requests
+//! go on.
 
 use crate::{Body, answer, audit::Trail};
 use bytes::Bytes;
@@ -16,21 +17,21 @@ use std::{
     task::{Context, Poll},
 };
 
-// Kubernetes: the whole answer, in plain text.
+// Kubernetes: the whole response, in plain text.
 const ANSWER: &str = "This request caused apiserver to panic. Look in the logs for details.\n";
 
 thread_local! {
-    /// Where this thread panicked last.
+    /// The location of this thread's last panic.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// What a request asks for, as the log tells it. Cheap to clone.
+/// Method and URI, for the log. Cheap to clone.
 pub(crate) type Line = (Method, Uri);
 
-/// A panic that was caught.
+/// A caught panic.
 #[derive(Debug)]
 pub(crate) struct Panicked {
-    /// What it said.
+    /// Its message.
     pub(crate) message: String,
     /// File, line and column.
     place: String,
@@ -43,15 +44,16 @@ impl Panicked {
         Panicked { message: text.unwrap_or_default(), place: PLACE.take() }
     }
 
-    /// Logs it, as the cause of what became of a request.
+    /// Logs it as the cause of a failed request.
     pub(crate) fn log(&self, (method, uri): &Line) {
         let path = uri.path();
         tracing::error!(%method, path, place = self.place, problem = self.message, "request panicked");
     }
 }
 
-/// Has every panic note its place before it is reported as it was before. Only a hook gets to know the place.
-pub(crate) fn note_places() {
+/// Installs a hook that notes the location of each panic, then runs the previous hook. Only a hook gets the
+/// location.
+pub(crate) fn install_location_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let report = panic::take_hook();
@@ -62,15 +64,15 @@ pub(crate) fn note_places() {
     });
 }
 
-/// Awaits some work; a panic in it ends the work and nothing else.
+/// Awaits some work and catches its panic.
 ///
-/// Work of one request shares with others only what lies behind locks, and locks here are taken whether poisoned or not.
-// Not an `async fn`, which would keep room for the work twice: as what it was given, and as what it awaits.
+/// Requests share only state behind locks, and locks here are taken whether poisoned or not.
+// Not an `async fn`, which would hold the work twice: as its argument, and as what it awaits.
 pub(crate) fn catch<T>(work: impl Future<Output = T>) -> impl Future<Output = Result<T, Panicked>> {
     AssertUnwindSafe(work).catch_unwind().map_err(|payload| Panicked::new(&*payload))
 }
 
-/// The answer to a request that panicked.
+/// The response to a request that panicked.
 pub(crate) fn answer() -> Response<Body> {
     let code = StatusCode::INTERNAL_SERVER_ERROR;
     let mut response = answer::full(code, "text/plain; charset=utf-8", ANSWER);
@@ -79,7 +81,7 @@ pub(crate) fn answer() -> Response<Body> {
     response
 }
 
-/// Has a body that is written bit by bit end where it panics, instead of taking the connection along.
+/// Ends a streamed body where it panics, instead of breaking the connection.
 pub(crate) fn guard(response: Response<Body>, request: Line, trail: Trail) -> Response<Body> {
     if response.body().size_hint().exact().is_some() {
         return response;
@@ -88,7 +90,7 @@ pub(crate) fn guard(response: Response<Body>, request: Line, trail: Trail) -> Re
 }
 
 struct Guarded {
-    /// None once it has panicked.
+    /// `None` once it has panicked.
     body: Option<Body>,
     request: Line,
     trail: Trail,
@@ -131,8 +133,8 @@ mod tests {
     use http_body_util::StreamBody;
 
     #[test]
-    fn a_panic_tells_what_it_said_and_where() {
-        note_places();
+    fn a_caught_panic_has_message_and_location() {
+        install_location_hook();
         let caught = catch(async { panic!("boom {}", 7) }).now_or_never().unwrap();
         let Panicked { message, place } = caught.unwrap_err();
         assert_eq!(message, "boom 7");
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_panics_ends() {
+    fn a_body_that_panics_ends_early() {
         let frames = stream::iter(0..3).map(|number| {
             assert!(number < 2, "too many");
             Ok::<_, Infallible>(Frame::data(Bytes::from(number.to_string())))

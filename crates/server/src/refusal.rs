@@ -1,4 +1,4 @@
-//! Why a request is not carried out. Only here does a refusal become the `Status` that its caller gets.
+//! Rejections of requests. Only this module turns one into the `Status` that the client gets.
 
 mod reasons;
 
@@ -9,23 +9,23 @@ use api::{
 };
 use std::{fmt, sync::Arc};
 
-/// Why a request is not carried out: a variant for each case that some caller treats in its own way.
+/// Why a request is rejected: a variant for each case that some caller treats differently.
 #[derive(Clone, Debug)]
 pub(crate) enum Refusal {
-    /// The object, or one that it needs, is not there.
+    /// The object, or one that it needs, does not exist.
     NotFound(Box<Status>),
-    /// Authorization, admission or a policy says no.
+    /// Authorization, admission or a policy rejects it.
     Forbidden(Box<Status>),
-    /// There is an object of that name, or it is in another state than the caller has seen.
+    /// The name is taken, or the object's state is not the one that the client has seen.
     Conflict(Box<Status>),
     /// The store has failed.
     Store(Arc<store::Error>),
-    /// Any other answer.
+    /// Any other Status.
     Other(Box<Status>),
 }
 
 impl Refusal {
-    /// The answer to the caller. What the server itself is to blame for is logged here, with its cause.
+    /// The Status for the client. Server errors are logged here, with their cause.
     pub(crate) fn into_status(self) -> Status {
         let status = self.status();
         if status.code >= 500 {
@@ -44,19 +44,19 @@ impl Refusal {
         }
     }
 
-    /// In the span of its request, which names the verb, the object and the caller.
+    /// Within the request's span, which names verb, object and caller.
     fn log(&self, status: &Status) {
         let (code, reason) = (status.code, status.reason.as_str());
         match self {
             Refusal::Store(error) => {
                 let error: &dyn std::error::Error = &**error;
-                tracing::error!(code, reason, error, "the store refuses a request");
+                tracing::error!(code, reason, error, "store error");
             }
             _ if status.reason == Reason::InternalError => {
-                tracing::error!(code, reason, problem = status.message, "a request failed");
+                tracing::error!(code, reason, problem = status.message, "request failed");
             }
-            // Kubernetes answers with 5xx to some requests that are at fault themselves, and where it is too slow.
-            _ => tracing::warn!(code, reason, problem = status.message, "a request is refused"),
+            // Kubernetes answers some invalid or slow requests with 5xx, too.
+            _ => tracing::warn!(code, reason, problem = status.message, "request rejected"),
         }
     }
 
@@ -72,7 +72,7 @@ impl Refusal {
         self.edit(|status| status.message.insert_str(0, prefix))
     }
 
-    /// Changes what the caller will read, but not what the refusal is.
+    /// Changes the message, not the kind of rejection.
     fn edit(mut self, edit: impl FnOnce(&mut Status)) -> Refusal {
         match &mut self {
             Refusal::NotFound(status)
@@ -85,7 +85,7 @@ impl Refusal {
     }
 }
 
-/// The message for callers.
+/// The message for clients.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.status().message)
@@ -110,17 +110,17 @@ impl From<store::Error> for Refusal {
     }
 }
 
-/// A failure of the store, in words for callers.
+/// The Status of a store error.
 fn store_failed(error: &store::Error) -> Status {
     match error {
         store::Error::Unavailable(problem) => Status::service_unavailable(problem.clone()),
         store::Error::OutcomeUnknown(_) => Status::timeout("etcdserver: request timed out", 0),
         store::Error::TooLarge { .. } => Status::request_entity_too_large("etcdserver: request is too large"),
-        // Kubernetes: etcd's own words, with no reason.
+        // Kubernetes: etcd's text, without a reason.
         store::Error::QuotaExceeded { .. } => {
             Status::unclassified("etcdserver: mvcc: database space exceeded")
         }
-        // These name files of this machine, which are not shown to callers.
+        // These errors name files of this machine, which are not shown to clients.
         store::Error::Full { .. } => Status::internal_error("the store has no room to write"),
         store::Error::Broken(_)
         | store::Error::Corrupt(_)
@@ -130,7 +130,7 @@ fn store_failed(error: &store::Error) -> Status {
     }
 }
 
-/// Options of a request that do not go together.
+/// Rejects options that do not go together.
 pub(crate) fn check_options(kind: &str, errors: ErrorList) -> Result<(), Refusal> {
     errors.into_result().map_err(|errors| Refusal::invalid(&GroupKind::new("meta.k8s.io", kind), "", &errors))
 }

@@ -1,4 +1,4 @@
-//! Which resources are served: the built-in ones, and those that definitions add while the server runs.
+//! The served resources: built-in ones, and custom ones that definitions add at run time.
 
 use crate::{
     custom::{Custom, Schemas},
@@ -23,50 +23,50 @@ type ByPath = BTreeMap<String, Arc<Served>>;
 
 #[derive(Debug)]
 pub(crate) struct Registry {
-    /// In the order of their names.
+    /// Sorted by name.
     built_in: Vec<Arc<Served>>,
     pub(crate) types: &'static Types,
     custom: Live<Definitions>,
-    /// Whether a task waits to settle definitions once more.
+    /// Whether a task will retry definitions whose status could not be written.
     pub(crate) is_retrying: AtomicBool,
 }
 
 /// The custom resources at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Customs {
-    /// Grows whenever what is served changes.
+    /// Incremented when the served resources change.
     pub(crate) generation: u64,
     served: Arc<ByPath>,
 }
 
-/// Definitions folded into what they make the server serve.
+/// Definitions, folded into the resources that they serve.
 #[derive(Debug, Default)]
 struct Definitions {
     customs: Customs,
-    /// All of them by key, served or not.
+    /// All definitions by key, served or not.
     all: BTreeMap<String, KnownDefinition>,
     groups: BTreeMap<String, Group>,
-    /// The names of those whose status may have to change.
-    unsettled: BTreeSet<String>,
+    /// Names of definitions whose status may need an update.
+    unreconciled: BTreeSet<String>,
     schemas: Arc<Schemas>,
 }
 
 #[derive(Debug)]
 struct KnownDefinition {
     definition: Arc<Definition>,
-    /// What it is behind.
+    /// The paths that it serves.
     paths: Vec<String>,
 }
 
-/// What the definitions of a group have to know of each other.
+/// What the definitions of a group must know of each other.
 #[derive(Debug, Default)]
 struct Group {
     in_use: InUse,
-    /// The names of those that have not got all the names they ask for.
+    /// Names of definitions without all of their requested names.
     waiting: BTreeSet<String>,
 }
 
-// Kubernetes: where definitions are kept.
+// Kubernetes: the key prefix of definitions.
 const DEFINITIONS: &str = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
 
 impl Registry {
@@ -87,7 +87,7 @@ impl Registry {
                         of: Some(other),
                         prefix,
                     },
-                    // A storage version that is not served has no type of its own; its shape is the same.
+                    // A storage version that is not served has no type of its own; its fields are the same.
                     None => StoredAs {
                         group: resource.group.clone(),
                         version: resource.version.clone(),
@@ -108,7 +108,7 @@ impl Registry {
         }
     }
 
-    /// Whether any version of a group is built in.
+    /// Whether a group has a built-in version.
     pub(crate) fn has_group(&self, group: &str) -> bool {
         self.group_versions().any(|(built_in, _)| built_in == group)
     }
@@ -119,7 +119,7 @@ impl Registry {
         self.built_in.get(at.ok()?)
     }
 
-    /// Any resource, as of now.
+    /// Any resource.
     pub(crate) async fn served(
         &self,
         store: &dyn ReadStore,
@@ -134,31 +134,31 @@ impl Registry {
         self.look(store, |definitions| definitions.customs.served.get(&path).cloned()).await
     }
 
-    /// The custom resources as of now.
+    /// The current custom resources.
     pub(crate) async fn customs(&self, store: &dyn ReadStore) -> Result<Customs, Refusal> {
         self.look(store, |definitions| definitions.customs.clone()).await
     }
 
-    /// The names of definitions whose status may have to change.
-    pub(crate) async fn unsettled(&self, store: &dyn ReadStore) -> Result<Vec<String>, Refusal> {
-        self.look(store, |definitions| definitions.unsettled.iter().cloned().collect()).await
+    /// Names of definitions whose status may need an update.
+    pub(crate) async fn unreconciled(&self, store: &dyn ReadStore) -> Result<Vec<String>, Refusal> {
+        self.look(store, |definitions| definitions.unreconciled.iter().cloned().collect()).await
     }
 
-    /// A definition whose status may have to change; `None` where it is as it should be, or there is none.
-    pub(crate) async fn to_settle(
+    /// A definition whose status may need an update; `None` if it does not, or does not exist.
+    pub(crate) async fn to_reconcile(
         &self,
         store: &dyn ReadStore,
         name: &str,
     ) -> Result<Option<Arc<Definition>>, Refusal> {
         self.look(store, |definitions| {
-            definitions.unsettled.get(name)?;
+            definitions.unreconciled.get(name)?;
             let known = definitions.all.get(&format!("{DEFINITIONS}{name}"))?;
             Some(Arc::clone(&known.definition))
         })
         .await
     }
 
-    /// Looks at the names that the definitions of a group have got.
+    /// Reads the names that the definitions of a group have.
     pub(crate) async fn names_in_use<R>(
         &self,
         store: &dyn ReadStore,
@@ -172,7 +172,7 @@ impl Registry {
         .await
     }
 
-    /// Those of a group that have not got all the names they ask for.
+    /// Definitions of a group without all of their requested names.
     pub(crate) async fn waiting_in(
         &self,
         store: &dyn ReadStore,
@@ -184,7 +184,7 @@ impl Registry {
         .await
     }
 
-    /// Any version of what a definition serves.
+    /// Any served version of a definition.
     pub(crate) async fn of_definition(
         &self,
         store: &dyn ReadStore,
@@ -202,7 +202,7 @@ impl Registry {
         self.custom.look(store, read).await.map_err(Refusal::from)
     }
 
-    /// Built-in ones whose objects are kept.
+    /// Built-in resources whose objects are stored.
     pub(crate) fn kept(&self) -> impl Iterator<Item = &Served> {
         self.built_in.iter().map(|served| &**served).filter(|served| served.stored.is_some())
     }
@@ -217,7 +217,7 @@ impl Customs {
         self.served.values().map(|served| &**served)
     }
 
-    /// The custom resources of one version of a group; of all of its versions, or of all groups, where that is empty.
+    /// The custom resources of one version; of all versions or all groups where these are empty.
     pub(crate) fn of<'a>(&'a self, group: &str, version: &str) -> impl Iterator<Item = &'a Served> + use<'a> {
         let start = match (group, version) {
             ("", "") => String::new(),
@@ -230,7 +230,7 @@ impl Customs {
 }
 
 impl Definitions {
-    /// Takes a definition out, and returns it with what it had made.
+    /// Removes a definition, and returns it with a resource that it served.
     fn forget(&mut self, key: &str) -> Option<(Arc<Definition>, Option<Arc<Served>>)> {
         let KnownDefinition { definition, paths } = self.all.remove(key)?;
         let served = Arc::make_mut(&mut self.customs.served);
@@ -245,7 +245,7 @@ impl Definitions {
                 self.groups.remove(&definition.group);
             }
         }
-        self.unsettled.remove(&definition.name);
+        self.unreconciled.remove(&definition.name);
         self.customs.generation += 1;
         Some((definition, before))
     }
@@ -253,12 +253,12 @@ impl Definitions {
     fn remember(&mut self, key: &str, definition: Arc<Definition>, paths: Vec<String>) {
         let state = &definition.state;
         if !state.settled {
-            self.unsettled.insert(definition.name.clone());
+            self.unreconciled.insert(definition.name.clone());
         }
         if !self.groups.contains_key(&definition.group) {
             self.groups.insert(definition.group.clone(), Group::default());
         }
-        let group = self.groups.get_mut(&definition.group).expect("it has just been made");
+        let group = self.groups.get_mut(&definition.group).expect("created above");
         group.in_use.add(&definition.accepted);
         if !state.names_accepted {
             group.waiting.insert(definition.name.clone());
@@ -284,7 +284,7 @@ impl Fold for Definitions {
         let definition = match read {
             Ok(definition) => Arc::new(definition),
             Err(error) => {
-                tracing::warn!(key, %error, "a stored definition cannot be read");
+                tracing::warn!(key, %error, "cannot decode stored definition");
                 return;
             }
         };

@@ -1,4 +1,4 @@
-//! URL and headers in, what is asked for out.
+//! Parses URLs and queries of requests.
 
 mod options;
 mod path;
@@ -6,7 +6,7 @@ mod path;
 pub(crate) use options::{Match, Options, flag, pairs};
 pub(crate) use path::{Place, Target, decode, parse};
 
-/// What a request wants to do with what it names.
+/// The verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Get,

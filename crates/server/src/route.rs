@@ -1,4 +1,4 @@
-//! What can be asked for at a path: the verbs, media types and options that a request may come with.
+//! Checks a request against its path: verb, media types and options.
 
 use crate::{
     input::{self, patch},
@@ -15,7 +15,7 @@ use api::{
 use http::HeaderMap;
 use schema::managed_fields::validate_manager;
 
-/// Whether a request is for what runs the object (a node, a pod, the endpoints of a service), not for the object.
+/// Whether a request is for the running thing behind an object (a node, a pod, endpoints of a service).
 pub(crate) fn is_connect(served: &Served, target: &Target) -> bool {
     matches!(
         (&*served.resource.group, &*served.resource.name, target.subresource.as_str()),
@@ -24,13 +24,13 @@ pub(crate) fn is_connect(served: &Served, target: &Target) -> bool {
     )
 }
 
-/// Kubernetes: warnings go with what a handler says, not with what the router in front of it says.
+/// Kubernetes: rejections by a handler carry warnings, those by the router do not.
 pub(crate) enum Unrouted {
     ByRouter(Refusal),
     ByHandler(Refusal),
 }
 
-/// What the router of built-in resources looks at beside the path.
+/// Media types that the router of built-in resources checks.
 fn check_media_types(verb: Verb, headers: &HeaderMap) -> Result<(), Refusal> {
     if verb == Verb::Patch && !patch::PATCH_TYPES.contains(&input::media_type(headers)) {
         return Err(Refusal::by_router(415, "415: Unsupported Media Type"));
@@ -38,7 +38,7 @@ fn check_media_types(verb: Verb, headers: &HeaderMap) -> Result<(), Refusal> {
     negotiate::check_route(headers, verb)
 }
 
-/// Finds out whether a verb can be asked for at a path, and in which form its answer is wanted.
+/// Checks whether a path supports a verb; returns the form of the response.
 pub(crate) fn check(
     verb: Verb,
     served: &Served,
@@ -53,8 +53,7 @@ pub(crate) fn check(
     check_handler(verb, served, target, headers, options).map_err(Unrouted::ByHandler)
 }
 
-/// What every handler looks at before it reads the body, in the order of the real server. Answers with the form that
-/// the caller wants.
+/// Checks before the body is read, in kube-apiserver's order. Returns the form that the client accepts.
 fn check_handler(
     verb: Verb,
     served: &Served,
@@ -75,7 +74,7 @@ fn check_handler(
         true => Form::of_custom(headers)?,
         false => Form::of_built_in(headers, served.has_table(&target.subresource))?,
     };
-    // Kubernetes: an update looks at it after its options.
+    // Kubernetes: an update checks it after its options.
     if verb == Verb::Create && !is_connect(served, target) {
         input::encoding_for(served, media_type)?;
     }
@@ -83,7 +82,7 @@ fn check_handler(
     Ok(form)
 }
 
-/// Whether a built-in resource has the verb at this place: its router knows.
+/// Whether a built-in resource supports the verb at this path.
 fn check_built_in(verb: Verb, served: &Served, target: &Target) -> Result<(), Refusal> {
     let verbs = match (target.subresource.as_str(), served.subresource(&target.subresource)) {
         ("", _) => &served.resource.verbs,
@@ -107,7 +106,7 @@ fn check_built_in(verb: Verb, served: &Served, target: &Target) -> Result<(), Re
     }
 }
 
-/// Whether anything can be done at a path that names a built-in resource.
+/// Whether the path of a built-in resource supports any verb.
 fn is_routed(served: &Served, target: &Target) -> bool {
     let is_everywhere = served.is_namespaced() && target.namespace.is_empty();
     if is_everywhere && !target.name.is_empty() {
@@ -123,14 +122,14 @@ fn is_routed(served: &Served, target: &Target) -> bool {
     served.resource.verbs.iter().any(|verb| wanted.contains(&&**verb))
 }
 
-/// The same of a custom resource, all of which one handler answers, in other words.
-// Kubernetes: so a create does not care for a name in its path.
+/// Whether a custom resource supports the verb. One handler serves them all, with other texts.
+// Kubernetes: it ignores a name in the path of a create.
 fn check_custom(verb: Verb, served: &Served, target: &mut Target) -> Result<(), Refusal> {
     if target.subresource.is_empty() {
         if verb == Verb::Create {
             target.name.clear();
         }
-        // Discovery leaves out what a definition that is going refuses later.
+        // A terminating definition still allows these here; a later stage rejects them.
         return match matches!(verb, Verb::Update | Verb::Patch) && target.name.is_empty() {
             true => Err(Refusal::bad_request("name must be provided")),
             false => Ok(()),
@@ -145,7 +144,7 @@ fn check_custom(verb: Verb, served: &Served, target: &mut Target) -> Result<(), 
     }
 }
 
-/// Kubernetes: what the key of an object can hold.
+/// Kubernetes: names that are valid in a key.
 fn check_name(name: &str) -> Result<(), Refusal> {
     let problems = NameRule::PathSegment.problems(name);
     if name.is_empty() || problems.is_empty() {
@@ -155,13 +154,13 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     Err(Refusal::bad_request(format!("Name parameter invalid: {name}: {problems}")))
 }
 
-/// Whether the options of a write are some.
+/// Validates the options of a write.
 fn check_options(verb: Verb, options: &Options, media_type: &str) -> Result<(), Refusal> {
     let kind = match verb {
         Verb::Create => "CreateOptions",
         Verb::Update => "UpdateOptions",
         Verb::Patch => "PatchOptions",
-        // Those of a delete are read with its body.
+        // The options of a delete are read with its body.
         Verb::Get | Verb::List | Verb::Watch | Verb::Delete | Verb::DeleteCollection => return Ok(()),
     };
     let mut errors = ErrorList::new();
@@ -172,18 +171,19 @@ fn check_options(verb: Verb, options: &Options, media_type: &str) -> Result<(), 
         errors.push(Error::required(&Path::new("fieldManager"), "is required for apply patch"));
     }
     errors.extend(validate_manager(&options.field_manager, &Path::new("fieldManager")));
-    if options.dry_run.iter().any(|asked| asked != "All") {
-        let asked = serde_json::json!(options.dry_run);
-        errors.push(Error::not_supported(&Path::new("dryRun"), &asked, ["All"]));
+    if options.dry_run.iter().any(|value| value != "All") {
+        let value = serde_json::json!(options.dry_run);
+        errors.push(Error::not_supported(&Path::new("dryRun"), &value, ["All"]));
     }
-    if let Some(asked) = options.bad_validation.as_deref() {
+    if let Some(value) = options.bad_validation.as_deref() {
         let choices = ["", "Ignore", "Strict", "Warn"];
-        errors.push(Error::not_supported(&Path::new("fieldValidation"), asked, choices));
+        errors.push(Error::not_supported(&Path::new("fieldValidation"), value, choices));
     }
     refusal::check_options(kind, errors)
 }
 
-/// The method means nothing here. Kubernetes: the handler of custom resources names the verb, and there is none.
+/// The error for an unsupported method. Kubernetes: the handler of custom resources names the verb, which
+/// is empty.
 pub(crate) fn no_verb(served: &Served, target: &Target) -> Refusal {
     let is_known = target.subresource.is_empty() || served.subresource(&target.subresource).is_some();
     match served.custom() {

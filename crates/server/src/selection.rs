@@ -1,18 +1,18 @@
-//! Which objects a list or a watch is about.
+//! Selects the objects of a list or watch by label and field selectors.
 
 use crate::{call::Call, refusal::Refusal, request::Options, served::Served, stored::Selectable};
 use api::{field_selector, label_selector};
 use std::sync::Arc;
 
-/// Fields that are found without parsing the object: those that nodes and single-object watches ask for.
+/// Fields that are read without parsing the object: those that nodes and single-object watches select by.
 const PLAIN: [&str; 4] = ["metadata.name", "metadata.namespace", "spec.nodeName", "status.phase"];
 
-/// Selectors, checked against what the resource can be selected by.
+/// Selectors, checked against the selectable fields of the resource.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     labels: label_selector::Selector,
     fields: field_selector::Selector,
-    /// All fields are texts that stand in the object where their names say.
+    /// All fields are plain texts at the path of their name.
     is_plain: bool,
     served: Arc<Served>,
 }
@@ -38,12 +38,12 @@ impl Selection {
         self.labels.is_everything() && self.fields.is_everything()
     }
 
-    /// The name that every object of it has.
+    /// The name that every selected object has.
     pub(crate) fn required_name(&self) -> Option<&str> {
         self.fields.required_value("metadata.name")
     }
 
-    /// Whether an object at rest belongs to it, parsing no more than needed.
+    /// Whether a stored object is selected, parsing no more than needed.
     pub(crate) fn matches(&self, stored: &impl Selectable) -> Result<bool, Refusal> {
         if !self.labels.is_everything() && !self.labels.matches(&*stored.labels()?) {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! One resource in one version: what the verbs ask of its kind, built-in or custom.
+//! One served version of a resource, built-in or custom.
 
 use crate::{
     custom::Custom,
@@ -20,7 +20,7 @@ use store::Revision;
 #[derive(Debug)]
 pub(crate) struct Served {
     pub(crate) resource: Resource,
-    /// The version in which objects are kept; nothing is kept of reviews and bindings.
+    /// The storage version; `None` for reviews and bindings, which are not stored.
     pub(crate) stored: Option<StoredAs>,
     pub(crate) kind: Kind,
 }
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 pub(crate) struct StoredAs {
     pub(crate) group: Name,
     pub(crate) version: Name,
-    /// Its type, where that is not the type of the request's version.
+    /// Its type, if that differs from the type of the request's version.
     pub(crate) of: Option<TypeId>,
     pub(crate) prefix: Name,
 }
@@ -46,8 +46,8 @@ impl Served {
         GroupResource::new(&*self.resource.group, &*self.resource.name)
     }
 
-    /// The kind as those name it who keep the objects.
-    // Kubernetes: events are of the core group, whichever they come through.
+    /// The kind in errors of the storage layer.
+    // Kubernetes: events are of the core group, through either group.
     pub(crate) fn kept_kind(&self) -> GroupKind {
         let kind = self.group_kind();
         if &*kind.group == "events.k8s.io" { GroupKind { group: "".into(), ..kind } } else { kind }
@@ -68,7 +68,7 @@ impl Served {
         }
     }
 
-    /// What the real server calls the type of an object, or of a list, in its own code: it stands in some texts.
+    /// The Go type of an object or a list, which is part of some texts.
     pub(crate) fn go_type(&self, suffix: &str) -> String {
         match &self.kind {
             Kind::BuiltIn { .. } => {
@@ -87,8 +87,8 @@ impl Served {
         self.resource.scope == Scope::Namespaced
     }
 
-    /// Whether a path that names it can be right: in a namespace, or not, as its scope says.
-    // Kubernetes: who knows a built-in resource is told which verbs do not go across namespaces.
+    /// Whether its scope allows the path: with or without a namespace.
+    // Kubernetes: built-in resources reject verbs that do not work across namespaces with another error.
     pub(crate) fn is_at(&self, target: &Target, verb: Verb) -> bool {
         let across = target.name.is_empty() && matches!(verb, Verb::List | Verb::Watch);
         match self.is_namespaced() {
@@ -101,8 +101,8 @@ impl Served {
         self.resource.subresources.iter().find(|sub| sub.name == name)
     }
 
-    /// Whether a built-in resource, or one of its subresources, can be shown as a table.
-    // Kubernetes: what has no storage of its own has no columns, nor have these statuses.
+    /// Whether a built-in resource or subresource can be shown as a Table.
+    // Kubernetes: resources that are not stored have no columns, nor have these statuses.
     pub(crate) fn has_table(&self, subresource: &str) -> bool {
         match subresource {
             "" => self.stored.is_some() || self.is("", "componentstatuses"),
@@ -126,7 +126,7 @@ impl Served {
         self.key_of([namespace, name])
     }
 
-    /// What the keys of all objects, or all of a namespace, begin with.
+    /// The key prefix of all objects, or of all in a namespace.
     pub(crate) fn prefix(&self, namespace: &str) -> String {
         self.key_of([namespace, ""])
     }
@@ -137,7 +137,7 @@ impl Served {
         ["/registry/", kept, "/", namespace, slash, name].concat()
     }
 
-    /// The table that says what objects look like, as far as field owners need to know.
+    /// The type table for managedFields.
     pub(crate) fn types(&self) -> &Types {
         match &self.kind {
             Kind::BuiltIn { types, .. } => types,
@@ -153,19 +153,19 @@ impl Served {
         }
     }
 
-    /// Whether bytes at rest, written at `revision`, are what a caller of this version gets.
+    /// Whether bytes stored at `revision` are what a client of this version gets.
     pub(crate) fn is_as_stored(&self, revision: Revision) -> bool {
         match (&self.kind, &self.stored) {
             (_, None) => true,
             (Kind::BuiltIn { .. }, Some(stored)) => stored.of.is_none(),
-            // What was written before the definition last changed may lack its defaults.
+            // Objects stored before the definition last changed may lack its defaults.
             (Kind::Custom(custom), Some(stored)) => {
                 stored.version == self.resource.version && revision > custom.since
             }
         }
     }
 
-    /// Whether objects of this version are kept without being converted.
+    /// Whether objects of this version are stored without conversion.
     pub(crate) fn is_kept_in_its_version(&self) -> bool {
         let is_other = |stored: &StoredAs| stored.of.is_some();
         matches!(self.kind, Kind::BuiltIn { .. }) && !self.stored.as_ref().is_some_and(is_other)
@@ -178,7 +178,7 @@ impl Served {
         }
     }
 
-    /// Sets what an object leaves open.
+    /// Sets defaults.
     pub(crate) fn default(&self, object: &mut Value) {
         match &self.kind {
             Kind::BuiltIn { of, .. } => kinds::defaults::default_as(*of, object),
@@ -186,7 +186,7 @@ impl Served {
         }
     }
 
-    /// The form in which states are compared.
+    /// Normalizes an object for comparison.
     pub(crate) fn normalize(&self, object: &mut Value) {
         match &self.kind {
             Kind::BuiltIn { types, of } => schema::encode::normalize(types, *of, object),
@@ -205,7 +205,7 @@ impl Served {
         }
     }
 
-    /// What is wrong with a new object.
+    /// Validates a new object.
     pub(crate) fn check_new(&self, object: &Value) -> ErrorList {
         let Resource { group, version, kind, .. } = &self.resource;
         match &self.kind {
@@ -214,7 +214,8 @@ impl Served {
         }
     }
 
-    /// What is wrong with a change. `forgiven` learns what is let pass because it was as wrong before.
+    /// Validates an update. `forgiven` gets errors that are ignored because unchanged fields had them
+    /// before.
     pub(crate) fn check_next(
         &self,
         subresource: &str,
@@ -232,7 +233,7 @@ impl Served {
         }
     }
 
-    /// What its author should hear of a write that is allowed.
+    /// Warnings about an allowed write.
     pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
         let Resource { group, version, kind, .. } = &self.resource;
         match &self.kind {
@@ -241,7 +242,7 @@ impl Served {
         }
     }
 
-    /// What everybody who uses this version should hear.
+    /// The deprecation warning of this version.
     pub(crate) fn deprecation(&self) -> Option<Cow<'_, str>> {
         let Resource { group, version, kind, .. } = &self.resource;
         match &self.kind {
@@ -250,7 +251,7 @@ impl Served {
         }
     }
 
-    /// Whether lists can be selected by a field; the text is for whoever tried.
+    /// Whether lists can be selected by a field; the error text is for the client.
     pub(crate) fn check_selectable(&self, field: &str) -> Result<(), String> {
         match &self.kind {
             Kind::BuiltIn { .. } => {
@@ -272,7 +273,7 @@ impl Served {
     }
 }
 
-/// What the real server calls the package of a group's own types.
+/// The Go package of a group's internal types.
 pub(crate) fn package(group: &str) -> &str {
     match group {
         "" | "events.k8s.io" => "core",

@@ -1,9 +1,9 @@
-//! An object at rest: its JSON as it was encoded once, without its resourceVersion.
+//! A stored object: its JSON as encoded once, without its resourceVersion.
 //!
-//! The store's revision is the resourceVersion, and it is known only after the bytes are written. So
-//! the bytes leave its place empty, and whoever hands them out puts it there: two slices of the same
-//! bytes with a few digits between, nothing parsed or copied. The place is easy to find, because the
-//! encoder writes kind, apiVersion and metadata first, and in metadata the names and the uid.
+//! The store's revision is the resourceVersion, and it is known only after the bytes are written. So the
+//! bytes lack it, and it is inserted when they are sent: two slices of the same bytes with a few digits
+//! between, nothing parsed or copied. The place is easy to find, because the encoder writes kind,
+//! apiVersion and metadata first, and in metadata the names and the UID.
 
 use crate::{
     refusal::Refusal,
@@ -21,10 +21,10 @@ pub(crate) struct Stored {
     pub(crate) revision: Revision,
 }
 
-/// Members of metadata that are written before the resourceVersion.
+/// Members of metadata that come before the resourceVersion.
 const BEFORE: [&[u8]; 5] = [b"name", b"generateName", b"namespace", b"selfLink", b"uid"];
 
-/// Of the largest number.
+/// Digits of the largest u64.
 const MAX_DIGITS: usize = 20;
 
 impl Stored {
@@ -32,23 +32,23 @@ impl Stored {
         Stored { json, revision }
     }
 
-    /// Writes the object as it goes out, from the byte `start` on.
+    /// Writes the object with its resourceVersion, from the byte `start` on.
     pub(crate) fn write(&self, start: usize, out: &mut BytesMut) {
         let place = self.version_place();
         self.write_version(start, place, out);
         out.put_slice(&self.json[place..]);
     }
 
-    /// The byte before which the resourceVersion is written; the end where it is not written at all.
+    /// The offset of the resourceVersion; the end where there is no metadata.
     pub(crate) fn version_place(&self) -> usize {
         place(&self.json).unwrap_or_else(|| {
-            // Only objects are stored, and they have metadata: never guess where it would go.
-            tracing::error!("a stored object has no metadata to put its resourceVersion in");
+            // Only objects with metadata are stored: never guess where it would go.
+            tracing::error!("stored object has no metadata: sent without resourceVersion");
             self.json.len()
         })
     }
 
-    /// Writes the object from `start` up to `place`, and the resourceVersion that belongs there.
+    /// Writes the object from `start` up to `place`, and the resourceVersion there.
     pub(crate) fn write_version(&self, start: usize, place: usize, out: &mut BytesMut) {
         let (before, after) = self.json.split_at(place);
         out.put_slice(before.get(start..).unwrap_or_default());
@@ -61,12 +61,12 @@ impl Stored {
         out.put_slice(if is_first && after.starts_with(b"\"") { b"\"," } else { b"\"" });
     }
 
-    /// Whether it goes out with a resourceVersion. A dry run never got one.
+    /// Whether it is sent with a resourceVersion. The result of a dry run is not.
     fn has_version(&self, place: usize) -> bool {
         self.revision != Revision(0) && place < self.json.len()
     }
 
-    /// How many bytes [`Stored::write`] writes.
+    /// The number of bytes that [`Stored::write`] writes.
     pub(crate) fn written_len(&self, start: usize, place: usize) -> usize {
         let (before, after) = self.json.split_at(place);
         let kept = before.len().saturating_sub(start) + after.len();
@@ -78,8 +78,8 @@ impl Stored {
         kept + "\"resourceVersion\":\"\"".len() + digits + usize::from(comma)
     }
 
-    /// The object, parsed. Bytes that cannot be read are an error, never an empty object: rules that look at nothing
-    /// would let everything pass.
+    /// The parsed object. Undecodable bytes are an error, never an empty object: checks of an empty object
+    /// would pass.
     pub(crate) fn value(&self) -> Result<Value, Refusal> {
         let mut value: Value = serde_json::from_slice(&self.json).map_err(|error| self.unreadable(&error))?;
         if self.revision != Revision(0) {
@@ -88,8 +88,8 @@ impl Stored {
         Ok(value)
     }
 
-    /// The object with its identity and one member, for rules that must not be lost because something else in it
-    /// cannot be read. Nothing where that member cannot be read either.
+    /// The object with its metadata and one member, for admission configurations that must stay in force
+    /// even if another member is undecodable. `None` where that member is undecodable, too.
     pub(crate) fn value_or_member(&self, member: &str) -> Option<Value> {
         if !self.json.starts_with(b"{") {
             return None;
@@ -106,17 +106,17 @@ impl Stored {
         Some(serde_json::json!({"metadata": metadata, member: content}))
     }
 
-    /// Logs that the bytes at rest are damaged, and says so to the caller.
+    /// Logs that the stored bytes are damaged, and returns an error for the client.
     fn unreadable(&self, error: &serde_json::Error) -> Refusal {
         let [kind, namespace, name] =
             [&["kind"][..], &["metadata", "namespace"], &["metadata", "name"]].map(|path| self.text_at(path));
-        tracing::error!(%kind, %namespace, %name, revision = self.revision.0, %error, "stored object is unreadable");
+        tracing::error!(%kind, %namespace, %name, revision = self.revision.0, %error, "cannot decode stored object");
         Refusal::internal_error(format!(
             "unable to decode the stored object {kind} \"{namespace}/{name}\": {error}"
         ))
     }
 
-    /// Where the member `metadata` begins: what comes before it says the kind.
+    /// The offset of `metadata`; kind and apiVersion come before it.
     pub(crate) fn metadata_member(&self) -> Option<usize> {
         metadata_start(&self.json).map(|start| start - "\"metadata\":".len())
     }
@@ -129,7 +129,7 @@ impl Stored {
         }
     }
 
-    /// Whether it goes away once nothing holds it any more.
+    /// Whether it has a deletionTimestamp.
     pub(crate) fn is_deleting(&self) -> bool {
         !self.text_at(&["metadata", "deletionTimestamp"]).is_empty()
     }
@@ -140,7 +140,7 @@ impl Stored {
     }
 }
 
-/// What a selector looks at in an object.
+/// The parts of an object that selectors read.
 pub(crate) trait Selectable {
     fn labels(&self) -> Result<Cow<'_, BTreeMap<String, String>>, Refusal>;
     fn text_at(&self, path: &[&str]) -> Cow<'_, str>;
@@ -161,7 +161,7 @@ impl Selectable for Stored {
     }
 }
 
-/// An object at rest that many look at: what one has parsed of it serves the others.
+/// A stored object that many watchers read: each part is parsed once.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) stored: Stored,
@@ -189,7 +189,7 @@ impl Selectable for Parsed {
     }
 }
 
-/// What is in the cell; where nothing is, what is parsed goes there.
+/// The cell's value, parsed at first use.
 fn kept<T: Clone>(
     cell: &OnceLock<T>,
     parse: impl FnOnce() -> Result<T, Refusal>,
@@ -201,16 +201,17 @@ fn kept<T: Clone>(
     Ok(Cow::Borrowed(cell.get_or_init(|| parsed)))
 }
 
-/// Kubernetes: everything else that is built in lies in etcd as protobuf, which knows no empty lists.
+/// Kubernetes: all other built-in kinds are stored as protobuf, which has no empty lists.
 const KEPT_AS_JSON: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
-/// Whether an object lies in the store as protobuf would hold it.
+/// Whether Kubernetes stores the object as protobuf.
 fn is_kept_as_protobuf(served: &Served) -> bool {
     matches!(served.kind, Kind::BuiltIn { .. })
         && served.stored.as_ref().is_some_and(|stored| !KEPT_AS_JSON.contains(&&*stored.group))
 }
 
-/// What is kept of an object: everything but its resourceVersion. What is not kept is taken out of it.
+/// Encodes an object for the store, without its resourceVersion. Removes fields that are not stored from
+/// `object`.
 pub(crate) fn at_rest(served: &Served, object: &mut Value) -> Bytes {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");
@@ -226,14 +227,14 @@ pub(crate) fn at_rest(served: &Served, object: &mut Value) -> Bytes {
         }
         _ => served.encode(object),
     };
-    // Kept for long: a copy has no more room than it needs, whatever the allocator makes of shrinking.
+    // Kept for long: a copy has no spare capacity.
     Bytes::copy_from_slice(&json)
 }
 
-/// Whether a state of an object would be kept as the one that there is: empty lists and maps are not kept.
+/// Whether two states of an object have the same stored bytes: empty lists and maps are not stored.
 pub(crate) fn is_kept_alike(served: &Served, draft: &Value, current: &Value) -> bool {
     let Kind::BuiltIn { types, of } = &served.kind else { return false };
-    if !is_kept_as_protobuf(served) || !differ_in_emptiness_alone(draft, current) {
+    if !is_kept_as_protobuf(served) || !differ_only_in_empty_values(draft, current) {
         return false;
     }
     let mut kept = draft.clone();
@@ -242,8 +243,8 @@ pub(crate) fn is_kept_alike(served: &Served, draft: &Value, current: &Value) -> 
     kept == *current
 }
 
-/// A first look that costs little: whether two values are the same but for lists and maps with nothing in them.
-fn differ_in_emptiness_alone(one: &Value, other: &Value) -> bool {
+/// A cheap first check: whether two values are equal except for empty lists and maps.
+fn differ_only_in_empty_values(one: &Value, other: &Value) -> bool {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
@@ -252,17 +253,17 @@ fn differ_in_emptiness_alone(one: &Value, other: &Value) -> bool {
     };
     match (one, other) {
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
-            one.iter().zip(other).all(|(one, other)| differ_in_emptiness_alone(one, other))
+            one.iter().zip(other).all(|(one, other)| differ_only_in_empty_values(one, other))
         }
         (Value::Object(one), Value::Object(other)) if one.len() == other.len() => one
             .iter()
             .zip(other)
-            .all(|(one, other)| one.0 == other.0 && differ_in_emptiness_alone(one.1, other.1)),
+            .all(|(one, other)| one.0 == other.0 && differ_only_in_empty_values(one.1, other.1)),
         _ => one == other || (is_empty(one) && is_empty(other)),
     }
 }
 
-/// Writes a number without the machinery of formatting, which costs more than the rest of an answer.
+/// Writes a number without `fmt`, which costs more than the rest of a response.
 fn put_number(mut number: u64, out: &mut BytesMut) {
     let (mut digits, mut at) = ([0; MAX_DIGITS], MAX_DIGITS);
     loop {
@@ -276,10 +277,10 @@ fn put_number(mut number: u64, out: &mut BytesMut) {
     out.put_slice(&digits[at..]);
 }
 
-/// Where in the bytes the resourceVersion belongs; `None` where there is no metadata.
+/// The offset of the resourceVersion; `None` where there is no metadata.
 fn place(json: &[u8]) -> Option<usize> {
     let mut at = metadata_start(json)? + 1;
-    // Behind each member that comes before it, and before its comma.
+    // After each member that comes before it, and before its comma.
     loop {
         let start = if json.get(at) == Some(&b',') { at + 1 } else { at };
         let Some((name, value_start)) = member(json, start) else { return Some(at) };
@@ -291,12 +292,12 @@ fn place(json: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where the object `metadata` begins. Members of a custom resource may come before it, of any type.
+/// The offset of the object `metadata`. Members of a custom resource may come before it, of any type.
 fn metadata_start(json: &[u8]) -> Option<usize> {
     scan::start(json, 0, &["metadata"]).filter(|start| json.get(*start) == Some(&b'{'))
 }
 
-/// The name of the member that begins here, and where its value does.
+/// The name of the member that begins here, and the offset of its value.
 fn member(json: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let end = string_end(json, at)?;
     let name = json.get(at + 1..end - 1)?;
@@ -308,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_cannot_be_read_are_an_error_and_no_empty_object() {
+    fn undecodable_bytes_are_an_error_not_an_empty_object() {
         let deep = format!(
             r#"{{"kind":"A","metadata":{{"name":"n","labels":{{"a":1}}}},"x":{}{}}}"#,
             "[".repeat(200),
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_resource_version_goes_where_the_encoder_would_have_put_it() {
+    fn the_resource_version_is_inserted_where_the_encoder_would_write_it() {
         for (json, expected) in [
             (
                 r#"{"kind":"A","apiVersion":"v1","metadata":{"name":"a\"b","uid":"u","labels":{}},"x":1}"#,
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_metadata_is_written_as_it_is() {
+    fn values_without_metadata_are_written_unchanged() {
         for json in [r#"{"a":1}"#, r#"{"metadata":null}"#, r#"{"metadata":"x"}"#, "{}", ""] {
             let mut out = BytesMut::new();
             Stored::new(Bytes::from(json), Revision(7)).write(0, &mut out);

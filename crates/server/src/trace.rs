@@ -1,7 +1,7 @@
-//! What the log says of a request: the span that its lines belong to, and one line when it is answered.
+//! The tracing span of a request, and one log line when it is answered.
 //!
-//! Writes run in their span. A read costs little more than the span would, so that it gets one only where lines of level
-//! debug are wanted, or where it fails.
+//! Writes run in their span. A read costs little more than the span would, so it gets one only at level
+//! debug or if it fails.
 
 use crate::{
     answer::{self, Body},
@@ -13,7 +13,7 @@ use crate::{
 use http::Response;
 use tracing::{Instrument, Level, Span};
 
-/// Runs a call in its span and logs how it was answered; `form` is that of errors.
+/// Runs a call in its span and logs its response; `form` is that of errors.
 pub(crate) async fn run(
     call: &Call,
     verb: Verb,
@@ -40,17 +40,17 @@ pub(crate) async fn run(
     response.instrument(span).await
 }
 
-/// At the highest level, so that it is there for every line that is logged.
+/// At level error, so that it is there for every logged line.
 fn span(call: &Call, verb: Verb) -> Span {
-    let said = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
+    let given = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
     let (target, resource) = (&call.target, call.resource().to_string());
     tracing::error_span!(
         "request",
         verb = verb.text(),
         resource,
-        subresource = said(&target.subresource),
-        namespace = said(&target.namespace),
-        name = said(&target.name),
+        subresource = given(&target.subresource),
+        namespace = given(&target.namespace),
+        name = given(&target.name),
         caller = call.caller().name,
     )
 }

@@ -1,4 +1,4 @@
-//! What can be done with a resource, one file for each verb.
+//! One file for each verb.
 
 mod apply;
 mod bind;

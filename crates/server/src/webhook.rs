@@ -1,10 +1,10 @@
-//! Calls out to programs that have a say in what happens here: a review in, the answer to it out.
+//! Calls to webhooks: sends a review, returns the answer.
 //!
-//! | file | what happens there |
+//! | file | content |
 //! |---|---|
-//! | `address` | a service or a URL → where to connect, and under which name |
-//! | `client` | one HTTPS POST with a deadline and a limit, over connections that are kept |
-//! | `trust` | the certificate that a webhook shows → whether it is believed |
+//! | `address` | a service or a URL → host and port, and server name |
+//! | `client` | one HTTPS POST with a deadline and a limit, over pooled connections |
+//! | `trust` | verifies the webhook's certificate |
 //! | `conversion` | objects of a custom resource from one version to another |
 
 mod address;
@@ -25,27 +25,27 @@ use schema::{decode, yaml};
 use serde_json::Value;
 use std::{borrow::Cow, time::Duration};
 
-/// Of an answer that is no review, so much is told.
+/// How much of an answer that is not a review is quoted in the error.
 const MAX_QUOTED_BYTES: usize = 2048;
-/// Kubernetes: where its client keeps the kinds that it knows.
+/// Kubernetes: the source location in the error text of its decoder.
 const SCHEME: &str = "k8s.io/apiserver/pkg/util/webhook/client.go:71";
 
-/// Where a review goes, and whom to believe there.
+/// The address of a webhook and the CA of its certificate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hook<'a> {
     pub(crate) address: &'a WebhookAddress,
-    /// PEM in base64; empty trusts the authorities of the machine.
+    /// PEM in base64; empty trusts the system's CAs.
     pub(crate) ca_bundle: &'a str,
     pub(crate) timeout: Duration,
-    /// A longer answer is not read to its end.
+    /// A longer answer is an error.
     pub(crate) max_answer: usize,
 }
 
-/// Sends a review, and reads the one that comes back. The text of an error is for the person who waits.
+/// Sends a review and returns the answer. The error text is for users.
 pub(crate) async fn call(inner: &Inner, hook: Hook<'_>, review: &Value) -> Result<Value, String> {
     let url = address::url(hook.address, hook.timeout);
-    let told = |problem: String| format!("Post {}: {problem}", api::go::quote(&url));
-    let destination = Destination::find(inner, hook.address).await.map_err(told)?;
+    let with_url = |problem: String| format!("Post {}: {problem}", api::go::quote(&url));
+    let destination = Destination::find(inner, hook.address).await.map_err(with_url)?;
     let authorities = match hook.ca_bundle.trim() {
         "" => Bytes::new(),
         text => STANDARD
@@ -62,24 +62,24 @@ pub(crate) async fn call(inner: &Inner, hook: Hook<'_>, review: &Value) -> Resul
         max_answer: hook.max_answer,
     };
     let answer = inner.world.timeout(hook.timeout, inner.outbound.post(exchange)).await;
-    let answer = answer.map_err(|_| told("context deadline exceeded".to_owned()))?.map_err(told)?;
+    let answer = answer.map_err(|_| with_url("context deadline exceeded".to_owned()))?.map_err(with_url)?;
     match answer.status {
         200..300 => reviewed(&answer, review),
-        // Kubernetes: what its client makes of an answer that is no review.
+        // Kubernetes: its client's error for another status code.
         _ => Err(refusal(&answer)),
     }
 }
 
-/// The review that came back, if it is of the kind that was sent.
-// Kubernetes: what its client says of anything else; an answer that does not say what it is is looked at later.
+/// Decodes the answer, which must have the kind that was sent.
+// Kubernetes: its client's error texts; an answer without kind is checked later.
 fn reviewed(answer: &Answer, sent: &Value) -> Result<Value, String> {
     if answer.body.is_empty() {
-        let (code, sort) = (answer.status, &answer.content_type);
-        return Err(format!("0-length response with status code: {code} and content type: {sort}"));
+        let (code, content_type) = (answer.status, &answer.content_type);
+        return Err(format!("0-length response with status code: {code} and content type: {content_type}"));
     }
     let json = match decode::type_meta(&answer.body) {
         Ok(_) => Cow::Borrowed(&*answer.body),
-        // Kubernetes: what is no JSON may still be YAML.
+        // Kubernetes: an answer that is not JSON may be YAML.
         Err(problem) => match yaml::to_json(&answer.body) {
             Ok(read) => Cow::Owned(read.json),
             Err(_) => return Err(problem.to_string()),
@@ -111,7 +111,7 @@ fn refusal(answer: &Answer) -> String {
     let text = String::from_utf8_lossy(&answer.body[..answer.body.len().min(MAX_QUOTED_BYTES)]);
     let is_text = answer.content_type.is_empty() || answer.content_type.starts_with("text/");
     let text = if is_text { text.trim() } else { "unknown" };
-    let told = match code {
+    let message = match code {
         400 => "the server rejected our request for an unknown reason",
         401 => "the server has asked for the client to provide credentials",
         403 | 415 => text,
@@ -138,7 +138,7 @@ fn refusal(answer: &Answer) -> String {
             );
         }
     };
-    told.to_owned()
+    message.to_owned()
 }
 
 #[cfg(test)]
@@ -147,7 +147,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn answers_that_are_no_review_are_told_as_kubernetes_does() {
+    fn answers_that_are_not_reviews_are_reported_as_in_kubernetes() {
         let sent = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"});
         let parse = "couldn't get version/kind; json parse error: json: cannot unmarshal";
         for (body, problem) in [
@@ -177,8 +177,8 @@ mod tests {
     const STRUCT: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
     #[test]
-    fn refusals_are_told_by_their_code() {
-        for (status, content_type, body, told) in [
+    fn error_answers_are_reported_by_status_code() {
+        for (status, content_type, body, expected) in [
             (503, "application/json", "busy", "the server is currently unable to handle the request"),
             (403, "text/plain", " no \n", "no"),
             (403, "application/json", r#"{"message": "no way"}"#, "no way"),
@@ -197,7 +197,7 @@ mod tests {
             ),
         ] {
             let answer = Answer { status, body: body.into(), content_type: content_type.to_owned() };
-            assert_eq!(refusal(&answer), told);
+            assert_eq!(refusal(&answer), expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Clients that mean harm or are broken, over real sockets: cut off or refused, and others are served meanwhile.
+//! Malicious or broken clients over real sockets: they are cut off or rejected, while others are served.
 
 use crate::socket::{Lab, request};
 use server::accept::Limits;
@@ -18,7 +18,7 @@ fn run<F: Future<Output = ()>>(test: impl FnOnce(World) -> F) {
 }
 
 #[test]
-fn monsters_get_a_clear_answer() {
+fn oversized_requests_get_a_clear_error() {
     run(async |world| {
         let lab = Lab::start(&world, Limits::default()).await;
         let bomb = format!("X-Bomb: {}\r\n", "x".repeat(1 << 20));
@@ -52,7 +52,7 @@ fn monsters_get_a_clear_answer() {
 }
 
 #[test]
-fn whoever_never_finishes_is_cut_off() {
+fn clients_that_never_finish_are_cut_off() {
     run(async |world| {
         let lab = Lab::start(&world, quick()).await;
         // A handshake that stops in the middle.
@@ -60,13 +60,13 @@ fn whoever_never_finishes_is_cut_off() {
         half.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01]).await.unwrap();
         lab.assert_well("half a handshake").await;
         assert_eq!(lab.read_all(&mut half).await, "");
-        // Connected, and not a word.
+        // Connected, without a byte sent.
         for protocol in ["h2", "http/1.1"] {
             let mut silent = lab.tls(protocol).await;
             lab.assert_well(protocol).await;
             lab.read_all(&mut silent).await;
         }
-        // A header every now and then.
+        // A header now and then.
         let stream = lab.tls("http/1.1").await;
         let (mut reader, mut writer) = tokio::io::split(stream);
         let trickle_world = world.clone();
@@ -105,7 +105,7 @@ fn a_body_that_trickles_in_gets_504() {
 }
 
 #[test]
-fn a_flood_of_connections_shuts_nobody_out() {
+fn a_flood_of_connections_does_not_block_other_clients() {
     run(async |world| {
         let lab = Lab::start(&world, Limits { connections: 16, ..Limits::default() }).await;
         let mut flood = Vec::new();
@@ -118,7 +118,7 @@ fn a_flood_of_connections_shuts_nobody_out() {
             idle.push(lab.tls("h2").await);
         }
         lab.assert_well("a flood of idle connections").await;
-        // Whoever asks for something keeps the seat.
+        // A connection with a request keeps its seat.
         let mut watching = lab.tls("http/1.1").await;
         watching.write_all(&request("GET", "/api/v1/namespaces?watch=1", "", b"")).await.unwrap();
         let mut first = [0; 12];
@@ -149,8 +149,8 @@ fn a_watcher_that_does_not_read_is_cut_off() {
             assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
         }
         world.sleep(SHORT * 2).await;
-        let told = lab.read_all(&mut watcher).await.len();
-        assert!(told < 24 * value.len(), "it was cut off before the end: {told}");
+        let received = lab.read_all(&mut watcher).await.len();
+        assert!(received < 24 * value.len(), "it was cut off before the end: {received}");
         lab.assert_well("a stalled watch").await;
     });
 }
@@ -161,7 +161,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// `GET /version`, spelled out without a table: `:method GET`, `:scheme https`, `:path`, `:authority`.
+/// `GET /version` in HPACK without a table: `:method GET`, `:scheme https`, `:path`, `:authority`.
 fn headers() -> Vec<u8> {
     [&b"\x82\x87\x04\x08/version\x41\x09"[..], b"localhost"].concat()
 }
@@ -173,7 +173,7 @@ const SETTINGS: u8 = 4;
 const CONTINUATION: u8 = 9;
 
 #[test]
-fn http2_floods_end_the_connection_of_who_sends_them() {
+fn http2_floods_end_only_their_own_connection() {
     let hello = [PREFACE, &frame(SETTINGS, 0, 0, b"")].concat();
     let resets = (0..20_000).flat_map(|number| {
         let stream = number * 2 + 1;
@@ -203,7 +203,7 @@ fn http2_floods_end_the_connection_of_who_sends_them() {
             lab.read_all(&mut reader).await;
             drop(sending);
         }
-        // More streams than allowed, none of which ends: refused one by one.
+        // More streams than allowed, none of which ends: each extra one is refused.
         let stream = lab.tls("h2").await;
         let (mut reader, mut writer) = tokio::io::split(stream);
         let bytes = [hello, opened.collect()].concat();

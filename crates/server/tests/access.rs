@@ -1,4 +1,4 @@
-//! Who is who, and who may what: tokens, reviews, impersonation and grants, from outside.
+//! Authentication and authorization over the API: tokens, reviews, impersonation and grants.
 
 use bytes::Bytes;
 use http::{Request, header};
@@ -18,7 +18,7 @@ bob,bob,u-bob
 pub(crate) struct Place {
     pub(crate) world: World,
     pub(crate) server: Server,
-    /// The secret key, as its file would hold it.
+    /// The PEM of the private key.
     pub(crate) key: String,
 }
 
@@ -44,7 +44,7 @@ pub(crate) async fn place_with(world: World, config: Config) -> Place {
 }
 
 impl Place {
-    /// Code and text of the answer to `METHOD path`, with these headers and no others.
+    /// Status code and body of `METHOD path`, with exactly these headers.
     pub(crate) async fn send(&self, headers: &[(&str, String)], what: &str, body: Value) -> (u16, String) {
         let (method, path) = what.split_once(' ').unwrap();
         let mut request = Request::builder().method(method).uri(path);
@@ -106,11 +106,11 @@ impl Place {
     }
 }
 
-const WHO: &str = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";
+const SELF_REVIEW: &str = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";
 const TOKEN: &str = "POST /api/v1/namespaces/a/serviceaccounts/bot/token";
 
 #[test]
-fn tokens_are_bound_to_what_they_name() {
+fn tokens_are_valid_only_while_their_bound_objects_exist() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         let pod = json!({
@@ -120,18 +120,18 @@ fn tokens_are_bound_to_what_they_name() {
         place.root("POST /api/v1/namespaces/a/pods", pod).await;
         let reference = json!({"kind": "Pod", "apiVersion": "v1", "name": "p"});
         let token = place.token("a", json!({"boundObjectRef": reference, "expirationSeconds": 3607})).await;
-        let (code, who) = place.by(&token, WHO, json!({})).await;
+        let (code, who) = place.by(&token, SELF_REVIEW, json!({})).await;
         let user = &who["status"]["userInfo"];
         assert_eq!((code, &user["username"]), (201, &json!("system:serviceaccount:a:bot")), "{who}");
         assert_eq!(user["extra"]["authentication.kubernetes.io/pod-name"], json!(["p"]));
         assert_eq!(user["extra"]["authentication.kubernetes.io/node-name"], json!(["n1"]));
         let id = user["extra"]["authentication.kubernetes.io/credential-id"][0].as_str().unwrap();
         assert!(id.starts_with("JTI="), "{id}");
-        // Asked for on behalf of a pod: it outlives what was asked for by far.
+        // Requested for a pod: it lives far longer than requested.
         place.world.sleep(std::time::Duration::from_secs(7200)).await;
-        assert_eq!(place.by(&token, WHO, json!({})).await.0, 201);
+        assert_eq!(place.by(&token, SELF_REVIEW, json!({})).await.0, 201);
         place.root("DELETE /api/v1/namespaces/a/pods/p?gracePeriodSeconds=0", Value::Null).await;
-        assert_eq!(place.by(&token, WHO, json!({})).await.0, 401, "the pod is gone");
+        assert_eq!(place.by(&token, SELF_REVIEW, json!({})).await.0, 401, "the pod is gone");
         for (spec, code, message) in [
             (
                 json!({"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "q"}}),
@@ -162,11 +162,11 @@ fn tokens_are_bound_to_what_they_name() {
 }
 
 #[test]
-fn tokens_can_be_checked_by_others() {
+fn token_reviews_and_published_keys_verify_tokens() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         let token = place.token("a", json!({"audiences": ["vault"]})).await;
-        assert_eq!(place.by(&token, WHO, json!({})).await.0, 401, "it is for somebody else");
+        assert_eq!(place.by(&token, SELF_REVIEW, json!({})).await.0, 401, "it is for another audience");
         let review = "POST /apis/authentication.k8s.io/v1/tokenreviews";
         for (audiences, expected) in [
             (json!(["vault", "x"]), json!({"authenticated": true, "audiences": ["vault"]})),
@@ -203,7 +203,7 @@ fn tokens_can_be_checked_by_others() {
 }
 
 #[test]
-fn impersonation_is_asked_about_in_every_part() {
+fn impersonation_needs_rights_to_user_groups_uid_and_extra() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         let rule = |group: &str, resource: &str, names: Value| json!({"verbs": ["impersonate"], "apiGroups": [group], "resources": [resource], "resourceNames": names});
@@ -240,7 +240,7 @@ fn impersonation_is_asked_about_in_every_part() {
             ("bob", &[("user", "ann")], Ok("ann system:authenticated")),
             ("bob", &[("user", "ann"), ("group", "devs")], Ok("ann devs,system:authenticated")),
             ("bob", &[("user", "ann"), ("extra-scopes", "view")], Ok("ann system:authenticated")),
-            // Who was once allowed it in the old way is told what that way says.
+            // A caller once allowed in legacy mode gets the legacy mode's rejection.
             ("bob", &[("user", "ann"), ("group", "ops")], Err(who("groups", "ops", cluster))),
             ("bob", &[("user", "ann"), ("uid", "1")], Err(who("uids.authentication.k8s.io", "1", cluster))),
             ("bob", &[("user", "ann"), ("extra-scopes", "edit")], Err(who("userextras/scopes.authentication.k8s.io", "edit", cluster))),
@@ -254,7 +254,7 @@ fn impersonation_is_asked_about_in_every_part() {
             let mut sent = vec![("authorization", format!("Bearer {token}"))];
             let names: Vec<_> = headers.iter().map(|(name, value)| (format!("impersonate-{name}"), value)).collect();
             sent.extend(names.iter().map(|(name, value)| (name.as_str(), (**value).to_owned())));
-            let (_, text) = place.send(&sent, WHO, json!({})).await;
+            let (_, text) = place.send(&sent, SELF_REVIEW, json!({})).await;
             let answer: Value = serde_json::from_str(&text).unwrap();
             let user = &answer["status"]["userInfo"];
             let groups = user["groups"].as_array().into_iter().flatten().map(|it| it.as_str().unwrap());
@@ -270,7 +270,7 @@ fn impersonation_is_asked_about_in_every_part() {
 }
 
 #[test]
-fn rules_can_be_asked_for() {
+fn rules_reviews_list_the_callers_rules() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         place.grant("a", "ann", json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}])).await;
@@ -300,7 +300,7 @@ fn rules_can_be_asked_for() {
 }
 
 #[test]
-fn methods_mean_what_they_mean_in_kubernetes() {
+fn methods_need_the_verbs_of_kubernetes() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         let refusal =

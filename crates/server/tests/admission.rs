@@ -1,4 +1,4 @@
-//! What the built-in rules change, refuse and warn about, from outside.
+//! Built-in admission plugins over the API: defaults, rejections and warnings.
 
 mod certificates;
 mod defaults;
@@ -30,7 +30,7 @@ struct Answer {
     warnings: Vec<String>,
 }
 
-/// Runs a story on a control plane of its own.
+/// Runs a test on its own control plane.
 fn story<F: Future<Output = ()>>(config: Config, act: impl FnOnce(Cluster) -> F) {
     let run = world::simulate(5, |world| async move {
         let server = Server::start(&world, Arc::new(store::Memory::new()), config).await.unwrap();
@@ -58,12 +58,12 @@ impl Cluster {
         Answer { code, body: serde_json::from_slice(&bytes).unwrap_or_default(), warnings }
     }
 
-    /// By one who may do everything.
+    /// Sends a request as system:masters.
     async fn send(&self, what: &str, body: Value) -> Answer {
         self.by(Caller::known("admin", "", vec!["system:masters".to_owned()]), what, body).await
     }
 
-    /// What must go through.
+    /// Sends a request that must succeed.
     async fn made(&self, what: &str, body: Value) -> Value {
         let answer = self.send(what, body).await;
         assert!(answer.code < 300, "{what}: {}", answer.body);
@@ -78,7 +78,7 @@ impl Cluster {
         self.made(&format!("GET {path}"), Value::Null).await
     }
 
-    /// Lets a user do things anywhere.
+    /// Grants a user rules in all namespaces.
     async fn grant(&self, user: &str, rules: Value) {
         let base = "POST /apis/rbac.authorization.k8s.io/v1";
         let role = json!({"metadata": {"generateName": "r-"}, "rules": rules});

@@ -1,4 +1,4 @@
-//! The audit log, from outside: which events a request leaves, and what is in them.
+//! The audit log: the events of a request and their content.
 
 use crate::access::{Place, place_with};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -17,16 +17,16 @@ const HOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// A file in memory.
 #[derive(Clone, Default)]
-pub(crate) struct Paper(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct LogFile(Arc<Mutex<Vec<u8>>>);
 
-impl Paper {
-    /// What was written since the last look.
+impl LogFile {
+    /// What was written since the last call.
     pub(crate) fn take(&self) -> String {
         String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
     }
 }
 
-impl Write for Paper {
+impl Write for LogFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -37,10 +37,10 @@ impl Write for Paper {
     }
 }
 
-/// A control plane whose every request is of interest at some level.
+/// A control plane that records every request at some level.
 struct Watched {
     place: Place,
-    paper: Paper,
+    paper: LogFile,
 }
 
 impl Watched {
@@ -50,7 +50,7 @@ impl Watched {
 
     async fn start_with(world: World, rules: &str, config: Config) -> Watched {
         let text = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\n{rules}");
-        let paper = Paper::default();
+        let paper = LogFile::default();
         let audit =
             Audit { policy: AuditPolicy::parse(text.as_bytes()).unwrap(), out: Box::new(paper.clone()) };
         let place = place_with(world, Config { audit: Some(audit), ..config }).await;
@@ -59,7 +59,7 @@ impl Watched {
         watched
     }
 
-    /// What was logged since the last look.
+    /// The events since the last call.
     async fn events(&self) -> Vec<Value> {
         self.place.server.flush().await;
         self.paper.take().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -71,7 +71,7 @@ fn simulate<F: Future<Output = ()>>(story: impl FnOnce(World) -> F) {
 }
 
 #[test]
-fn an_event_tells_who_asked_for_what_and_what_became_of_it() {
+fn an_event_has_user_request_and_response() {
     simulate(|world| async move {
         let watched = Watched::start(world, "rules: [{level: Metadata}]").await;
         let headers = [
@@ -124,7 +124,7 @@ fn an_event_tells_who_asked_for_what_and_what_became_of_it() {
 }
 
 #[test]
-fn levels_tell_no_more_than_they_should() {
+fn levels_limit_what_is_recorded() {
     simulate(|world| async move {
         let rules = "
 omitStages: [RequestReceived]
@@ -183,7 +183,7 @@ rules:
 }
 
 #[test]
-fn what_nobody_is_answered_is_told_of() {
+fn audit_records_requests_cut_off_by_the_client() {
     simulate(|world| async move {
         let watched = Watched::start(world, "rules: [{level: RequestResponse}]").await;
         let wrong = [("authorization", "Bearer wrong".to_owned())];
@@ -195,12 +195,12 @@ fn what_nobody_is_answered_is_told_of() {
 }
 
 #[test]
-fn refusals_watches_and_others_are_told_of() {
+fn rejections_watches_and_other_paths_are_recorded() {
     simulate(|world| async move {
         let watched =
             Watched::start(world, "rules: [{level: Metadata, omitStages: [RequestReceived]}]").await;
         let place = &watched.place;
-        // As HTTP/2 has it.
+        // As HTTP/2 sends it.
         let wrong = [("authorization", "Bearer wrong".to_owned())];
         place.send(&wrong, "GET https://here:1/api?a=b", Value::Null).await;
         let events = watched.events().await;
@@ -237,12 +237,12 @@ fn refusals_watches_and_others_are_told_of() {
         let request = request.body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap();
         drop(world.timeout(Duration::from_secs(1), async { server.handle(request).await }).await);
         let events = watched.events().await;
-        assert_eq!(events.last().unwrap()["stage"], "ResponseComplete", "a watch that nobody reads is over");
+        assert_eq!(events.last().unwrap()["stage"], "ResponseComplete", "an unread watch is over");
     });
 }
 
 #[test]
-fn policies_and_levels_of_pods_have_their_say() {
+fn admission_policies_and_pod_security_add_annotations() {
     simulate(|world| async move {
         let watched = Watched::start(
             world,
@@ -281,16 +281,16 @@ fn policies_and_levels_of_pods_have_their_say() {
         let events = watched.events().await;
         let annotations = &events[0]["annotations"];
         assert_eq!(annotations["pod-security.kubernetes.io/enforce-policy"], "privileged:latest");
-        let told = annotations["pod-security.kubernetes.io/audit-violations"].as_str().unwrap();
-        assert!(told.starts_with("would violate PodSecurity \"restricted:latest\": "), "{told}");
+        let violations = annotations["pod-security.kubernetes.io/audit-violations"].as_str().unwrap();
+        assert!(violations.starts_with("would violate PodSecurity \"restricted:latest\": "), "{violations}");
     });
 }
 
-/// Webhooks that label what they see and say so; one of them is down.
+/// Webhooks that add a label and an audit annotation; one of them fails.
 #[derive(Debug)]
-struct Elsewhere;
+struct Webhooks;
 
-impl Outbound for Elsewhere {
+impl Outbound for Webhooks {
     fn post(&self, exchange: Exchange) -> BoxFuture<'_, Result<Answer, String>> {
         Box::pin(async move {
             if exchange.url.contains("down") {
@@ -314,12 +314,12 @@ impl Outbound for Elsewhere {
 }
 
 #[test]
-fn webhooks_have_their_say() {
+fn webhooks_add_annotations() {
     for (level, tells_patch) in [("Metadata", false), ("Request", true)] {
         simulate(|world| async move {
             let rules =
                 format!("rules: [{{level: {level}, verbs: [create], omitStages: [RequestReceived]}}]");
-            let config = Config { outbound: Arc::new(Elsewhere), ..Config::default() };
+            let config = Config { outbound: Arc::new(Webhooks), ..Config::default() };
             let watched = Watched::start_with(world, &rules, config).await;
             let hook = |name: &str| {
                 json!({

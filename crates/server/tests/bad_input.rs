@@ -1,4 +1,4 @@
-//! What nobody should send: refused with a clear answer, and nothing else is disturbed.
+//! Malformed requests: rejected with a clear error, without side effects.
 
 use crate::client::send;
 use server::{Config, Server};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
 
 #[test]
-fn monsters_are_refused() {
+fn oversized_and_malformed_bodies_are_rejected() {
     let deep = |open: &str, close: &str, times: usize| {
         format!("{{\"data\":{}{}}}", open.repeat(times), close.repeat(times))
     };

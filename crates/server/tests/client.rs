@@ -1,4 +1,4 @@
-//! The smallest client there can be: a method, a path, a body.
+//! A minimal client: a method, a path, a body.
 
 use bytes::Bytes;
 use http::{Request, header};
@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use server::{Caller, Server};
 
-/// Status and body of the answer.
+/// Status code and body of the response.
 pub(crate) async fn send(server: &Server, method: &str, path: &str, body: impl Into<Bytes>) -> (u16, Value) {
     let (status, bytes) = send_raw(server, method, path, body).await;
     (status, serde_json::from_slice(&bytes).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! The most expensive bodies that there can be: however they are made, they cost no more than a body may.
+//! The most expensive bodies: each costs no more memory and time than a body may.
 
 use crate::{client::send_with, counted::Meter};
 use bytes::Bytes;
@@ -8,14 +8,14 @@ use serde_json::json;
 use server::{Caller, Config, Server};
 use std::sync::Arc;
 
-/// A little less than a body may have.
+/// A little less than the limit of a body.
 const SIZE: usize = 3 << 20;
 const JSON: &str = "application/json";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const REVISIONS: &str = "/apis/apps/v1/namespaces/default/controllerrevisions";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
-/// A little less than what is stored of one object may have.
+/// A little less than the limit of a stored object.
 const STORED: usize = 1 << 20;
 const FORMS: [&str; 5] = [
     JSON,
@@ -26,7 +26,7 @@ const FORMS: [&str; 5] = [
 ];
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// `part` as often as there is room for it; `#` in it is a number.
+/// `part` repeated up to `size`; `#` in it is a number.
 fn repeated(head: &str, part: &str, tail: &str, size: usize) -> String {
     let mut body = String::from(head);
     let mut number = 0;
@@ -148,10 +148,10 @@ fn no_body_costs_more_than_a_body_may() {
     .unwrap();
 }
 
-/// Every request is copied into its task and carried from stage to stage: `async` functions that keep room for their
-/// work twice, one inside of the other, cost more than the work.
+/// Every request is copied into its task and moved from stage to stage: nested `async` functions that hold
+/// their work twice cost more than the work.
 #[test]
-fn a_request_that_has_not_begun_is_small() {
+fn the_future_of_a_request_is_small() {
     world::simulate(1, |world| async move {
         let server = Server::start(&world, Arc::new(store::Memory::new()), Config::default()).await.unwrap();
         let request = Request::new(Full::new(Bytes::new()));

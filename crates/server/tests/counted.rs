@@ -1,7 +1,6 @@
-//! Counts the memory that each thread of a test holds, so that a test can say what an answer may cost.
+//! Counts the memory that each thread of a test holds, so that a test can limit the cost of a response.
 //!
-//! In a simulated world everything happens on one thread, so what is counted is the work of that test and of
-//! nothing that runs beside it.
+//! In a simulated world everything runs on one thread, so only that test's work is counted.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -21,7 +20,7 @@ thread_local! {
 }
 
 fn count(change: isize) {
-    // A thread that is ending has no more counters.
+    // A thread that is ending has no counters.
     let _ = HELD.try_with(|held| {
         held.set(held.get() + change);
         let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
@@ -54,18 +53,18 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// What this thread holds now, in bytes.
+/// The bytes that this thread holds now.
 pub(crate) fn held() -> isize {
     HELD.get()
 }
 
-/// What a request may make the server hold at once: so many times its body, and this on top.
+/// Limit on what a request may make the server hold: this many times its body, plus an allowance.
 const TIMES: usize = 30;
 const ALLOWANCE: usize = 128 << 20;
-/// And for how long it may keep a processor. Without optimisations everything takes longer.
+/// Limit on the CPU time of a request. More without optimisations.
 const PROCESSOR: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
 
-/// What was held and worked before a request came.
+/// Memory and CPU time before a request.
 pub(crate) struct Meter {
     held: isize,
     worked: Duration,
@@ -77,12 +76,12 @@ impl Meter {
         Meter { held: HELD.get(), worked: processor_time() }
     }
 
-    /// The most that was held at once since then, in bytes.
+    /// The maximum held since then, in bytes.
     pub(crate) fn most(&self) -> usize {
         usize::try_from(MOST.get() - self.held).unwrap_or(0)
     }
 
-    /// Whether a request with a body of so many bytes has cost no more than one may.
+    /// Checks that a request with a body of that size has cost no more than allowed.
     pub(crate) fn assert_modest(&self, body: usize, about: &str) {
         let (most, worked) = (self.most(), processor_time().saturating_sub(self.worked));
         assert!(most <= TIMES * body + ALLOWANCE, "{about}: {most} bytes for a body of {body}");
@@ -90,11 +89,11 @@ impl Meter {
     }
 }
 
-/// The processor time that this thread has had.
+/// The CPU time of this thread.
 #[expect(unsafe_code, reason = "the system call writes to what it is handed")]
 pub(crate) fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is there to be written to.
+    // SAFETY: `time` is valid for writes.
     let code = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     assert_eq!(code, 0, "the clock of the thread can be read");
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

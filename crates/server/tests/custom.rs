@@ -4,7 +4,7 @@ mod conversion;
 
 use crate::{
     client::{send, send_with},
-    slow_store::{Asked, Slow},
+    slow_store::{Slow, StoreAccess},
 };
 use serde_json::{Value, json};
 use server::{Config, Server};
@@ -13,7 +13,7 @@ use world::World;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// `plural.example.com` in v1, which is kept, and v2, which calls the size another name.
+/// `plural.example.com` in v1, the storage version, and v2, with another name for the size.
 fn definition(plural: &str, kind: &str) -> Value {
     let version = |name: &str, field: &str, storage: bool| {
         json!({
@@ -76,11 +76,11 @@ where
 }
 
 #[test]
-fn what_follows_from_the_write_of_a_definition_bears_its_time() {
+fn a_definitions_status_has_the_time_of_its_write() {
     simulate(|world| async move {
-        let delay = |asked: Asked<'_>| match asked {
-            Asked::Commit => Duration::from_millis(1500),
-            Asked::Get(_) => Duration::ZERO,
+        let delay = |access: StoreAccess<'_>| match access {
+            StoreAccess::Commit => Duration::from_millis(1500),
+            StoreAccess::Get(_) => Duration::ZERO,
         };
         let store = Arc::new(Slow::new(&world, delay));
         let server = Server::start(&world, store, Config::default()).await.unwrap();
@@ -103,7 +103,7 @@ fn a_definition_can_be_used_as_soon_as_it_is_created() {
         assert_eq!(condition(&made, "Established")["status"], "True", "{made}");
         let (status, answer) = send(&server, "POST", &disks("v1"), disk("v1", "a", json!({"size": 5}))).await;
         assert_eq!(status, 201, "{answer}");
-        // Without a webhook versions differ in nothing but what their schemas keep.
+        // Without a webhook, versions differ only in the fields that their schemas keep.
         let (_, other) = send(&server, "GET", &format!("{}/a", disks("v2")), "").await;
         assert_eq!((&other["apiVersion"], &other["spec"]), (&json!("example.com/v2"), &json!({})));
         let (_, list) = send(&server, "GET", &disks("v2"), "").await;
@@ -114,7 +114,7 @@ fn a_definition_can_be_used_as_soon_as_it_is_created() {
 }
 
 #[test]
-fn a_name_in_use_is_refused_until_it_is_free() {
+fn a_name_in_use_is_not_accepted_until_it_is_free() {
     simulate(|world| async move {
         let server = start(&world, Config::default()).await;
         define(&server, &definition("disks", "Disk")).await;
@@ -130,7 +130,7 @@ fn a_name_in_use_is_refused_until_it_is_free() {
 }
 
 #[test]
-fn a_definition_waits_for_its_objects() {
+fn a_deleted_definition_waits_for_its_objects() {
     simulate(|world| async move {
         let server = start(&world, Config::default()).await;
         define(&server, &definition("disks", "Disk")).await;
@@ -152,7 +152,7 @@ fn a_definition_waits_for_its_objects() {
         assert_eq!(send_with(&server, "PATCH", &path, "application/merge-patch+json", release).await.0, 200);
         assert_eq!(send(&server, "GET", &one, "").await.0, 404);
         assert_eq!(send(&server, "GET", &disks("v1"), "").await.0, 404);
-        // Nothing of the old one is left for a new one to find.
+        // A new definition finds no objects of the old one.
         define(&server, &definition("disks", "Disk")).await;
         let (_, list) = send(&server, "GET", &disks("v1"), "").await;
         assert_eq!(list["items"], json!([]));
@@ -160,7 +160,7 @@ fn a_definition_waits_for_its_objects() {
 }
 
 #[test]
-fn a_default_that_comes_later_is_read_but_not_written() {
+fn a_later_default_is_read_but_not_stored() {
     simulate(|world| async move {
         let server = start(&world, Config::default()).await;
         define(&server, &definition("disks", "Disk")).await;
@@ -180,7 +180,7 @@ fn a_default_that_comes_later_is_read_but_not_written() {
 }
 
 #[test]
-fn a_write_that_changes_nothing_brings_an_object_to_the_storage_version() {
+fn a_write_without_changes_migrates_an_object_to_the_storage_version() {
     simulate(|world| async move {
         let server = start(&world, Config::default()).await;
         define(&server, &definition("disks", "Disk")).await;
@@ -210,7 +210,7 @@ fn a_write_that_changes_nothing_brings_an_object_to_the_storage_version() {
 }
 
 #[test]
-fn a_status_of_null_is_none_where_there_is_none_and_refused_where_there_is_one() {
+fn an_applied_null_status_is_ignored_without_a_status_and_rejected_with_one() {
     simulate(|world| async move {
         let server = start(&world, Config::default()).await;
         let mut definition = definition("disks", "Disk");
@@ -237,13 +237,13 @@ fn a_status_of_null_is_none_where_there_is_none_and_refused_where_there_is_one()
 }
 
 #[test]
-fn requests_that_do_not_fit_get_the_words_of_the_handler_of_custom_resources() {
+fn invalid_requests_get_the_texts_of_the_custom_resource_handler() {
     simulate(|world| async move {
         let server = start(&world, Config::default()).await;
         define(&server, &definition("disks", "Disk")).await;
         let (list, one) = (disks("v1"), format!("{}/a", disks("v1")));
         send(&server, "POST", &list, disk("v1", "a", json!({}))).await;
-        let told = |kind: &str| {
+        let body_of = |kind: &str| {
             format!(r#"{{"apiVersion":"example.com/v1","kind":"{kind}","metadata":{{"name":"q"}}}}"#)
         };
         let unreadable = "the object provided is unrecognized (must be of type Disk): ";
@@ -255,11 +255,11 @@ fn requests_that_do_not_fit_get_the_words_of_the_handler_of_custom_resources() {
                 405,
                 r#"delete is not supported on resources of kind "disks.example.com""#.to_owned(),
             ),
-            (format!("PUT {list}"), told("Disk"), 400, "name must be provided".to_owned()),
-            (format!("POST {one}"), told("Disk"), 201, String::new()),
+            (format!("PUT {list}"), body_of("Disk"), 400, "name must be provided".to_owned()),
+            (format!("POST {one}"), body_of("Disk"), 201, String::new()),
             (
                 format!("POST {list}"),
-                told("Other"),
+                body_of("Other"),
                 422,
                 r#"Other.example.com "q" is invalid: kind: Invalid value: "Other": must be Disk"#.to_owned(),
             ),
@@ -288,7 +288,7 @@ fn requests_that_do_not_fit_get_the_words_of_the_handler_of_custom_resources() {
             let (status, answer) = send(&server, method, path, body).await;
             assert_eq!((status, answer["message"].as_str().unwrap_or_default()), (code, &*message), "{what}");
         }
-        // A list says that there is no more, and a definition goes without grace.
+        // A list has an empty `continue`, and a definition is deleted without grace period.
         let (_, found) = send(&server, "GET", &list, "").await;
         assert_eq!(found["metadata"]["continue"], "", "{found}");
         let (_, gone) = send(&server, "DELETE", &format!("{DEFINITIONS}/disks.example.com"), "").await;

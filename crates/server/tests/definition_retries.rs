@@ -1,8 +1,8 @@
-//! Definitions whose status could not be written when they came: it is written later, without another request.
+//! Definitions whose status could not be written at first: it is written later, without another request.
 
 use crate::{
     client::send,
-    slow_store::{Asked, Slow},
+    slow_store::{Slow, StoreAccess},
 };
 use serde_json::{Value, json};
 use server::{Config, Server};
@@ -31,11 +31,11 @@ fn definition() -> String {
     .to_string()
 }
 
-/// A server whose store takes a definition, and then fails so many writes to it.
+/// A server whose store accepts a definition, then fails that many writes to it.
 async fn start(world: &World, failures: usize) -> (Server, Arc<AtomicUsize>) {
     let tried = Arc::new(AtomicUsize::new(0));
     let counting = Arc::clone(&tried);
-    let store = Slow::new(world, |_: Asked<'_>| Duration::ZERO).failing(move |batch| {
+    let store = Slow::new(world, |_: StoreAccess<'_>| Duration::ZERO).failing(move |batch| {
         let is_change =
             |write: &store::Write| write.key == KEY && write.condition != store::Condition::Absent;
         if !batch.writes().iter().any(is_change) {
@@ -56,7 +56,7 @@ async fn is_established(server: &Server) -> bool {
 }
 
 #[test]
-fn a_definition_that_could_not_be_established_is_tried_again_until_it_is() {
+fn a_definition_that_failed_to_establish_is_retried() {
     world::simulate(1, |world| async move {
         let (server, tried) = start(&world, 4).await;
         let (code, made) = send(&server, "POST", DEFINITIONS, definition()).await;
@@ -65,7 +65,7 @@ fn a_definition_that_could_not_be_established_is_tried_again_until_it_is() {
         let path = "/apis/example.com/v1/namespaces/default/disks";
         assert_eq!(send(&server, "GET", path, "").await.0, 404);
         assert_eq!(tried.load(Relaxed), 1);
-        // One second, then twice as long each time: after 1, 3, 7 and 15 seconds.
+        // Retries after one second, then doubled each time: at 1, 3, 7 and 15 seconds.
         for (seconds, expected) in [(2, 2), (2, 3), (4, 4)] {
             world.sleep(Duration::from_secs(seconds)).await;
             assert_eq!(tried.load(Relaxed), expected, "after {seconds} seconds more");
@@ -74,7 +74,7 @@ fn a_definition_that_could_not_be_established_is_tried_again_until_it_is() {
         world.sleep(Duration::from_secs(8)).await;
         assert!(is_established(&server).await);
         assert_eq!(send(&server, "GET", path, "").await.0, 200);
-        // And then it is left alone.
+        // Then there are no more retries.
         world.sleep(Duration::from_secs(300)).await;
         assert_eq!(tried.load(Relaxed), 5);
     })
@@ -82,11 +82,11 @@ fn a_definition_that_could_not_be_established_is_tried_again_until_it_is() {
 }
 
 #[test]
-fn several_requests_that_fail_lead_to_one_retry_at_a_time() {
+fn several_failed_requests_lead_to_one_retry_at_a_time() {
     world::simulate(1, |world| async move {
         let (server, tried) = start(&world, 12).await;
         assert_eq!(send(&server, "POST", DEFINITIONS, definition()).await.0, 201);
-        // What is written to the group settles the definition that waits, too, and fails.
+        // A write to the group also reconciles the waiting definition, and fails.
         let other = definition().replace("disks", "tapes").replace("Disk", "Tape").replace("disk", "tape");
         for _ in 0..3 {
             assert_eq!(send(&server, "POST", DEFINITIONS, other.clone()).await.0 / 100, 2);

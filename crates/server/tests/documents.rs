@@ -1,4 +1,4 @@
-//! Documents of discovery and OpenAPI over HTTP: tags, caches, compression, forms.
+//! Discovery and OpenAPI documents over HTTP: ETags, caching, compression, forms.
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, header};
@@ -44,7 +44,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 const OLDER: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
 #[test]
-fn who_has_a_document_is_not_sent_it_again() {
+fn a_known_etag_gets_304() {
     run(async |server| {
         for (path, accept, vary) in [
             ("/apis", AGGREGATED, "Accept"),
@@ -72,7 +72,7 @@ fn who_has_a_document_is_not_sent_it_again() {
 }
 
 #[test]
-fn the_right_hash_may_be_kept_for_ever_and_a_wrong_one_leads_to_it() {
+fn the_right_hash_is_cacheable_and_a_wrong_one_redirects() {
     run(async |server| {
         let index = get(&server, "/openapi/v3", &[]).await;
         let index: Value = serde_json::from_slice(&index.body).unwrap();
@@ -98,7 +98,7 @@ fn the_right_hash_may_be_kept_for_ever_and_a_wrong_one_leads_to_it() {
 }
 
 #[test]
-fn large_answers_are_compressed_for_who_asks() {
+fn large_documents_are_compressed_for_clients_that_accept_gzip() {
     run(async |server| {
         let body =
             format!("{{\"metadata\":{{\"name\":\"large\"}},\"data\":{{\"a\":\"{}\"}}}}", "x".repeat(200_000));
@@ -116,20 +116,20 @@ fn large_answers_are_compressed_for_who_asks() {
             let small = get(&server, path, &[("accept-encoding", "deflate, gzip")]).await;
             assert_eq!(small.headers.contains_key(header::CONTENT_ENCODING), is_compressed, "{path}");
             assert_eq!(small.header("content-type"), plain.header("content-type"), "{path}");
-            let mut told = small.body.to_vec();
+            let mut body = small.body.to_vec();
             if is_compressed {
                 assert!(small.header("vary").contains("Accept-Encoding"), "{path}");
                 assert!(small.body.len() * 4 < plain.body.len(), "{path}");
-                told.clear();
-                flate2::read::GzDecoder::new(&small.body[..]).read_to_end(&mut told).unwrap();
+                body.clear();
+                flate2::read::GzDecoder::new(&small.body[..]).read_to_end(&mut body).unwrap();
             }
-            assert_eq!(told, plain.body, "{path}");
+            assert_eq!(body, plain.body, "{path}");
         }
     });
 }
 
 #[test]
-fn a_new_definition_changes_what_tells_of_it_and_nothing_else() {
+fn a_new_definition_changes_only_its_own_documents() {
     run(async |server| {
         let place = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let own = "/openapi/v3/apis/x.example.com/v1";
@@ -158,8 +158,8 @@ fn a_new_definition_changes_what_tells_of_it_and_nothing_else() {
         assert_eq!(status, 201, "{made}");
         let after = tags().await;
         assert_eq!(differ(&before, &after), [true, true, true, false]);
-        let told = get(&server, own, &[]).await;
-        assert!(String::from_utf8_lossy(&told.body).contains("\"title\":\"one\""));
+        let document = get(&server, own, &[]).await;
+        assert!(String::from_utf8_lossy(&document.body).contains("\"title\":\"one\""));
         let one = format!("{place}/docs.x.example.com");
         let (_, current) = crate::client::send(&server, "GET", &one, "").await;
         definition["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"].clone();
@@ -178,7 +178,7 @@ fn a_new_definition_changes_what_tells_of_it_and_nothing_else() {
 }
 
 #[test]
-fn a_definition_that_goes_is_told_with_fewer_verbs() {
+fn a_terminating_definition_is_listed_with_fewer_verbs() {
     run(async |server| {
         let place = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let schema = json!({"openAPIV3Schema": {"type": "object"}});
@@ -192,9 +192,9 @@ fn a_definition_that_goes_is_told_with_fewer_verbs() {
         });
         assert_eq!(crate::client::send(&server, "POST", place, definition.to_string()).await.0, 201);
         let has_create = async || {
-            let told = get(&server, "/apis/x.example.com/v1", &[]).await;
-            let told: Value = serde_json::from_slice(&told.body).unwrap();
-            told["resources"][0]["verbs"].as_array().unwrap().contains(&json!("create"))
+            let list = get(&server, "/apis/x.example.com/v1", &[]).await;
+            let list: Value = serde_json::from_slice(&list.body).unwrap();
+            list["resources"][0]["verbs"].as_array().unwrap().contains(&json!("create"))
         };
         assert!(has_create().await);
         let held = json!({

@@ -1,11 +1,11 @@
-//! More to do than can be done: who is served, who waits, who is sent away, and what that costs.
+//! Overload: which requests are served, queued and rejected, and at what cost.
 
 mod slow_readers;
 mod upkeep;
 
 use crate::{
     client::send,
-    slow_store::{Asked, Slow},
+    slow_store::{Slow, StoreAccess},
 };
 use bytes::Bytes;
 use futures::future::join_all;
@@ -28,16 +28,16 @@ const FLOW: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
 const SCHEMA_UID: &str = "x-kubernetes-pf-flowschema-uid";
 const LEVEL_UID: &str = "x-kubernetes-pf-prioritylevel-uid";
 
-/// A server of so many seats, with one object that takes `delay` to read, and users who may.
+/// A server with that many seats, one object that takes `delay` to read, and users who may read it.
 async fn start(world: &World, seats: u32, delay: Duration) -> Server {
     let delay_ms = Arc::new(AtomicU64::new(0));
     let read_delay = Arc::clone(&delay_ms);
     let store = Arc::new(Slow::new(world, move |asked| match asked {
-        // Only what requests ask for: settings and callers are found at once.
-        Asked::Get(key) if key.starts_with(b"/registry/configmaps/") => {
+        // Only reads by requests are delayed: settings and roles are read at once.
+        StoreAccess::Get(key) if key.starts_with(b"/registry/configmaps/") => {
             Duration::from_millis(read_delay.load(Relaxed))
         }
-        Asked::Get(_) | Asked::Commit => Duration::ZERO,
+        StoreAccess::Get(_) | StoreAccess::Commit => Duration::ZERO,
     }));
     let config = Config { seats, ..Config::default() };
     let server = Server::start(world, store, config).await.unwrap();
@@ -69,7 +69,7 @@ fn user(name: &str) -> Caller {
 }
 
 #[test]
-fn ten_times_the_load_is_answered_and_the_quiet_are_served() {
+fn under_ten_times_the_load_quiet_users_are_served() {
     let load = |seed| {
         let run = world::simulate(seed, |world| async move {
             let delay = Duration::from_millis(20);
@@ -97,11 +97,11 @@ fn ten_times_the_load_is_answered_and_the_quiet_are_served() {
             for answered in join_all(noisy).await {
                 *codes.entry(answered.unwrap().0).or_default() += 1;
             }
-            // A hand of six queues of fifty waits; the rest is sent away at once.
+            // Six queues of fifty wait; the others are rejected at once.
             assert!(codes[&200] >= 300 && codes[&200] < 400, "{codes:?}");
             assert_eq!(codes[&200] + codes[&429], 10_000, "{codes:?}");
             assert!(world.now().since(begun) < Duration::from_secs(5));
-            // The system lives on, and so does everybody else when it is over.
+            // system:masters are served meanwhile, and all others afterwards.
             assert_eq!(send(&server, "GET", OBJECT, "").await.0, 200);
             assert_eq!(ask(&server, user("noisy"), OBJECT).await.status(), 200);
         })
@@ -112,7 +112,7 @@ fn ten_times_the_load_is_answered_and_the_quiet_are_served() {
 }
 
 #[test]
-fn the_refusal_is_that_of_kubernetes() {
+fn the_rejection_is_that_of_kubernetes() {
     world::simulate(1, |world| async move {
         let server = start(&world, 60, Duration::from_secs(40)).await;
         let made =
@@ -132,7 +132,7 @@ fn the_refusal_is_that_of_kubernetes() {
         let level = send(&server, "GET", &format!("{FLOW}/prioritylevelconfigurations/tight"), "").await.1;
         assert_eq!(header(LEVEL_UID), level["metadata"]["uid"].as_str().unwrap());
         assert_eq!(text(refused).await, "Too many requests, please try again later.\n");
-        // Others are not concerned, and answers of all sorts say how they were sorted.
+        // Other users are not affected, and all responses have the classification headers.
         for (caller, path, code) in [
             (user("ann"), "/version", 200),
             (user("ann"), "/api/v1/namespaces/default/secrets", 403),
@@ -158,7 +158,7 @@ fn the_refusal_is_that_of_kubernetes() {
     .unwrap();
 }
 
-/// Makes a level of a single seat, for somebody's requests in namespaces; answers with its schema.
+/// Creates a level of one seat for a subject's requests in namespaces; returns its schema.
 async fn tighten(server: &Server, subject: &Value, response: Value) -> Value {
     let limited =
         json!({"nominalConcurrencyShares": 1, "borrowingLimitPercent": 0, "limitResponse": response});
@@ -189,7 +189,7 @@ fn admin() -> Caller {
 }
 
 #[test]
-fn who_waits_too_long_is_sent_away_and_who_hangs_up_makes_room() {
+fn requests_that_wait_too_long_are_rejected_and_cancelled_ones_make_room() {
     world::simulate(3, |world| async move {
         let server = start(&world, 60, Duration::from_secs(50)).await;
         let everybody = json!({"kind": "Group", "group": {"name": "system:authenticated"}});
@@ -265,7 +265,7 @@ fn requests_have_deadlines_and_watches_have_none() {
 }
 
 #[test]
-fn flow_schemas_tell_whether_their_level_is_there() {
+fn flow_schemas_report_a_missing_priority_level() {
     world::simulate(5, |world| async move {
         let server = start(&world, 600, Duration::ZERO).await;
         let schemas = format!("{FLOW}/flowschemas");
@@ -299,7 +299,7 @@ fn flow_schemas_tell_whether_their_level_is_there() {
 }
 
 #[test]
-fn whoever_acts_as_somebody_takes_that_ones_seat() {
+fn an_impersonating_caller_takes_the_impersonated_users_seat() {
     world::simulate(6, |world| async move {
         let server = start(&world, 600, Duration::ZERO).await;
         let made =
@@ -323,7 +323,7 @@ fn whoever_acts_as_somebody_takes_that_ones_seat() {
             assert_eq!(response.status(), 200, "{caller:?} as {acts_as:?}");
             assert_eq!(response.headers()[SCHEMA_UID] == tight, is_tight, "{caller:?} as {acts_as:?}");
         }
-        // Who may not be somebody is told so before there is any question of a seat.
+        // Rejected impersonation is reported before any seat is taken.
         let mut request =
             Request::get(OBJECT).header("impersonate-user", "ann").body(Full::<Bytes>::default()).unwrap();
         request.extensions_mut().insert(user("tom"));

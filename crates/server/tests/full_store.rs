@@ -1,4 +1,4 @@
-//! A store that may hold no more, or whose disk is full: what callers are told, and what goes on.
+//! A store at its quota or on a full disk: errors for clients, and what still works.
 
 use crate::client::{send, send_raw, send_with};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -16,7 +16,7 @@ fn map(name: &str, size: usize) -> String {
 }
 
 #[test]
-fn a_full_store_refuses_creates_and_goes_on_with_reads_and_deletes() {
+fn a_full_store_rejects_creates_and_allows_reads_and_deletes() {
     world::simulate(1, |world| async move {
         let limits = Limits { live_bytes: 1 << 20, ..Limits::default() };
         let store = Arc::new(Memory::with_limits(limits));
@@ -30,12 +30,12 @@ fn a_full_store_refuses_creates_and_goes_on_with_reads_and_deletes() {
             made += 1;
             assert!(made < 30, "it is full before long");
         };
-        // Kubernetes: what a server says whose etcd is full.
+        // Kubernetes: the error when etcd is full.
         assert_eq!(refused.0, 500);
         assert_eq!(refused.1["message"], "etcdserver: mvcc: database space exceeded");
         assert!(refused.1.get("reason").is_none(), "{:?}", refused.1);
         assert_eq!(send(&server, "GET", &format!("{MAPS}/m0"), "").await.0, 200);
-        // What waits for its finalizers can still be marked for deletion.
+        // An object with finalizers can still get its deletionTimestamp.
         let finalizer = json!({"metadata": {"finalizers": ["example.com/f"]}}).to_string();
         let (path, merge) = (format!("{MAPS}/m0"), "application/merge-patch+json");
         assert_eq!(send_with(&server, "PATCH", &path, merge, finalizer).await.0, 200);
@@ -58,7 +58,7 @@ fn a_continue_token_of_the_future_is_expired() {
     .unwrap();
 }
 
-/// A store on a disk that has no room.
+/// A store on a full disk.
 #[derive(Debug)]
 struct NoRoom(Memory);
 
@@ -110,7 +110,7 @@ impl Store for NoRoom {
 }
 
 #[test]
-fn a_full_disk_shows_in_readyz_and_names_no_file() {
+fn a_full_disk_fails_readyz_and_errors_name_no_file() {
     world::simulate(1, |world| async move {
         let server = Server::start(&world, Arc::new(NoRoom(Memory::new())), Config::default()).await.unwrap();
         let (code, status) = send_raw(&server, "POST", MAPS, map("m", 10)).await;
@@ -121,7 +121,7 @@ fn a_full_disk_shows_in_readyz_and_names_no_file() {
         let text = String::from_utf8(text.to_vec()).unwrap();
         assert_eq!(code, 500, "{text}");
         assert!(text.contains("[-]etcd failed"), "{text}");
-        // It lives: to start it anew would not help.
+        // livez is fine: a restart would not help.
         assert_eq!(send_raw(&server, "GET", "/livez", "").await.0, 200);
         assert_eq!(send_raw(&server, "GET", "/readyz/etcd", "").await.0, 500);
         assert_eq!(send_raw(&server, "GET", "/livez/etcd", "").await.0, 200);

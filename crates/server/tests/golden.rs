@@ -1,8 +1,8 @@
-//! Replays what the real Kubernetes v1.36 answered, request by request, in virtual time.
+//! Replays recorded responses of Kubernetes v1.36, request by request, in virtual time.
 //!
-//! `golden/*.json` are recordings: each step is a request and the normalised answer of the real server.
-//! `golden/differences.txt` names the steps that differ today, with the reason; the test fails when
-//! a step differs that is not named there, and also when one is named that does not differ any more.
+//! `golden/*.json` are recordings: each step is a request and the normalised response.
+//! `golden/differences.txt` names the steps that differ today, with the reason; the test fails when another
+//! step differs, and also when a named one no longer does.
 
 pub(crate) mod webhook;
 
@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, fmt::Write, path::Path, sync::Arc, time::Durati
 use world::World;
 
 #[test]
-fn answers_are_those_of_the_real_server() {
+fn responses_equal_the_recorded_ones_of_kubernetes() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let listed = std::fs::read_to_string(directory.join("differences.txt")).unwrap();
     let listed = listed.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -47,7 +47,7 @@ fn answers_are_those_of_the_real_server() {
     assert!(report.is_empty(), "{same} steps are the same, {} differ as listed\n{report}", differing.len());
 }
 
-/// Who the recorded callers are: one who may do everything, one in a group, one in none.
+/// The recorded callers: one of system:masters, one in a group, one in none.
 const CALLERS: &str = "\
 admin-token,admin,u-admin,system:masters
 alice-token,alice,u-alice,devs
@@ -93,7 +93,7 @@ struct Answer {
 }
 
 impl Run {
-    /// Sends a step until its `until` holds, and gives the normalised answer.
+    /// Sends a step until its `until` holds; returns the normalised response.
     async fn answer(&mut self, step: &Value) -> Value {
         if let Some(seconds) = step["sleep"].as_f64() {
             self.world.sleep(Duration::from_secs_f64(seconds)).await;
@@ -187,7 +187,7 @@ impl Run {
         Answer { status, content_type, warnings, raw: bytes, body, is_protobuf }
     }
 
-    /// Puts what earlier steps saved into a later one.
+    /// Fills in values that earlier steps saved.
     fn fill(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => {

@@ -1,7 +1,8 @@
-//! The work of a request grows with its size, not with the square of it: every list and map of every built-in kind.
+//! The work of a request grows linearly with its size, not quadratically: for every list and map of every
+//! built-in kind.
 //!
-//! Each is sent with a few entries and with many, and the processor time of both is compared.
-//! `SETPOINT_GROWTH=20000` takes as many entries as that for the long one, for a build with optimisations.
+//! Each is sent with few entries and with many, and the CPU times are compared. `SETPOINT_GROWTH=20000`
+//! sets the larger number, for an optimised build.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -19,14 +20,14 @@ use serde_json::{Map, Value, json};
 use server::{Config, Server};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-/// The long one has so many entries, and the short one this fraction of them.
+/// Entries of the long list; the short one has this fraction of them.
 const ENTRIES: usize = 1600;
 const TIMES: usize = 8;
-/// Work that grows with the size grows by [`TIMES`], work with its square by the square of that: this lies between.
+/// Linear work grows by [`TIMES`], quadratic work by its square: this lies between.
 const TOO_MUCH: u32 = 22;
-/// Shorter work than this is not judged: other things weigh more.
-const JUDGED: Duration = Duration::from_millis(15);
-/// Lists below lists below lists are not looked for.
+/// Shorter work is not compared: other costs dominate.
+const MIN_COMPARED: Duration = Duration::from_millis(15);
+/// Lists nested deeper are not searched.
 const MAX_DEPTH: usize = 9;
 
 const JSON: &str = "application/json";
@@ -35,14 +36,14 @@ const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const JSON_PATCH: &str = "application/json-patch+json";
 
-/// A list or a map of a kind, and the way to it.
+/// A list or map of a kind, and its path.
 struct Place {
     resource: &'static Resource,
     of: TypeId,
     path: Vec<String>,
 }
 
-/// What the entries of a list are like.
+/// The entries of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entries {
     Different,
@@ -52,7 +53,7 @@ enum Entries {
 fn places() -> Vec<Place> {
     let types = kinds::types();
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());
-    // Kinds that are kept come first: the others may be refused before they are looked at closely.
+    // Stored kinds first: others may be rejected before they are validated.
     let all = kinds::resources::resources();
     let kept = all.iter().filter(|resource| resource.storage.is_some());
     for resource in kept.chain(all.iter().filter(|resource| resource.storage.is_none())) {
@@ -66,7 +67,7 @@ fn places() -> Vec<Place> {
     found
 }
 
-/// Every list and map below a type that was not found in another place before.
+/// Every list and map below a type that was not found before.
 fn walk(
     types: &Types,
     of: TypeId,
@@ -123,7 +124,7 @@ impl Place {
     }
 }
 
-/// An object that holds little but the list or map at the end of the path.
+/// An object with little but the list or map at the path.
 fn filled(types: &Types, of: TypeId, path: &[String], count: usize, entries: Entries) -> Value {
     let mut object = sample(types, &Node::Object(of), 0, 1);
     let (name, below) = path.split_first().unwrap();
@@ -148,7 +149,7 @@ fn filled(types: &Types, of: TypeId, path: &[String], count: usize, entries: Ent
     object
 }
 
-/// Something that fits a node, with its simple members set.
+/// A value that fits a node, with its simple members set.
 fn sample(types: &Types, node: &Node, number: usize, depth: usize) -> Value {
     match node {
         Node::String => format!("x{number}").into(),
@@ -183,13 +184,13 @@ fn entries() -> usize {
     asked.unwrap_or(ENTRIES)
 }
 
-/// Entries of objects that are stored before they are patched: more would not fit into an object.
+/// Entries of objects that are stored before they are patched: more would exceed the limit of an object.
 fn patched_entries() -> usize {
     entries().min(8_000)
 }
 
-/// Compares the work for few entries with that for many; what grows too much is measured again, to be sure.
-async fn judge(about: &str, many: usize, work: impl AsyncFn(usize)) -> Option<String> {
+/// Compares the work for few entries with that for many; suspicious results are measured again.
+async fn compare_work(about: &str, many: usize, work: impl AsyncFn(usize)) -> Option<String> {
     let mut worst = None;
     for _ in 0..3 {
         let measure = async |count: usize| {
@@ -198,7 +199,7 @@ async fn judge(about: &str, many: usize, work: impl AsyncFn(usize)) -> Option<St
             counted::processor_time().saturating_sub(before)
         };
         let long = measure(many).await;
-        if long < JUDGED {
+        if long < MIN_COMPARED {
             return None;
         }
         let short = measure(many / TIMES).await.min(measure(many / TIMES).await);
@@ -214,7 +215,7 @@ fn assert_none(worst: &[String]) {
     assert!(worst.is_empty(), "{} grow too much:\n{}", worst.len(), worst.join("\n"));
 }
 
-/// A part of all places, so that tests can share them.
+/// A part of all places, so that tests run in parallel.
 fn share(part: usize, parts: usize) -> impl Iterator<Item = Place> {
     places().into_iter().enumerate().filter(move |(at, _)| at % parts == part).map(|(_, place)| place)
 }
@@ -228,7 +229,7 @@ fn check_creates(part: usize) {
                 let path = format!("{}?dryRun=All&fieldValidation=Warn", place.collection());
                 let (place, server, path) = (&place, &server, &path);
                 let about = format!("create {} {sort:?}", place.about());
-                let found = judge(&about, entries(), async |count| {
+                let found = compare_work(&about, entries(), async |count| {
                     let body = place.object(count, sort).to_string();
                     send_with(server, "POST", path, JSON, body).await;
                 });
@@ -250,7 +251,7 @@ fn creates_of_every_kind_grow_with_their_size_second_half() {
     check_creates(1);
 }
 
-/// Two long objects compared.
+/// Compares two long objects.
 #[test]
 fn changes_of_every_kind_grow_with_their_size() {
     world::simulate(1, |_| async move {
@@ -260,7 +261,7 @@ fn changes_of_every_kind_grow_with_their_size() {
             for sort in [Entries::Different, Entries::Same] {
                 let place = &place;
                 let about = format!("change {} {sort:?}", place.about());
-                let found = judge(&about, entries(), async |count| {
+                let found = compare_work(&about, entries(), async |count| {
                     let old = place.object(count, sort);
                     let mut new = old.clone();
                     new["metadata"]["labels"] = json!({"a": "b"});
@@ -305,7 +306,7 @@ fn manager(at: usize) -> Value {
     })
 }
 
-/// Each operation puts an item before all others.
+/// Each operation inserts an item before all others.
 fn inserts(count: usize) -> Value {
     let insert =
         |at| json!({"op": "add", "path": "/spec/containers/0/env/0", "value": {"name": format!("N{at}")}});
@@ -368,7 +369,7 @@ fn patches_and_applies_grow_with_their_size() {
         let mut worst = Vec::new();
         for (about, collection, content_type, body) in cases {
             let server = &server;
-            let found = judge(about, patched_entries(), async move |count| {
+            let found = compare_work(about, patched_entries(), async move |count| {
                 let name = if collection == PODS { format!("p{count}") } else { format!("m{count}") };
                 let path = format!("{collection}/{name}?dryRun=All&fieldManager=test&force=true");
                 let path = if content_type == APPLY { path } else { path.replace("&force=true", "") };

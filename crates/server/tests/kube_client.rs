@@ -1,4 +1,4 @@
-//! The crate `kube` straight on the server: no sockets, virtual time.
+//! The crate `kube` directly on the server: no sockets, virtual time.
 
 use futures::{StreamExt, TryStreamExt, pin_mut};
 use http::Request;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use store::{Limits, Memory};
 use world::World;
 
-/// A client of a control plane of its own.
+/// A client of its own control plane.
 async fn client(world: &World) -> Client {
     let store = Arc::new(Memory::with_limits(Limits { changes: 20, bytes: 1 << 20, live_bytes: u64::MAX }));
     let server = Server::start(world, store, Config::default()).await.unwrap();
@@ -30,7 +30,7 @@ fn config_map(name: &str, value: &str) -> ConfigMap {
 }
 
 #[test]
-fn kube_creates_patches_watches_resumes_and_is_told_410() {
+fn kube_creates_patches_watches_resumes_and_gets_410() {
     let run = world::simulate(3, |world| async move {
         let api: Api<ConfigMap> = Api::default_namespaced(client(&world).await);
         let made = api.create(&PostParams::default(), &config_map("one", "1")).await.unwrap();
@@ -61,7 +61,7 @@ fn kube_creates_patches_watches_resumes_and_is_told_410() {
     run.unwrap();
 }
 
-/// Follows so many events; answers the version of the last, or the code of the error.
+/// Follows that many events; returns the last resourceVersion, or the error code.
 async fn watch(api: &Api<ConfigMap>, from: &str, events: usize) -> Result<String, u16> {
     let events = api.watch(&WatchParams::default(), from).await.unwrap().take(events);
     pin_mut!(events);

@@ -1,4 +1,4 @@
-//! The server's own service: there from the start, corrected at a restart, back when it is removed.
+//! The service `kubernetes`: created at the start, corrected at a restart, recreated when deleted.
 
 use crate::client::send;
 use serde_json::json;
@@ -10,7 +10,7 @@ const ENDPOINTS: &str = "/api/v1/namespaces/default/endpoints/kubernetes";
 const SLICE: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
 
 #[test]
-fn it_leads_to_where_the_server_is() {
+fn endpoints_have_the_servers_address() {
     let run = world::simulate(1, |world| async move {
         let store = Arc::new(store::Memory::new());
         let start = async |address: &str| {
@@ -47,7 +47,7 @@ fn it_leads_to_where_the_server_is() {
 }
 
 #[test]
-fn it_comes_back() {
+fn deleted_service_and_endpoints_are_recreated() {
     world::run(async |world| {
         let lab = crate::socket::Lab::start(&world, server::accept::Limits::default()).await;
         let ask = async |method: &str| lab.ask(&crate::socket::request(method, SERVICE, "", b"")).await;

@@ -1,4 +1,4 @@
-//! What `/metrics` tells of requests, watches and objects.
+//! Metrics of requests, watches and objects.
 
 use crate::client::{send, send_raw};
 use server::{Config, Server};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
 
 #[test]
-fn requests_are_counted_and_nobody_can_make_the_page_grow() {
+fn requests_are_counted_and_clients_cannot_add_labels() {
     let run = world::simulate(1, |world| async move {
         let server = Server::start(&world, Arc::new(store::Memory::new()), Config::default()).await.unwrap();
         for (method, path, body) in [

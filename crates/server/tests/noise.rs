@@ -1,7 +1,7 @@
-//! Requests made of scraps: whatever comes, there is an answer, and never a failure of the server.
+//! Random requests: each gets a response, and none makes the server fail.
 //!
-//! None may cost more memory or time than `counted` allows. A few thousand in every test run; `SETPOINT_NOISE=1000000` for as many as that, `SETPOINT_SEED` to
-//! replay a run.
+//! None may cost more memory or time than `counted` allows. A few thousand in every test run;
+//! `SETPOINT_NOISE=1000000` for as many as that, `SETPOINT_SEED` to replay a run.
 
 use crate::{client::send_with, counted};
 use server::{Config, Server};
@@ -69,7 +69,7 @@ const BODIES: [&str; 12] = [
 ];
 
 #[test]
-fn whatever_comes_gets_an_answer() {
+fn every_random_request_gets_a_response() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let cases = number("SETPOINT_NOISE").unwrap_or(CASES);
     let seed = number("SETPOINT_SEED").unwrap_or(1);
@@ -100,7 +100,7 @@ fn whatever_comes_gets_an_answer() {
     run.unwrap();
 }
 
-/// Kubernetes: some bad requests get a 500 or a 504 from the real server, too; they say what was wrong.
+/// Kubernetes: some invalid requests get a 500 or a 504, too, with a message.
 fn is_known(status: u16, answer: &[u8]) -> bool {
     let answer = String::from_utf8_lossy(answer);
     match status {
@@ -114,7 +114,7 @@ fn pick<'a>(world: &World, from: &[&'a str]) -> &'a str {
     from[world.pick(0..from.len() as u64) as usize]
 }
 
-/// Leaves most as it is; cuts, repeats, flips or inserts a little in the rest.
+/// Leaves most unchanged; cuts, repeats, flips or inserts a little in the rest.
 fn mangle(world: &World, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if bytes.is_empty() || world.chance(0.6) {
@@ -134,7 +134,7 @@ fn mangle(world: &World, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What HTTP lets through as a target.
+/// Characters that HTTP allows in a target.
 fn printable(bytes: &[u8]) -> String {
     let allowed = |byte: &u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}#".contains(byte);
     let text: String = bytes.iter().filter(|byte| allowed(byte)).map(|byte| char::from(*byte)).collect();

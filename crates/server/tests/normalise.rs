@@ -1,4 +1,4 @@
-//! Takes out of an answer what differs from run to run: times, identities, versions, addresses.
+//! Removes from a response what differs between runs: times, UIDs, versions, addresses.
 
 use crate::golden::webhook;
 use regex::Regex;
@@ -12,7 +12,7 @@ pub(crate) struct Normaliser {
 }
 
 impl Normaliser {
-    /// `namespace` and `word` are what `$(ns)` and `$(x)` stand for; a namespace has ten letters.
+    /// `namespace` and `word` replace `$(ns)` and `$(x)`; a namespace has ten letters.
     pub(crate) fn new(namespace: &str, word: &str) -> Normaliser {
         let rules = [
             (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<uid>"),

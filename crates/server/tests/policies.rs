@@ -1,4 +1,4 @@
-//! Admission policies: what they see, what they refuse, warn of and change.
+//! Admission policies: their variables, rejections, warnings and mutations.
 
 use crate::client::{send, send_with};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn merge(value: &mut Value, more: Value) {
     }
 }
 
-/// A policy on new and changed config maps, and its binding.
+/// Creates a policy for created and updated ConfigMaps, and its binding.
 async fn bind(server: &Server, sort: &str, name: &str, spec: Value, binding: Value) {
     let mut policy = json!({
         "failurePolicy": "Fail",
@@ -64,7 +64,7 @@ async fn make(server: &Server, data: Value) -> (u16, Value) {
 }
 
 #[test]
-fn expressions_decide_about_a_write() {
+fn validating_expressions_reject_writes() {
     simulate(|world| async move {
         let server = start(&world).await;
         let one = |expression: &str| json!({"validations": [{"expression": expression}]});
@@ -134,9 +134,9 @@ fn expressions_decide_about_a_write() {
             let (status, answer) = make(&server, json!({"n": "2"})).await;
             assert_eq!(status, code, "{spec}: {answer}");
             if code != 201 {
-                let told = answer["message"].as_str().unwrap();
+                let text = answer["message"].as_str().unwrap();
                 let start = "configmaps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: ";
-                assert!(told.starts_with(&format!("{start}{message}")), "{spec}: {told}");
+                assert!(text.starts_with(&format!("{start}{message}")), "{spec}: {text}");
             }
             unbind(&server, "validating", "p").await;
         }
@@ -144,7 +144,7 @@ fn expressions_decide_about_a_write() {
 }
 
 #[test]
-fn parameters_come_by_name_and_by_selector() {
+fn parameters_are_found_by_name_and_by_selector() {
     simulate(|world| async move {
         let server = start(&world).await;
         for (name, limit) in [("low", "3"), ("high", "9")] {
@@ -159,7 +159,7 @@ fn parameters_come_by_name_and_by_selector() {
                 "expression": "int(object.data.n) <= int(params.data.max)", "messageExpression": "'over ' + params.data.max",
             }],
         });
-        for (reference, n, told) in [
+        for (reference, n, expected) in [
             (json!({"name": "low", "parameterNotFoundAction": "Deny"}), "3", ""),
             (json!({"name": "low", "parameterNotFoundAction": "Deny"}), "4", "over 3"),
             (json!({"name": "high", "namespace": "default", "parameterNotFoundAction": "Deny"}), "4", ""),
@@ -182,21 +182,21 @@ fn parameters_come_by_name_and_by_selector() {
             bind(&server, "validating", "p", spec.clone(), json!({"paramRef": reference})).await;
             let (status, answer) = make(&server, json!({"n": n})).await;
             let found = answer["message"].as_str().unwrap_or_default();
-            assert_eq!(status == 201, told.is_empty(), "{reference}: {answer}");
-            assert!(found.ends_with(told), "{reference}: {found}");
+            assert_eq!(status == 201, expected.is_empty(), "{reference}: {answer}");
+            assert!(found.ends_with(expected), "{reference}: {found}");
             unbind(&server, "validating", "p").await;
         }
     });
 }
 
 #[test]
-fn expressions_that_do_not_compile_are_refused() {
+fn expressions_that_do_not_compile_are_rejected() {
     simulate(|world| async move {
         let server = start(&world).await;
         let rules = json!({"resourceRules": [{
             "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"],
         }]});
-        for (more, field, told) in [
+        for (more, field, expected) in [
             (
                 json!({"validations": [{"expression": "1"}]}),
                 "spec.validations[0].expression",
@@ -230,7 +230,7 @@ fn expressions_that_do_not_compile_are_refused() {
                 send(&server, "POST", &format!("{GROUP}/validatingadmissionpolicies"), body).await;
             let cause = &answer["details"]["causes"][0];
             assert_eq!((status, cause["field"].as_str().unwrap()), (422, field), "{answer}");
-            assert!(cause["message"].as_str().unwrap().contains(told), "{cause}");
+            assert!(cause["message"].as_str().unwrap().contains(expected), "{cause}");
         }
     });
 }
@@ -242,7 +242,7 @@ fn mutations_change_a_write() {
         let apply = |expression: &str| json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}});
         let patch =
             |expression: &str| json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}});
-        for (mutations, data, told) in [
+        for (mutations, data, expected) in [
             (vec![apply("Object{data: {'a': 'b'}}")], json!({"n": "1", "a": "b"}), ""),
             (
                 vec![patch("[JSONPatch{op: 'add', path: '/data/a', value: object.data.n + '!'}]")],
@@ -287,12 +287,12 @@ fn mutations_change_a_write() {
             let spec = json!({"mutations": mutations, "reinvocationPolicy": "Never"});
             bind(&server, "mutating", "p", spec, json!({})).await;
             let (status, answer) = make(&server, json!({"n": "1"})).await;
-            if told.is_empty() {
+            if expected.is_empty() {
                 assert_eq!((status, &answer["data"]), (201, &data), "{mutations:?}: {answer}");
             } else {
                 let found = answer["message"].as_str().unwrap();
                 assert_eq!((status, &answer["reason"]), (403, &json!("Invalid")), "{answer}");
-                assert!(found.starts_with(told), "{found}");
+                assert!(found.starts_with(expected), "{found}");
             }
             unbind(&server, "mutating", "p").await;
         }
@@ -334,7 +334,7 @@ fn a_deployment_is_scaled_by_a_policy() {
 }
 
 #[test]
-fn a_status_tells_what_expressions_get_wrong() {
+fn a_policys_status_lists_type_errors() {
     simulate(|world| async move {
         let server = start(&world).await;
         let rules = json!({"resourceRules": [{

@@ -1,4 +1,4 @@
-//! What is asked for in every wrong way: paths, methods, options and forms, and the words of the real server.
+//! Reads with invalid paths, methods, options and media types: the texts of kube-apiserver.
 
 use crate::client::send;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
-/// Code and text of an answer: the message of a status, or everything.
+/// Status code and text of a response: the message of a Status, or the whole body.
 async fn ask(server: &Server, method: &str, path: &str, accept: &str) -> (u16, String) {
     let request = Request::builder().method(method).uri(path).header(header::ACCEPT, accept);
     let mut request = request.body(Full::new(Bytes::new())).unwrap();
@@ -36,8 +36,8 @@ async fn started(world: &world::World) -> Server {
 }
 
 #[test]
-fn wrong_requests_are_refused_in_the_words_of_the_real_server() {
-    const NOWHERE: &str = "the server could not find the requested resource";
+fn invalid_requests_get_the_texts_of_kube_apiserver() {
+    const NOT_SERVED: &str = "the server could not find the requested resource";
     const NO_METHOD: &str = "the server does not allow this method on the requested resource";
     const NO_PAGE: &str = "404 page not found\n";
     let cases: &[(&str, &str, &str, u16, &str)] = &[
@@ -61,15 +61,15 @@ fn wrong_requests_are_refused_in_the_words_of_the_real_server() {
         ),
         ("GET", "MAPS/%zz", "", 400, "400 Bad Request"),
         ("GET", "MAPS/a%25b", "", 400, "Name parameter invalid: \"a%b\": may not contain '%'"),
-        ("GET", "/api/v1/namespaces/default/nodes", "", 404, NOWHERE),
-        ("GET", "/api/v2/pods", "", 404, NOWHERE),
-        ("GET", "/api/v2", "", 404, NOWHERE),
-        ("GET", "/apis/apps/v9/deployments", "", 404, NOWHERE),
+        ("GET", "/api/v1/namespaces/default/nodes", "", 404, NOT_SERVED),
+        ("GET", "/api/v2/pods", "", 404, NOT_SERVED),
+        ("GET", "/api/v2", "", 404, NOT_SERVED),
+        ("GET", "/apis/apps/v9/deployments", "", 404, NOT_SERVED),
         ("GET", "/apis/nosuch/v1/things", "", 404, NO_PAGE),
-        ("GET", "/api/v1/bindings", "", 404, NOWHERE),
-        ("POST", "/api/v2", "", 404, NOWHERE),
-        ("GET", "/version/nosuch", "", 404, NOWHERE),
-        ("GET", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/x", "", 404, NOWHERE),
+        ("GET", "/api/v1/bindings", "", 404, NOT_SERVED),
+        ("POST", "/api/v2", "", 404, NOT_SERVED),
+        ("GET", "/version/nosuch", "", 404, NOT_SERVED),
+        ("GET", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/x", "", 404, NOT_SERVED),
         ("DELETE", "/api/v1/configmaps", "", 405, NO_METHOD),
         ("POST", "/api/v1/watch/namespaces/default/configmaps", "", 405, NO_METHOD),
         ("HEAD", "MAPS", "", 405, NO_METHOD),
@@ -136,16 +136,16 @@ fn wrong_requests_are_refused_in_the_words_of_the_real_server() {
         let server = started(&world).await;
         for (method, path, accept, code, text) in cases {
             let path = path.replace("MAPS", MAPS);
-            let (found, told) = ask(&server, method, &path, accept).await;
-            assert_eq!(found, *code, "{method} {path}: {told}");
-            assert!(text.is_empty() || told == *text, "{method} {path}: {told}");
+            let (found, answer) = ask(&server, method, &path, accept).await;
+            assert_eq!(found, *code, "{method} {path}: {answer}");
+            assert!(text.is_empty() || answer == *text, "{method} {path}: {answer}");
         }
     });
     run.unwrap();
 }
 
 #[test]
-fn lists_and_watches_show_what_their_options_ask_for() {
+fn lists_and_watches_follow_their_options() {
     let names = |body: &str| -> String {
         let list: Value = serde_json::from_str(body).unwrap();
         let items = list["items"].as_array().unwrap().iter();
@@ -154,12 +154,12 @@ fn lists_and_watches_show_what_their_options_ask_for() {
         names.join(" ") + more
     };
     let events = |body: &str| -> String {
-        let told = body.lines().map(|line| {
+        let events = body.lines().map(|line| {
             let event: Value = serde_json::from_str(line).unwrap();
             let name = event["object"]["metadata"]["name"].as_str().or(event["object"]["reason"].as_str());
             format!("{} {}", event["type"].as_str().unwrap(), name.unwrap_or("-"))
         });
-        told.collect::<Vec<_>>().join(", ")
+        events.collect::<Vec<_>>().join(", ")
     };
     let run = world::simulate(1, |world| async move {
         let server = started(&world).await;

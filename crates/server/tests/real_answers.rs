@@ -1,4 +1,4 @@
-//! What the real server answered to requests that no recording holds: options, preconditions, subresources.
+//! kube-apiserver's responses to requests outside of the recordings: options, preconditions, subresources.
 
 mod applies;
 mod refusals;
@@ -17,7 +17,7 @@ pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
-/// A request, the code of its answer, and what stands at some places of it.
+/// A request, its status code, and values at some paths of the response.
 pub(crate) struct Step(
     pub(crate) &'static str,
     pub(crate) String,
@@ -65,7 +65,7 @@ fn pod(name: &str, node: &str) -> Value {
 }
 
 #[test]
-fn deletes_keep_to_their_options() {
+fn deletes_follow_their_options() {
     let map = json!({"metadata": {"name": "a"}});
     run(vec![
         step("POST", MAPS, map, 201, &[]),
@@ -100,7 +100,7 @@ fn deletes_keep_to_their_options() {
         ),
         step("DELETE", MAPS, json!({"preconditions": {"uid": "x"}}), 409, &[("/details/kind", "ConfigMap")]),
         step("DELETE", format!("{MAPS}/a"), Value::Null, 200, &[("/kind", "Status"), ("/status", "Success")]),
-        // A pod is shown once more, though it goes at once.
+        // The delete of a pod answers with the pod, though it is removed at once.
         step("POST", PODS, pod("p", ""), 201, &[]),
         step(
             "DELETE",
@@ -110,7 +110,7 @@ fn deletes_keep_to_their_options() {
             &[("/kind", "Pod"), ("/metadata/deletionGracePeriodSeconds", "0"), ("/metadata/generation", "2")],
         ),
         step("GET", format!("{PODS}/p"), Value::Null, 404, &[]),
-        // Jobs leave their pods alone unless told otherwise.
+        // Jobs orphan their pods by default.
         step(
             "POST",
             JOBS,
@@ -132,7 +132,7 @@ fn deletes_keep_to_their_options() {
 }
 
 #[test]
-fn puts_create_where_they_may_and_name_a_version_where_they_must() {
+fn puts_create_where_allowed_and_need_a_version_where_required() {
     let budget = |count: u8| json!({"metadata": {"name": "b"}, "spec": {"minAvailable": count}});
     run(vec![
         step("PUT", format!("{LEASES}/l"), json!({"metadata": {"name": "l"}}), 201, &[("/kind", "Lease")]),
@@ -185,7 +185,7 @@ fn puts_create_where_they_may_and_name_a_version_where_they_must() {
 }
 
 #[test]
-fn evictions_ask_the_budget() {
+fn evictions_respect_disruption_budgets() {
     let evict = |name: &str| json!({"metadata": {"name": name}});
     let ready = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
     let status = |allowed: u8| {
@@ -258,7 +258,7 @@ fn evictions_ask_the_budget() {
 }
 
 #[test]
-fn bindings_say_whom_and_where() {
+fn bindings_need_a_pod_and_a_node() {
     let to = |name: &str, target: Value| json!({"metadata": {"name": name}, "target": target});
     let path = format!("{PODS}/p/binding");
     run(vec![
@@ -287,7 +287,7 @@ fn bindings_say_whom_and_where() {
 }
 
 #[test]
-fn what_only_a_node_can_answer_is_no_object() {
+fn requests_to_a_kubelet_fail_without_one() {
     let two = json!({"metadata": {"name": "two"}, "spec": {"nodeName": "none", "containers": [
         {"name": "c", "image": "i"}, {"name": "d", "image": "i"},
     ]}});
@@ -330,7 +330,7 @@ fn what_only_a_node_can_answer_is_no_object() {
 }
 
 #[test]
-fn options_that_cannot_be_read_are_refused() {
+fn malformed_options_are_rejected() {
     for (query, code, message) in [
         ("limit=x", 400, "strconv.ParseInt: parsing \"x\": invalid syntax"),
         ("timeoutSeconds=x", 400, "strconv.ParseInt: parsing \"x\": invalid syntax"),

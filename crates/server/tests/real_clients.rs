@@ -1,4 +1,4 @@
-//! What real clients and official suites send, each found by running them.
+//! Requests of real clients and official suites, each found by running them.
 
 use crate::{
     client::{send, send_raw, send_with},
@@ -29,7 +29,7 @@ where
     .unwrap();
 }
 
-/// `things.example.com`, whose objects may have any members, in the versions named.
+/// `things.example.com`, which preserves unknown fields, in these versions.
 async fn define(server: &Server, method: &str, versions: &[&str]) {
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     let last = versions.last().unwrap();
@@ -120,7 +120,7 @@ fn typed_clients_delete_with_options_in_the_version_of_the_group() {
 }
 
 #[test]
-fn an_apply_that_takes_the_last_finalizer_off_lets_the_object_go() {
+fn an_apply_that_removes_the_last_finalizer_deletes_the_object() {
     with_server(|_, server| async move {
         let maps = "/api/v1/namespaces/default/configmaps";
         let applied = |finalizers: Value| {
@@ -139,9 +139,9 @@ fn an_apply_that_takes_the_last_finalizer_off_lets_the_object_go() {
     });
 }
 
-// Kubernetes: migrations of stored versions rely on both.
+// Kubernetes: storage version migrations rely on both.
 #[test]
-fn owners_in_a_version_that_the_definition_dropped_stop_applies_and_are_forgotten_by_patches() {
+fn owners_in_a_removed_version_fail_applies_and_are_dropped_by_patches() {
     with_server(|_, server| async move {
         define(&server, "POST", &["v1", "v2"]).await;
         let path = |version: &str| format!("/apis/example.com/{version}/things/t?fieldManager=m");
@@ -197,7 +197,7 @@ fn head_over_http2_is_answered_without_data() {
                 .body(Empty::<Bytes>::new())
                 .unwrap();
             let answer = sender.send_request(request).await.unwrap();
-            let body = answer.into_body().collect().await.expect("no DATA comes, which HTTP/2 forbids here");
+            let body = answer.into_body().collect().await.expect("no DATA frame, which HTTP/2 forbids here");
             assert!(body.to_bytes().is_empty(), "{path}");
         }
     })
@@ -205,7 +205,7 @@ fn head_over_http2_is_answered_without_data() {
 }
 
 #[test]
-fn the_server_says_of_itself_in_kube_system_since_when_it_tracks_tokens() {
+fn a_config_map_in_kube_system_has_the_start_of_token_tracking() {
     with_server(|world, server| async move {
         let path =
             "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking";
@@ -213,14 +213,14 @@ fn the_server_says_of_itself_in_kube_system_since_when_it_tracks_tokens() {
         for _ in 0..2 {
             let (code, map) = send(&server, "GET", path, "").await;
             assert_eq!((code, map["data"]["since"].as_str()), (200, Some(today.as_str())), "{map}");
-            // It comes back.
+            // It is recreated.
             send(&server, "DELETE", path, "").await;
         }
     });
 }
 
 #[test]
-fn every_dry_run_that_is_asked_for_must_be_one_that_there_is() {
+fn every_value_of_dry_run_must_be_known() {
     with_server(|_, server| async move {
         let maps = "/api/v1/namespaces/default/configmaps";
         send(&server, "POST", maps, r#"{"metadata":{"name":"kept"}}"#).await;
@@ -265,7 +265,7 @@ fn finalizers_of_roles_and_bindings_have_qualified_names() {
 }
 
 #[test]
-fn an_apply_that_names_no_readable_version_creates_nothing() {
+fn an_apply_with_a_malformed_resource_version_creates_nothing() {
     with_server(|_, server| async move {
         let path = "/api/v1/namespaces/default/configmaps/new?fieldManager=m";
         let body = json!({
@@ -280,7 +280,7 @@ fn an_apply_that_names_no_readable_version_creates_nothing() {
 }
 
 #[test]
-fn what_its_last_finalizer_lets_go_is_answered_with_the_version_it_had() {
+fn removing_the_last_finalizer_answers_with_the_previous_resource_version() {
     with_server(|_, server| async move {
         let path = "/api/v1/namespaces/default/configmaps/held";
         let map = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}).to_string();
@@ -294,7 +294,7 @@ fn what_its_last_finalizer_lets_go_is_answered_with_the_version_it_had() {
 }
 
 #[test]
-fn a_service_that_is_replaced_by_its_own_manifest_stays_as_it_is() {
+fn replacing_a_service_by_its_manifest_changes_nothing() {
     with_server(|_, server| async move {
         let services = "/api/v1/namespaces/default/services";
         for kind in ["ClusterIP", "NodePort", "LoadBalancer"] {

@@ -1,4 +1,4 @@
-//! What the real server answered to versions, kinds and methods that a request should not have named.
+//! kube-apiserver's responses to wrong versions, kinds and methods.
 
 use crate::real_answers::{APPLY, JSON, LEASES, MAPS, MERGE, Step, run, step};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn named(version: &str) -> Value {
 }
 
 #[test]
-fn a_version_of_zero_is_none() {
+fn resource_version_zero_means_none() {
     let applied = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": "0"}, "data": {"k": "v"},
     });
@@ -61,7 +61,7 @@ fn a_version_of_zero_is_none() {
 }
 
 #[test]
-fn an_object_of_another_kind_cannot_be_converted() {
+fn an_object_of_another_kind_is_rejected() {
     let of =
         |version: &str, kind: &str| json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}});
     run(vec![
@@ -130,7 +130,7 @@ fn an_object_of_another_kind_cannot_be_converted() {
             )],
         ),
         step("POST", MAPS, of("v1", "ConfigMap"), 201, &[]),
-        // A strategic patch is put into an object of the kind.
+        // A strategic patch cannot change the kind.
         Step(
             "PATCH",
             format!("{MAPS}/a"),
@@ -159,7 +159,7 @@ fn an_object_of_another_kind_cannot_be_converted() {
 }
 
 #[test]
-fn custom_resources_name_the_verb_that_there_is_not() {
+fn unsupported_methods_on_custom_resources_are_rejected_with_an_empty_verb() {
     let definition = json!({
         "metadata": {"name": "foos.a.io"},
         "spec": {
@@ -189,7 +189,7 @@ fn custom_resources_name_the_verb_that_there_is_not() {
             ],
         ),
         step("OPTIONS", MAPS, Value::Null, 405, &[("/details", "{}")]),
-        // What is kept in another version than it was sent in has the defaults of that version.
+        // An object stored in another version has the defaults of that version.
         step("POST", "/apis/a.io/v2/foos", foo, 201, &[]),
         step("GET", "/apis/a.io/v1/foos/a", Value::Null, 200, &[("/spec/a", "x")]),
         step("GET", "/apis/a.io/v1/foos", Value::Null, 200, &[("/items/0/spec/a", "x")]),

@@ -1,4 +1,4 @@
-//! Addresses and node ports of services: never shared, never lost.
+//! Addresses and node ports of services: never shared, never leaked.
 
 use crate::client::send;
 use serde_json::{Value, json};
@@ -21,12 +21,12 @@ fn claims(service: &Value) -> [String; 2] {
 }
 
 #[test]
-fn concurrent_creates_share_nothing_and_a_restart_forgets_nothing() {
+fn concurrent_creates_share_no_address_and_a_restart_keeps_all() {
     world::run(|world| async move {
         let scratch = tempfile::tempdir().unwrap();
         let start = async || {
             let store = Embedded::open(&world, scratch.path(), Options::default()).await.unwrap();
-            // So few addresses that choices collide all the time.
+            // So few addresses that choices often collide.
             let service_range = "10.96.0.0/25".parse().unwrap();
             Server::start(&world, Arc::new(store), Config { service_range, ..Config::default() })
                 .await

@@ -1,11 +1,11 @@
-//! A store that takes its time, and refuses writes when it is told to.
+//! A store with delays, and with writes that fail on demand.
 
 use bytes::Bytes;
 use std::{fmt, path::PathBuf, time::Duration};
 use store::{Answer, Batch, Feed, Memory, Page, Range, Read, ReadStore, Revision, Store};
 use world::World;
 
-/// A store in memory; each read of an object and each write waits first for as long as it is told.
+/// A store in memory; each read of an object and each write first waits for `delay`.
 pub(crate) struct Slow<D> {
     store: Memory,
     world: World,
@@ -13,20 +13,20 @@ pub(crate) struct Slow<D> {
     failing: Box<Failing>,
 }
 
-/// Why a write fails, if it does.
+/// The error of a write, if it shall fail.
 type Failing = dyn Fn(&Batch) -> Option<store::Error> + Send + Sync;
 
-pub(crate) enum Asked<'a> {
+pub(crate) enum StoreAccess<'a> {
     Commit,
     Get(&'a [u8]),
 }
 
-impl<D: Fn(Asked<'_>) -> Duration + Send + Sync + 'static> Slow<D> {
+impl<D: Fn(StoreAccess<'_>) -> Duration + Send + Sync + 'static> Slow<D> {
     pub(crate) fn new(world: &World, delay: D) -> Slow<D> {
         Slow { store: Memory::new(), world: world.clone(), delay, failing: Box::new(|_| None) }
     }
 
-    /// The same store, where these writes fail.
+    /// The same store, with these writes failing.
     pub(crate) fn failing(
         self,
         failing: impl Fn(&Batch) -> Option<store::Error> + Send + Sync + 'static,
@@ -41,10 +41,10 @@ impl<D> fmt::Debug for Slow<D> {
     }
 }
 
-impl<D: Fn(Asked<'_>) -> Duration + Send + Sync + 'static> ReadStore for Slow<D> {
+impl<D: Fn(StoreAccess<'_>) -> Duration + Send + Sync + 'static> ReadStore for Slow<D> {
     fn get(&self, key: Bytes, at: Option<Revision>) -> Answer<'_, Read> {
         Box::pin(async move {
-            self.world.sleep((self.delay)(Asked::Get(&key))).await;
+            self.world.sleep((self.delay)(StoreAccess::Get(&key))).await;
             self.store.get(key, at).await
         })
     }
@@ -66,10 +66,10 @@ impl<D: Fn(Asked<'_>) -> Duration + Send + Sync + 'static> ReadStore for Slow<D>
     }
 }
 
-impl<D: Fn(Asked<'_>) -> Duration + Send + Sync + 'static> Store for Slow<D> {
+impl<D: Fn(StoreAccess<'_>) -> Duration + Send + Sync + 'static> Store for Slow<D> {
     fn commit(&self, batch: Batch) -> Answer<'_, Revision> {
         Box::pin(async move {
-            self.world.sleep((self.delay)(Asked::Commit)).await;
+            self.world.sleep((self.delay)(StoreAccess::Commit)).await;
             if let Some(error) = (self.failing)(&batch) {
                 return Err(error);
             }

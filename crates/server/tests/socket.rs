@@ -1,4 +1,4 @@
-//! A server behind a real socket, and clients that need not behave.
+//! A server behind a real socket, and raw clients.
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use server::{
@@ -21,7 +21,7 @@ use tokio_rustls::{
 };
 use world::{Task, World};
 
-/// No client waits longer than this for anything.
+/// Limit on the waiting time of any client.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Lab {
@@ -90,13 +90,13 @@ impl Lab {
         TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap()
     }
 
-    /// Sends all of `request` and answers all that comes back until the server hangs up.
+    /// Sends `request` and returns everything that comes back until the server hangs up.
     pub(crate) async fn ask(&self, request: &[u8]) -> String {
         let stream = self.tls("http/1.1").await;
         let (mut reader, mut writer) = tokio::io::split(stream);
         let request = request.to_vec();
         let sending = self.world.spawn("sender", async move {
-            // A server that has heard enough may hang up.
+            // The server may hang up before it has read everything.
             drop(writer.write_all(&request).await);
             drop(writer.flush().await);
             std::future::pending::<()>().await;
@@ -106,7 +106,7 @@ impl Lab {
         answer
     }
 
-    /// All that still comes, until the other side hangs up.
+    /// Reads until the server hangs up.
     pub(crate) async fn read_all(&self, stream: &mut (impl AsyncReadExt + Unpin)) -> String {
         let mut answer = Vec::new();
         let read = self.world.timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
@@ -119,7 +119,7 @@ impl Lab {
         self.ask(&request("POST", path, &format!("Content-Length: {}\r\n", body.len()), body)).await
     }
 
-    /// Whether somebody who behaves is served, at once.
+    /// Checks that a well-behaved client is served at once.
     pub(crate) async fn assert_well(&self, during: &str) {
         let before = self.world.now();
         let answer = self.ask(&request("GET", "/api/v1/namespaces/default", "", b"")).await;
@@ -129,7 +129,7 @@ impl Lab {
     }
 }
 
-/// A request of the administrator, the last of its connection.
+/// A request of the administrator, the last on its connection.
 pub(crate) fn request(method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer t0ken\r\nConnection: close\r\n{headers}\r\n"

@@ -1,4 +1,4 @@
-//! `status` of every kind that has one: written there and nowhere else, and nothing else is written there.
+//! `status` of every kind that has one: writable only there, and nothing else is writable there.
 
 use crate::client::{send, send_with};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 const MERGE: &str = "application/merge-patch+json";
 
-/// A kind: where its objects lie, one of them without its name, and a status that it may have.
+/// A kind: the path of its objects, one of them without its name, and a valid status.
 struct Case {
     at: &'static str,
     object: Value,
@@ -170,7 +170,7 @@ fn others() -> Vec<Case> {
 }
 
 #[test]
-fn status_is_written_through_its_own_door_and_through_no_other() {
+fn status_is_written_only_through_its_subresource() {
     let run = world::simulate(7, |world| async move {
         let store = Arc::new(store::Memory::new());
         let server = Server::start(&world, store, Config::default()).await.unwrap();
@@ -191,7 +191,7 @@ async fn check(server: &Server, Case { at, object, status, labels }: &Case) {
     assert_eq!(holds(&made["status"], status), takes_status, "{at}: a new object brings no status: {made}");
 
     let one = format!("{at}/a");
-    // What follows from a new object, like the count of a quota, comes after the answer.
+    // Hooks after a create, like the count of a quota, run after its response is made.
     let (_, made) = send(server, "GET", &one, "").await;
     let nowhere = json!({"status": status, "metadata": {"annotations": {"x": "y"}}});
     let (code, same) = patch(server, &one, &nowhere).await;
@@ -212,7 +212,7 @@ async fn check(server: &Server, Case { at, object, status, labels }: &Case) {
 
     let (code, read) = send(server, "GET", &format!("{one}/status"), "").await;
     assert_eq!((code, &read), (200, &written), "{at}");
-    // The spec does not go through that door.
+    // The spec cannot be written through the status.
     let mut whole = written.clone();
     whole["spec"] = json!({});
     let (code, put) = send(server, "PUT", &format!("{one}/status"), whole.to_string()).await;
@@ -224,7 +224,7 @@ async fn patch(server: &Server, path: &str, patch: &Value) -> (u16, Value) {
     (code, serde_json::from_slice(&body).unwrap())
 }
 
-/// Whether a value says all that another does.
+/// Whether a value contains another.
 fn holds(value: &Value, wanted: &Value) -> bool {
     match (value, wanted) {
         (Value::Object(value), Value::Object(wanted)) => {

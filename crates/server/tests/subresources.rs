@@ -1,4 +1,4 @@
-//! Narrow windows on an object: what a write through each of them changes, what it leaves, and who owns it then.
+//! Writes through subresources: the fields that each changes, and their owners.
 
 use crate::client::{send, send_with};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// Runs a story on a control plane of its own.
+/// Runs a test on its own control plane.
 fn with_server<F: Future<Output = ()>>(act: impl FnOnce(Server) -> F) {
     let run = world::simulate(9, |world| async move {
         let store = Arc::new(store::Memory::new());
@@ -18,7 +18,7 @@ fn with_server<F: Future<Output = ()>>(act: impl FnOnce(Server) -> F) {
     run.unwrap();
 }
 
-/// Sends what must be taken.
+/// Creates an object; it must succeed.
 async fn create(server: &Server, at: &str, object: &Value) -> Value {
     let (code, made) = send(server, "POST", at, object.to_string()).await;
     assert_eq!(code, 201, "{at}: {made}");
@@ -55,7 +55,7 @@ fn deployment() -> Value {
 }
 
 #[test]
-fn who_scales_owns_the_replicas() {
+fn a_scale_makes_its_manager_the_owner_of_replicas() {
     with_server(|server| async move {
         let web = format!("{DEPLOYMENTS}/web");
         let scale = format!("{web}/scale");
@@ -97,7 +97,7 @@ fn who_scales_owns_the_replicas() {
 }
 
 #[test]
-fn a_scale_is_refused_in_the_words_of_the_real_server() {
+fn an_invalid_scale_gets_the_texts_of_kube_apiserver() {
     with_server(|server| async move {
         create(&server, DEPLOYMENTS, &deployment()).await;
         let scale = format!("{DEPLOYMENTS}/web/scale");
@@ -138,7 +138,7 @@ fn a_scale_is_refused_in_the_words_of_the_real_server() {
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 #[test]
-fn who_approves_a_certificate_cannot_sign_it_and_the_other_way_round() {
+fn approval_and_status_write_only_their_own_fields() {
     with_server(|server| async move {
         let request = json!({"metadata": {"name": "a", "labels": {"a": "b"}}, "spec": {
             "request": CERTIFICATE_REQUEST, "signerName": "example.com/signer", "usages": ["client auth"],
@@ -157,12 +157,12 @@ fn who_approves_a_certificate_cannot_sign_it_and_the_other_way_round() {
         assert!(found["lastUpdateTime"].is_string() && found["lastTransitionTime"].is_string(), "{approved}");
         assert!(owners(&approved).iter().any(|owner| owner.starts_with("one/approval Update")), "{approved}");
 
-        // Whoever signs cannot take the decision back.
+        // A signer cannot change the approval.
         let denied =
             json!({"status": {"conditions": [{"type": "Approved", "status": "True", "reason": "other"}]}});
         let (code, same) = patch(&server, &format!("{REQUESTS}/a/status"), MERGE, &denied).await;
         assert_eq!((code, &same["status"]["conditions"]), (200, &approved["status"]["conditions"]), "{same}");
-        // Nor can whoever updates.
+        // Neither can an update.
         let (code, same) = patch(
             &server,
             &format!("{REQUESTS}/a"),
@@ -194,7 +194,7 @@ fn pod() -> Value {
 }
 
 #[test]
-fn a_pod_gets_containers_to_debug_it_only_through_their_own_door() {
+fn ephemeral_containers_are_added_only_through_their_subresource() {
     with_server(|server| async move {
         create(&server, PODS, &pod()).await;
         let debug = json!({"spec": {"ephemeralContainers": [{"name": "d", "image": "i"}], "nodeName": "n"}});
@@ -225,7 +225,7 @@ fn a_pod_gets_containers_to_debug_it_only_through_their_own_door() {
 }
 
 #[test]
-fn a_pod_is_resized_only_through_its_own_door() {
+fn a_pod_is_resized_only_through_its_subresource() {
     with_server(|server| async move {
         let made = create(&server, PODS, &pod()).await;
         let larger = json!({"spec": {"containers": [{"name": "c", "image": "j", "resources": {"requests": {"cpu": "2"}}}]}});
@@ -250,7 +250,7 @@ fn a_pod_is_resized_only_through_its_own_door() {
 }
 
 #[test]
-fn a_namespace_is_let_go_only_through_finalize() {
+fn spec_finalizers_are_removed_only_through_finalize() {
     with_server(|server| async move {
         let made = create(&server, "/api/v1/namespaces", &json!({"metadata": {"name": "x"}})).await;
         assert_eq!(made["spec"]["finalizers"], json!(["kubernetes"]));
@@ -277,5 +277,5 @@ fn a_namespace_is_let_go_only_through_finalize() {
     });
 }
 
-/// Asks for a certificate for `CN=a`.
+/// A certificate request for `CN=a`.
 const CERTIFICATE_REQUEST: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIR01HNENBUUF3RERFS01BZ0dBMVVFQXd3QllUQlpNQk1HQnlxR1NNNDlBZ0VHQ0NxR1NNNDlBd0VIQTBJQQpCQ0tJbFpGQnJId3dCM21BNlMzYjlpWExFR2ZjZmdaNDRFb1BuK2I4RXB4bnYrSXhjN1Zsb3lrK2NIc0hleEZlCllDWnpWWDF5UklhKytteXhSSmRZd25lZ0FEQUtCZ2dxaGtqT1BRUURBZ05JQURCRkFpRUEzQlB1YWR1QmpEVUgKejdhMEJ5ZVpscHpwYUpuT0szN1NEYzUwZVRmbUdPVUNJRFBaR0NuVitMTDNnWHJrbkZsWEdqekk4OTRCaHdIcQpVeXJJWDc0anV1Um4KLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg==";

@@ -1,4 +1,4 @@
-//! Answers that nobody reads: each costs the server a few pieces, however much there is to read.
+//! Unread responses: each costs the server a few pieces, however long it is.
 
 use crate::{
     client::send,
@@ -22,7 +22,8 @@ const METADATA: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=met
 const METADATA_PROTOBUF: &str =
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
-/// What an unread answer may hold: some pieces, and what is kept of it so that it is encoded only once.
+/// Limit on what an unread response may hold: some pieces, and the part that is kept so that it is encoded
+/// only once.
 const MOST: isize = 2 << 20;
 const READERS: isize = 6;
 
@@ -33,7 +34,7 @@ async fn ask(server: &Server, path: &str, accept: &str, coding: &str) -> http::R
     server.handle(request).await
 }
 
-/// A server with so many config maps of so many bytes each, in their data and in their metadata.
+/// A server with that many ConfigMaps of that many bytes each, in data and metadata.
 async fn filled(world: &world::World, count: usize, size: usize) -> Server {
     let server = Server::start(world, Arc::new(store::Memory::new()), Config::default()).await.unwrap();
     for number in 0..count {
@@ -47,7 +48,7 @@ async fn filled(world: &world::World, count: usize, size: usize) -> Server {
 }
 
 #[test]
-fn unread_lists_cost_a_piece_each_in_every_form() {
+fn unread_lists_hold_one_piece_each_in_every_form() {
     world::simulate(1, |world| async move {
         let server = filled(&world, 40, 100 << 10).await;
         for (accept, coding) in [
@@ -85,7 +86,7 @@ fn unread_lists_cost_a_piece_each_in_every_form() {
 }
 
 #[test]
-fn a_list_in_pieces_is_what_the_list_at_once_would_be() {
+fn a_list_in_pieces_equals_the_list_at_once() {
     world::simulate(1, |world| async move {
         let server = filled(&world, 12, 150 << 10).await;
         let types = kinds::types();
@@ -152,12 +153,12 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_http2_answer_that_is_not_taken_in_time_is_reset() {
+fn an_http2_response_that_is_not_read_in_time_is_reset() {
     const SHORT: Duration = Duration::from_millis(400);
     world::run(async |world| {
         let lab = Lab::start(&world, Limits { request: SHORT, ..Limits::default() }).await;
         let mut stream = lab.tls("h2").await;
-        // SETTINGS_INITIAL_WINDOW_SIZE = 0: nothing of any answer may be sent.
+        // SETTINGS_INITIAL_WINDOW_SIZE = 0: no response body may be sent.
         let closed = frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]);
         let headers = [&b"\x82\x87\x04\x08/version\x41\x09"[..], b"localhost"].concat();
         let hello = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), closed, frame(1, 5, 1, &headers)];
@@ -174,7 +175,7 @@ fn an_http2_answer_that_is_not_taken_in_time_is_reset() {
             }
         });
         assert_eq!(reset.await.ok(), Some(1), "the stream is reset");
-        // A watch on the same server goes on for longer.
+        // A watch on the same server lasts longer.
         let mut watching = lab.tls("http/1.1").await;
         watching.write_all(&request("GET", "/api/v1/namespaces?watch=1", "", b"")).await.unwrap();
         let mut first = [0; 12];

@@ -1,4 +1,4 @@
-//! Watches and lists from a past that is no longer kept.
+//! Watches and lists from compacted revisions.
 
 use crate::client::{send, send_raw};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use store::{Limits, Memory};
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
 
 #[test]
-fn behind_the_window_is_410_and_a_list_can_go_on() {
+fn a_compacted_revision_is_410_and_a_list_can_continue() {
     let run = world::simulate(5, |world| async move {
         let store =
             Arc::new(Memory::with_limits(Limits { changes: 20, bytes: 1 << 20, live_bytes: u64::MAX }));
@@ -28,11 +28,11 @@ fn behind_the_window_is_410_and_a_list_can_go_on() {
         for number in 0..40 {
             create(format!("b{number:02}")).await;
         }
-        let (status, told) =
+        let (status, event) =
             send_raw(&server, "GET", &format!("{PATH}?watch=1&resourceVersion={version}"), "").await;
-        let told: Value = serde_json::from_slice(&told).unwrap();
-        assert_eq!((status, &told["type"], &told["object"]["code"]), (200, &json!("ERROR"), &json!(410)));
-        assert_eq!(told["object"]["reason"], "Expired");
+        let event: Value = serde_json::from_slice(&event).unwrap();
+        assert_eq!((status, &event["type"], &event["object"]["code"]), (200, &json!("ERROR"), &json!(410)));
+        assert_eq!(event["object"]["reason"], "Expired");
 
         let (status, expired) = send(&server, "GET", &format!("{PATH}?limit=2&continue={token}"), "").await;
         assert_eq!((status, &expired["reason"]), (410, &json!("Expired")), "{expired}");

@@ -62,7 +62,7 @@ where
 }
 
 #[test]
-fn refusals_and_failures_are_told_in_kubernetes_words() {
+fn rejections_and_failures_have_the_texts_of_kubernetes() {
     simulate(|world| async move {
         let (server, _) = start(&world).await;
         for (path, more, code, message) in [
@@ -102,9 +102,9 @@ fn refusals_and_failures_are_told_in_kubernetes_words() {
             for sort in ["validating", "mutating"] {
                 configure(&server, sort, "one", vec![hook(path, more.clone())]).await;
                 let (status, answer) = make(&server, "x", json!({})).await;
-                let told = answer["message"].as_str().unwrap_or_default();
+                let text = answer["message"].as_str().unwrap_or_default();
                 assert_eq!(status, code, "{path}: {answer}");
-                assert!(told.contains(message), "{path}: {told}");
+                assert!(text.contains(message), "{path}: {text}");
                 send(&server, "DELETE", &format!("{GROUP}/{sort}webhookconfigurations/one"), "").await;
                 send(&server, "DELETE", &format!("{MAPS}/x"), "").await;
             }
@@ -113,7 +113,7 @@ fn refusals_and_failures_are_told_in_kubernetes_words() {
 }
 
 #[test]
-fn only_those_who_match_are_asked() {
+fn only_matching_webhooks_are_called() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let everything = json!({"rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}]});
@@ -142,7 +142,7 @@ fn only_those_who_match_are_asked() {
             configure(&server, "validating", "one", vec![hook("yes", more.clone())]).await;
             assert_eq!(make(&server, "x", json!({"a": "b"})).await.0, 201);
             send(&server, "DELETE", &format!("{GROUP}/validatingwebhookconfigurations/one"), "").await;
-            // Configurations themselves are nobody's business but the server's.
+            // Webhooks are never called for configurations themselves.
             let expected = if is_asked { 1 } else { 0 };
             assert_eq!(elsewhere.asked().len(), expected, "{more}");
             send(&server, "DELETE", &format!("{MAPS}/x"), "").await;
@@ -156,7 +156,7 @@ fn only_those_who_match_are_asked() {
 }
 
 #[test]
-fn a_review_tells_what_is_asked() {
+fn a_review_has_the_fields_of_the_request() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let rules = json!([rule(json!({"operations": ["*"]}))]);
@@ -199,7 +199,7 @@ fn a_review_tells_what_is_asked() {
 }
 
 #[test]
-fn patches_are_applied_defaulted_and_checked() {
+fn patches_are_applied_defaulted_and_validated() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let second = json!({"objectSelector": {"matchLabels": {"made": "yes"}}});
@@ -211,7 +211,7 @@ fn patches_are_applied_defaulted_and_checked() {
         assert_eq!(
             elsewhere.asked(),
             ["label", "data", "label"],
-            "who was changed after is asked again, once"
+            "who was changed after is called again, once"
         );
         configure(&server, "mutating", "bad", vec![hook("bad-patch", json!({}))]).await;
         let (status, answer) = make(&server, "y", json!({})).await;
@@ -227,7 +227,7 @@ fn patches_are_applied_defaulted_and_checked() {
 }
 
 #[test]
-fn a_rule_for_one_version_is_for_all() {
+fn a_rule_for_one_version_matches_all_versions() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let rule = json!({
@@ -256,7 +256,7 @@ fn a_rule_for_one_version_is_for_all() {
 }
 
 #[test]
-fn a_scale_is_shown_as_a_scale() {
+fn a_scale_is_reviewed_as_a_scale() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let rules = json!([{"apiGroups": ["apps"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["deployments/scale"]}]);
@@ -285,13 +285,13 @@ fn a_scale_is_shown_as_a_scale() {
 }
 
 #[test]
-fn what_webhooks_leave_out_of_metadata_stays() {
+fn metadata_removed_by_webhooks_is_restored() {
     simulate(|world| async move {
         let (server, _) = start(&world).await;
         let (_, before) = make(&server, "a", json!({"l": "v"})).await;
         let updates = json!([rule(json!({"operations": ["UPDATE"]}))]);
-        let asked = hook("whole", json!({"rules": updates}));
-        configure(&server, "mutating", "m", vec![asked, hook("elsewhere", json!({}))]).await;
+        let called = hook("whole", json!({"rules": updates}));
+        configure(&server, "mutating", "m", vec![called, hook("elsewhere", json!({}))]).await;
         let body = json!({"metadata": {"name": "a"}}).to_string();
         let (status, after) = send(&server, "PUT", &format!("{MAPS}/a"), body).await;
         assert_eq!((status, &after["data"]["a"]), (200, &json!("whole")), "{after}");
@@ -299,13 +299,14 @@ fn what_webhooks_leave_out_of_metadata_stays() {
             assert_eq!(after["metadata"][field], before["metadata"][field], "{field}");
         }
         let (status, refusal) = make(&server, "b", json!({})).await;
-        let told = "the namespace of the provided object does not match the namespace sent on the request";
-        assert_eq!((status, &refusal["message"]), (400, &json!(told)));
+        let expected =
+            "the namespace of the provided object does not match the namespace sent on the request";
+        assert_eq!((status, &refusal["message"]), (400, &json!(expected)));
     });
 }
 
 #[test]
-fn questions_about_access_are_asked_about_too() {
+fn webhooks_are_called_for_access_reviews() {
     simulate(|world| async move {
         let (server, elsewhere) = start(&world).await;
         let reviews = rule(json!({"apiGroups": ["authorization.k8s.io"], "resources": ["*"]}));
@@ -324,7 +325,7 @@ fn questions_about_access_are_asked_about_too() {
 }
 
 #[test]
-fn who_is_refused_hears_the_warnings_too() {
+fn rejected_requests_get_warnings_too() {
     simulate(|world| async move {
         let (server, _) = start(&world).await;
         let rules = json!([rule(json!({"resources": ["endpoints"]}))]);
@@ -334,15 +335,15 @@ fn who_is_refused_hears_the_warnings_too() {
         let body =
             http_body_util::Full::new(bytes::Bytes::from(r#"{"metadata": {"name": "e"}, "bogus": 1}"#));
         let answer = server.handle(request.body(body).unwrap()).await;
-        let told: Vec<_> =
+        let warnings: Vec<_> =
             answer.headers().get_all("warning").iter().map(|it| it.to_str().unwrap()).collect();
         assert_eq!(answer.status(), 400);
-        assert!(told.iter().any(|it| it.contains("v1 Endpoints is deprecated")), "{told:?}");
+        assert!(warnings.iter().any(|it| it.contains("v1 Endpoints is deprecated")), "{warnings:?}");
     });
 }
 
 #[test]
-fn a_write_that_changes_nothing_is_still_validated() {
+fn a_write_without_changes_is_still_validated() {
     simulate(|world| async move {
         let (server, _) = start(&world).await;
         let (status, made) = make(&server, "x", json!({})).await;

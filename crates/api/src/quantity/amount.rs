@@ -100,6 +100,15 @@ impl Amount {
         Amount::big(value * factor, scale)
     }
 
+    /// Digits before the decimal point; none or less for fractions.
+    pub(super) fn whole_digits(&self) -> i64 {
+        let digits = match self {
+            Amount::Small { value, .. } => value.unsigned_abs().checked_ilog10().map_or(0, |most| most + 1),
+            Amount::Big { value, .. } => digits(value),
+        };
+        i64::from(digits) + i64::from(self.scale())
+    }
+
     /// Digits, and the power of ten to read them with: a multiple of three and as large as can be.
     pub(super) fn in_thousands(&self) -> (String, i32) {
         let text = match self {

@@ -19,6 +19,9 @@ pub enum ParseError {
 
 /// Longer numbers measure nothing, and cost quadratic time. Kubernetes has no such limit.
 const MAX_DIGITS: usize = 1024;
+/// Digits before the decimal point once the suffix is multiplied in: with as many, the canonical text of an amount, which
+/// has up to nine digits more, can be read again.
+const MAX_WHOLE_DIGITS: i64 = 1000;
 /// The same for powers of ten: comparing `1e1000000000` with 1 keeps the real server busy for minutes.
 const MAX_EXPONENT: i32 = 1024;
 /// So small that whatever has it is rounded up to a billionth.
@@ -45,12 +48,16 @@ impl FromStr for Quantity {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let pieces = Pieces::split(text)?;
         let unit = Unit::parse(pieces.suffix)?;
-        match pieces.small_amount(unit) {
+        let quantity = match pieces.small_amount(unit) {
             Some(amount) => {
                 let text = pieces.looks_canonical(unit).then(|| text.into());
-                Ok(Quantity { amount, format: unit.format, text })
+                Quantity { amount, format: unit.format, text }
             }
-            None => pieces.big_quantity(unit),
+            None => pieces.big_quantity(unit)?,
+        };
+        match quantity.amount.whole_digits() > MAX_WHOLE_DIGITS {
+            true => Err(ParseError::Number),
+            false => Ok(quantity),
         }
     }
 }

@@ -56,7 +56,8 @@ fn check(input: &[u8]) {
     let _ = type_meta(body);
     if let Ok(read) = decode_any(body, FieldValidation::Warn) {
         let again = decode_any(&encode_any(&read.value), FieldValidation::Strict).unwrap();
-        assert_eq!(again.value, read.value, "without a type");
+        // Compared as text: Kubernetes reads `4.0` as a float and writes `4`, which is read as an integer.
+        assert_eq!(encode_any(&again.value), encode_any(&read.value), "without a type");
     }
     let warned = decode(types(), kind.of, body, FieldValidation::Warn);
     let quiet = decode(types(), kind.of, body, FieldValidation::Ignore);

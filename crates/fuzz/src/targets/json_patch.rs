@@ -57,8 +57,11 @@ fn check(input: &[u8]) {
     let run = |operations: Value, on: &Value| {
         JsonPatch::decode(&operations, Reading::Checked).and_then(|patch| patch.apply(on.clone()))
     };
-    let whole = json!([{"op": "replace", "path": "", "value": document}]);
-    assert_eq!(run(whole, &patched), Ok(document.clone()), "undone as a whole");
+    // Kubernetes: only an object or a list can replace the whole document.
+    if document.is_object() || document.is_array() {
+        let whole = json!([{"op": "replace", "path": "", "value": document}]);
+        assert_eq!(run(whole, &patched), Ok(document.clone()), "undone as a whole");
+    }
     if let Value::Object(members) = &patched {
         for (name, member) in members.iter().take(10) {
             let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));

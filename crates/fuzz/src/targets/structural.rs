@@ -72,7 +72,8 @@ fn check(input: &[u8]) {
     let json = encode_any(&object);
     let again = read(&json, FieldValidation::Strict);
     let again = again.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&json)));
-    assert_eq!(again.value, object, "through JSON");
+    // Compared as text: Kubernetes reads `4.0` as a float and writes `4`, which is read as an integer.
+    assert_eq!(encode_any(&again.value), json, "through JSON");
 
     let changed = |act: &dyn Fn(&mut Value), object: &Value| {
         let mut object = object.clone();

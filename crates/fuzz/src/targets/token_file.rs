@@ -48,7 +48,9 @@ fn told(text: &str) -> BTreeMap<&str, String> {
         return BTreeMap::new();
     }
     let columns = lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let known =
-        columns.filter(|columns| columns.len() >= 3 && is_plain(columns[0]) && !columns[1].is_empty());
-    known.map(|columns| (columns[0], columns[1].to_owned())).collect()
+    let known = columns.filter(|columns| columns.len() >= 3 && is_plain(columns[0]));
+    // Of lines with the same secret, the last counts.
+    let mut users: BTreeMap<_, _> = known.map(|columns| (columns[0], columns[1].to_owned())).collect();
+    users.retain(|_, user| !user.is_empty());
+    users
 }

@@ -1,4 +1,4 @@
-//! Who is connected: never more than so many, and whoever does nothing makes room for whoever comes.
+//! Limits the number of connections; at the limit an idle one is closed for a new one.
 
 use super::Limits;
 use std::{
@@ -27,26 +27,26 @@ struct Seats {
     taken: BTreeMap<u64, Weak<Seat>>,
 }
 
-/// The right to be connected; given back when it is dropped.
+/// A connection's place; freed when dropped.
 #[derive(Debug)]
 pub(super) struct Seat {
     shared: Arc<Shared>,
     number: u64,
     state: Mutex<State>,
-    /// Told when it shall leave.
-    news: Notify,
+    /// Notified when the connection must close.
+    close_signal: Notify,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct State {
     under_way: usize,
-    /// Whether it has ever asked for anything.
-    has_asked: bool,
+    /// Whether it has sent any request.
+    has_sent_request: bool,
     /// How long it may be quiet from then on.
     patience: Duration,
-    /// Since when nothing is under way.
+    /// Since when it has no request.
     quiet_since: Moment,
-    must_leave: bool,
+    must_close: bool,
 }
 
 impl Connections {
@@ -60,7 +60,7 @@ impl Connections {
         }))
     }
 
-    /// A seat for one more, if need be that of somebody idle; `None` where nobody is.
+    /// A seat for a new connection, if need be that of an idle one; `None` where all are busy.
     pub(super) fn admit(&self) -> Option<Arc<Seat>> {
         let is_full = lock(&self.0.seats).taken.len() >= self.0.limit;
         if is_full && !self.make_room() {
@@ -68,64 +68,66 @@ impl Connections {
         }
         let state = State {
             under_way: 0,
-            has_asked: false,
+            has_sent_request: false,
             patience: self.0.idle,
             quiet_since: self.0.world.now(),
-            must_leave: false,
+            must_close: false,
         };
         let mut seats = lock(&self.0.seats);
         seats.next += 1;
         let number = seats.next;
         let shared = Arc::clone(&self.0);
-        let seat = Arc::new(Seat { shared, number, state: Mutex::new(state), news: Notify::new() });
+        let seat = Arc::new(Seat { shared, number, state: Mutex::new(state), close_signal: Notify::new() });
         seats.taken.insert(number, Arc::downgrade(&seat));
         Some(seat)
     }
 
-    /// Sends away who has been idle longest, first of all those who never asked for anything.
+    /// Closes the connection that is idle longest; those that never sent a request first.
     pub(super) fn make_room(&self) -> bool {
         let seats: Vec<Arc<Seat>> = lock(&self.0.seats).taken.values().filter_map(Weak::upgrade).collect();
         let idle = seats.iter().map(|seat| (seat, *lock(&seat.state)));
         let idle = idle.filter(|(_, state)| state.under_way == 0);
-        let Some((least, _)) = idle.min_by_key(|(_, state)| (state.has_asked, state.quiet_since)) else {
+        let Some((least, _)) = idle.min_by_key(|(_, state)| (state.has_sent_request, state.quiet_since))
+        else {
             return false;
         };
         lock(&self.0.seats).taken.remove(&least.number);
-        lock(&least.state).must_leave = true;
-        least.news.notify_one();
+        lock(&least.state).must_close = true;
+        least.close_signal.notify_one();
         true
     }
 }
 
 impl Seat {
-    /// A request begins; it is under way until the answer's last byte is out.
+    /// A request begins; it ends with the last byte of its response.
     pub(super) fn begin(self: &Arc<Seat>) -> UnderWay {
         let mut state = lock(&self.state);
         state.under_way += 1;
-        state.has_asked = true;
+        state.has_sent_request = true;
         UnderWay(Arc::clone(self))
     }
 
-    /// Between its requests it may be quiet no longer than this.
+    /// Limits the quiet time between requests.
     pub(super) fn limit_quiet(&self, limit: Duration) {
         let mut state = lock(&self.state);
         state.patience = state.patience.min(limit);
     }
 
-    /// Ends when this connection should: it was quiet for too long, or others need its place.
+    /// Resolves when this connection must close: it was quiet for too long, or its seat is needed.
     ///
-    /// Requests come and go without waking it: it looks again when its patience would be over, had there been none.
-    pub(super) async fn sent_away(&self) {
+    /// Requests do not wake it: it checks again when the limit would be reached without them.
+    pub(super) async fn closed(&self) {
         loop {
             let (state, now) = (*lock(&self.state), self.shared.world.now());
-            let patience = if state.has_asked { state.patience } else { self.shared.first_request };
+            let patience = if state.has_sent_request { state.patience } else { self.shared.first_request };
             let since = if state.under_way > 0 { now } else { state.quiet_since };
-            if state.must_leave || now >= since + patience {
+            if state.must_close || now >= since + patience {
                 return;
             }
-            let (news, time) = (self.news.notified(), self.shared.world.sleep_until(since + patience));
-            futures::pin_mut!(news, time);
-            futures::future::select(news, time).await;
+            let (close_signal, time) =
+                (self.close_signal.notified(), self.shared.world.sleep_until(since + patience));
+            futures::pin_mut!(close_signal, time);
+            futures::future::select(close_signal, time).await;
         }
     }
 }
@@ -136,7 +138,7 @@ impl Drop for Seat {
     }
 }
 
-/// A request between its headers and the last byte of its answer.
+/// A request from its headers to the last byte of its response.
 #[derive(Debug)]
 pub(super) struct UnderWay(Arc<Seat>);
 
@@ -150,7 +152,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// No code between lock and unlock can panic halfway through a change, so poison tells nothing.
+/// No code panics while it holds the lock, so poisoning means nothing.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,8 @@
-//! The body of a request, lent to whoever answers it: what was not read comes back.
+//! The body of a request, lent to its handler, which returns the unread rest.
 //!
-//! Many clients send everything before they look at the answer. Hung up on in the middle, they see a broken
-//! connection instead of the refusal; so what is left is read and thrown away, within limits.
+//! Many clients send the whole body before they read the response. If the connection were closed first,
+//! they would see a broken connection instead of the error; so the rest is read and discarded, within
+//! limits.
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -15,9 +16,9 @@ use std::{
 };
 use world::World;
 
-/// What is thrown away at most: several times the largest body that is taken.
-const MAX_WASTE: usize = 16 * 1024 * 1024;
-/// And for how long.
+/// Limit on the discarded bytes: several times the largest accepted body.
+const MAX_DISCARDED: usize = 16 * 1024 * 1024;
+/// Limit on the time for that.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(super) struct Lent {
     lender: Lender,
 }
 
-/// Where the rest of a body comes back to; nowhere where there is no body.
+/// Gets the rest of a body back; `None` where there is no body.
 #[derive(Clone, Debug)]
 pub(super) struct Lender(Option<Arc<Mutex<Option<Incoming>>>>);
 
@@ -38,16 +39,16 @@ impl Lender {
         (lender.clone(), Lent { body: Some(body), is_over, lender })
     }
 
-    /// Reads what nobody wanted to read.
+    /// Reads and discards the unread rest.
     pub(super) async fn finish(&self, world: &World) {
         let Some(place) = &self.0 else { return };
         let rest = place.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut rest) = rest else { return };
         let waste = async {
-            let mut wasted = 0;
+            let mut discarded = 0;
             while let Some(Ok(frame)) = rest.frame().await {
-                wasted += frame.data_ref().map_or(0, Bytes::len);
-                if wasted > MAX_WASTE {
+                discarded += frame.data_ref().map_or(0, Bytes::len);
+                if discarded > MAX_DISCARDED {
                     return;
                 }
             }

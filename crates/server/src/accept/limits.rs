@@ -1,22 +1,22 @@
-//! How much of the server one client, or all of them together, may hold.
+//! Limits on what one client, or all clients together, may hold of the server.
 
 use std::time::Duration;
 
-/// What an operator may want other than it is; the rest are constants.
+/// Limits that an operator may change; the others are constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at once. At the limit the one that has been idle longest makes room.
+    /// Concurrent connections. At the limit the one that is idle longest is closed.
     pub connections: usize,
     /// From the first byte to the end of the TLS handshake.
     pub handshake: Duration,
-    /// From there, or from the answer before, to the end of a request's headers.
+    /// From there, or from the previous response, to the end of a request's headers.
     pub headers: Duration,
-    /// From the headers of a request, through its body, to the headers of its answer; and, with HTTP/2, as long
-    /// again to the last byte of that.
+    /// From the headers of a request through its body to the headers of its response; and, with HTTP/2, as
+    /// long again for the response's body.
     pub request: Duration,
-    /// Without any request under way.
+    /// Without a running request.
     pub idle: Duration,
-    /// Without taking a byte of what is written to it.
+    /// Without reading a byte of what is written to it.
     pub stall: Duration,
 }
 
@@ -29,7 +29,7 @@ impl Default for Limits {
             headers: Duration::from_secs(32),
             // Kubernetes: --request-timeout.
             request: Duration::from_secs(60),
-            // Clients drop theirs after 90 s; whoever closes first loses no request.
+            // Clients close idle connections after 90 s; no request is lost if they close first.
             idle: Duration::from_secs(120),
             stall: Duration::from_secs(60),
         }
@@ -44,18 +44,18 @@ pub(super) const MAX_HEADER_LIST: u32 = 128 * 1024;
 /// Clients send about a dozen, proxies some more.
 pub(super) const MAX_HEADERS: usize = 200;
 /// Streams of one HTTP/2 connection at once.
-// Kubernetes: what clients assume before they are told.
+// Kubernetes: what clients assume until they get the setting.
 pub(super) const MAX_STREAMS: u32 = 250;
-/// Streams that a client opened and reset before we looked at them: more is an attack.
+/// Streams that a client opened and reset before they were accepted: more is an attack.
 pub(super) const MAX_RESETS: usize = 20;
-/// Streams that we had to reset for a client's errors.
+/// Streams that the server reset because of the client's errors.
 pub(super) const MAX_STREAM_ERRORS: usize = 100;
-/// What a client may send of one body before it is read.
+/// Unread bytes of one body that a client may send.
 // Kubernetes: 99% of all objects are smaller.
 pub(super) const STREAM_WINDOW: u32 = 256 * 1024;
-/// And of all bodies of a connection.
+/// Unread bytes of all bodies of a connection.
 pub(super) const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// What is kept of an answer for a client that does not take it: times streams, this bounds a connection.
+/// Buffered bytes of a response that a client does not read: times streams, this bounds a connection.
 pub(super) const SEND_BUFFER: usize = 64 * 1024;
-/// A peer that is gone without a word is found out so.
+/// Interval of pings that detect a dead peer.
 pub(super) const PING: Duration = Duration::from_secs(30);

@@ -1,8 +1,7 @@
-//! The streams of HTTP/2 connections: one whose answer is not taken in time is reset.
+//! HTTP/2 streams: a stream whose response is not read in time is reset.
 //!
-//! A client can close the window of a stream and keep its connection busy. The bytes that wait for the window lie
-//! inside of the HTTP library, which gives them up only when the whole task of the stream ends; so this is where
-//! the tasks run.
+//! A client can close the window of a stream and keep its connection busy. The waiting bytes are held by
+//! the HTTP library, which frees them only when the stream's task ends; so this executor limits the tasks.
 
 use futures::future::BoxFuture;
 use hyper::rt::Executor;
@@ -24,11 +23,11 @@ thread_local! {
     static CURRENT: RefCell<Option<ThisStream>> = const { RefCell::new(None) };
 }
 
-/// Runs the tasks of streams.
+/// The executor of stream tasks.
 #[derive(Clone, Debug)]
 pub(super) struct StreamTasks {
     world: World,
-    /// How long the body of an answer may take.
+    /// How long the body of a response may take.
     limit: Duration,
 }
 
@@ -56,12 +55,12 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamTasks {
 pub(super) struct ThisStream(Arc<AtomicBool>);
 
 impl ThisStream {
-    /// The stream whose task calls this; none with HTTP/1.
+    /// The stream whose task calls this; `None` with HTTP/1.
     pub(super) fn current() -> Option<ThisStream> {
         CURRENT.with_borrow(Clone::clone)
     }
 
-    /// From now on there is an answer that has to be taken in time.
+    /// Starts the time limit: the response has begun.
     pub(super) fn is_answered(&self) {
         self.0.store(true, Relaxed);
     }
@@ -72,7 +71,7 @@ struct StreamTask<F> {
     stream: ThisStream,
     world: World,
     limit: Duration,
-    /// Ends when the answer should have been taken.
+    /// Resolves when the response is overdue.
     overdue: Option<BoxFuture<'static, ()>>,
 }
 

@@ -1,6 +1,6 @@
-//! A socket whose other end must take what is written to it, or it is cut off.
+//! A socket that is closed when its peer reads nothing for too long.
 //!
-//! What waits to be written is bounded; this bounds for how long.
+//! The bytes that wait to be written are limited; this limits their time.
 
 use futures::future::BoxFuture;
 use std::{
@@ -20,7 +20,7 @@ pub(super) struct Unstalled {
     socket: TcpStream,
     world: World,
     limit: Duration,
-    /// Ends when the write that waits has waited too long.
+    /// Resolves when the waiting write has waited too long.
     stalled: Option<BoxFuture<'static, ()>>,
 }
 
@@ -29,12 +29,16 @@ impl Unstalled {
         Unstalled { socket, world: world.clone(), limit, stalled: None }
     }
 
-    /// Who is at the other end.
+    /// The peer's address.
     pub(super) fn peer_address(&self) -> Option<SocketAddr> {
         self.socket.peer_addr().ok()
     }
 
-    fn judge<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+    fn fail_if_stalled<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stalled = None;
             return written;
@@ -67,7 +71,7 @@ impl AsyncWrite for Unstalled {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(context, bytes);
-        self.judge(written, context)
+        self.fail_if_stalled(written, context)
     }
 
     fn poll_write_vectored(
@@ -76,7 +80,7 @@ impl AsyncWrite for Unstalled {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write_vectored(context, pieces);
-        self.judge(written, context)
+        self.fail_if_stalled(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {

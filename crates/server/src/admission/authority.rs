@@ -1,7 +1,7 @@
-//! `authorizer` in expressions: what they ask is answered by the rules of access, as of now.
+//! `authorizer` in expressions: answered by the authorizers.
 //!
-//! Expressions run in one go and answers may take a read of the store. So a question that has no answer yet is noted
-//! and answered, and whoever asked is run again.
+//! Expressions are synchronous and an answer may need a read of the store. So an unanswered question is
+//! noted and answered, and the expression runs again.
 
 use crate::{
     Inner,
@@ -12,10 +12,11 @@ use crate::{
 use expression::library::authorizer::{Authorizer, Decision, Question, Resource, Subject, Target};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How often an expression is run again. Kubernetes: one can pay for two questions, and a policy has many.
+/// Limit on the runs of an expression. Kubernetes: the cost budget allows two questions, and a policy has
+/// many expressions.
 const MAX_ROUNDS: usize = 64;
 
-/// What is known so far of what a caller may do.
+/// The answers known so far for a caller.
 #[derive(Debug)]
 pub(super) struct Authority {
     caller: Caller,
@@ -32,11 +33,11 @@ struct Decisions {
 struct AccessQuestion {
     subject: Subject,
     verb: String,
-    target: What,
+    target: AccessTarget,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
+enum AccessTarget {
     Path(String),
     Resource(Resource),
 }
@@ -46,7 +47,7 @@ impl Authority {
         Authority { caller, known: Mutex::default() }
     }
 
-    /// Runs `act` until all that it asks has been answered.
+    /// Runs `act` until all its questions are answered.
     pub(super) async fn answering<T>(&self, inner: &Inner, mut act: impl FnMut() -> T) -> Result<T, Refusal> {
         let mut done = act();
         for _ in 0..MAX_ROUNDS {
@@ -54,17 +55,17 @@ impl Authority {
             if open.is_empty() {
                 break;
             }
-            for asked in open {
-                let decision = self.decide(inner, &asked).await?;
-                self.known().answers.push((asked, decision));
+            for question in open {
+                let decision = self.decide(inner, &question).await?;
+                self.known().answers.push((question, decision));
             }
             done = act();
         }
         Ok(done)
     }
 
-    async fn decide(&self, inner: &Inner, asked: &AccessQuestion) -> Result<Decision, Refusal> {
-        let caller = match &asked.subject {
+    async fn decide(&self, inner: &Inner, question: &AccessQuestion) -> Result<Decision, Refusal> {
+        let caller = match &question.subject {
             Subject::Caller => self.caller.clone(),
             Subject::ServiceAccount { namespace, name } => {
                 let groups =
@@ -72,10 +73,10 @@ impl Authority {
                 Caller::known(format!("system:serviceaccount:{namespace}:{name}"), "", groups.to_vec())
             }
         };
-        let verb = asked.verb.as_str();
-        let attributes = match &asked.target {
-            What::Path(path) => Attributes::Path { verb, path },
-            What::Resource(resource) => Attributes::Resource(OnResource {
+        let verb = question.verb.as_str();
+        let attributes = match &question.target {
+            AccessTarget::Path(path) => Attributes::Path { verb, path },
+            AccessTarget::Resource(resource) => Attributes::Resource(OnResource {
                 verb,
                 group: &resource.group,
                 resource: &resource.resource,
@@ -97,16 +98,16 @@ impl Authority {
 impl Authorizer for Authority {
     fn authorize(&self, question: &Question<'_>) -> Decision {
         let target = match question.target {
-            Target::Path(path) => What::Path(path.to_owned()),
-            Target::Resource(resource) => What::Resource(resource.clone()),
+            Target::Path(path) => AccessTarget::Path(path.to_owned()),
+            Target::Resource(resource) => AccessTarget::Resource(resource.clone()),
         };
-        let asked =
+        let question =
             AccessQuestion { subject: question.subject.clone(), verb: question.verb.to_owned(), target };
         let mut known = self.known();
-        if let Some((_, decision)) = known.answers.iter().find(|(it, _)| *it == asked) {
+        if let Some((_, decision)) = known.answers.iter().find(|(it, _)| *it == question) {
             return decision.clone();
         }
-        known.open.push(asked);
+        known.open.push(question);
         Decision::default()
     }
 }

@@ -1,5 +1,5 @@
-//! CertificateApproval, CertificateSigning, CertificateSubjectRestriction, ClusterTrustBundleAttest: who may speak for
-//! a signer, and what nobody gets a certificate for.
+//! CertificateApproval, CertificateSigning, CertificateSubjectRestriction, ClusterTrustBundleAttest: who
+//! may approve and sign for a signer, and which subjects are never signed.
 
 use super::{Operation, Review};
 use crate::{
@@ -22,7 +22,7 @@ const REQUESTS: &str = "certificatesigningrequests";
 const BUNDLES: &str = "clustertrustbundles";
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
-/// Whom a certificate is asked for.
+/// The subject of a certificate request.
 #[derive(Debug, Default)]
 pub(super) struct Subject {
     pub(super) common_name: String,
@@ -61,7 +61,7 @@ fn is_signed(new: &Value, old: &Value) -> bool {
     ["certificate", "conditions"].iter().any(|field| new["status"][field] != old["status"][field])
 }
 
-/// Kubernetes: the garbage collector may always do its work.
+/// Kubernetes: changes by the garbage collector are always allowed.
 fn without_links(object: &Value) -> Value {
     let mut object = object.clone();
     for field in ["ownerReferences", "finalizers", "managedFields", "resourceVersion", "generation"] {
@@ -70,7 +70,7 @@ fn without_links(object: &Value) -> Value {
     object
 }
 
-/// A verb on a signer, or on all signers of its domain.
+/// Requires a verb on the signer or on all signers of its domain.
 async fn demand(review: &Review<'_>, verb: &str, signer: &str, what: &str) -> Result<(), Refusal> {
     let domain = format!("{}/*", signer.split('/').next().unwrap_or_default());
     for name in [signer, &domain] {
@@ -83,7 +83,7 @@ async fn demand(review: &Review<'_>, verb: &str, signer: &str, what: &str) -> Re
     Err(review.forbidden(format!("user not permitted to {what} signerName {}", go::quote(signer))))
 }
 
-/// Nobody becomes a master by asking for it.
+/// Rejects client certificates for system:masters.
 fn check_subject(review: &Review<'_>) -> Result<(), Refusal> {
     if signer(&review.object) != CLIENT_SIGNER {
         return Ok(());
@@ -97,7 +97,7 @@ fn check_subject(review: &Review<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Reads whom a request is for.
+/// Parses the subject of a request.
 pub(super) fn subject(request: &Value) -> Result<Subject, &'static str> {
     const NOT_PEM: &str = "PEM block type must be CERTIFICATE REQUEST";
     let text = request["spec"]["request"].as_str().unwrap_or_default();
@@ -112,7 +112,7 @@ pub(super) fn subject(request: &Value) -> Result<Subject, &'static str> {
         return Err("asn1: syntax error: trailing data");
     }
     let name = &parsed.certification_request_info.subject;
-    if name.iter_attributes().any(is_spelled_oddly) {
+    if name.iter_attributes().any(has_padded_oid) {
         return Err("asn1: structure error: base 128 integer is not minimally encoded");
     }
     let text = |attribute: &AttributeTypeAndValue<'_>| text_of(attribute.attr_value());
@@ -123,14 +123,15 @@ pub(super) fn subject(request: &Value) -> Result<Subject, &'static str> {
     })
 }
 
-/// Whether the number of an attribute is written with leading zeros: it would not be recognised, but might be by others.
-fn is_spelled_oddly(attribute: &AttributeTypeAndValue<'_>) -> bool {
+/// Whether an OID is encoded with leading zeros: this parser would not recognise it, a signer might.
+fn has_padded_oid(attribute: &AttributeTypeAndValue<'_>) -> bool {
     let bytes = attribute.attr_type().as_bytes();
     let starts = std::iter::once(true).chain(bytes.iter().map(|byte| byte & 0x80 == 0));
     starts.zip(bytes).any(|(is_start, byte)| is_start && *byte == 0x80)
 }
 
-/// The text of a name, in each of the types that Go reads. What this server cannot read a signer might.
+/// The text of a name, in each string type that Go reads. A signer might read a type that this parser does
+/// not.
 fn text_of(value: &Any<'_>) -> Result<String, &'static str> {
     const UNREADABLE: &str = "asn1: syntax error: the subject holds a text that cannot be read";
     if value.header.is_constructed() || value.class() != Class::Universal {
@@ -143,7 +144,7 @@ fn text_of(value: &Any<'_>) -> Result<String, &'static str> {
         Tag::BmpString => {
             let (units, rest) = value.data.as_chunks::<2>();
             let mut units: Vec<u16> = units.iter().map(|unit| u16::from_be_bytes(*unit)).collect();
-            // Go: it may end in a zero, which is not part of it.
+            // Go: strips a trailing NUL.
             units.pop_if(|last| *last == 0);
             String::from_utf16(&units).ok().filter(|_| rest.is_empty()).ok_or(UNREADABLE)
         }
@@ -157,7 +158,7 @@ mod tests {
     use rcgen::{CertificateParams, DnType, KeyPair};
     use serde_json::json;
 
-    /// A request of the organization `orgn`, of which some bytes are replaced.
+    /// A request with the organization `orgn`, with some bytes replaced.
     fn with_organization(tag: u8, content: &[u8]) -> Value {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "me");
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn organizations_are_read_in_every_type_of_text_or_the_request_is_refused() {
+    fn organizations_in_unknown_string_types_are_rejected() {
         let plain = b"system:masters".to_vec();
         let wide: Vec<u8> = plain.iter().flat_map(|byte| [0, *byte]).collect();
         let ended = [wide.as_slice(), &[0, 0]].concat();
@@ -201,7 +202,7 @@ mod tests {
             ("BMPString of odd length", 30, &wide[1..].to_vec(), false),
             ("OctetString", 4, &plain, false),
             ("UTF8String in pieces", 0x2c, &plain, false),
-            ("a type of its own", 0x8c, &plain, false),
+            ("an unknown string type", 0x8c, &plain, false),
             ("UTF8String that is none", 12, &vec![0xff; 14], false),
         ] {
             let found = subject(&with_organization(tag, content)).map(|subject| subject.organizations);
@@ -213,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_others_might_read_differently_are_refused() {
+    fn ambiguously_encoded_requests_are_rejected() {
         let request = with_organization(12, b"devs");
         let text = STANDARD.decode(request["spec"]["request"].as_str().unwrap()).unwrap();
         let (_, pem) = parse_x509_pem(&text).unwrap();
         assert!(subject(&request).is_ok());
         let more = [pem.contents.as_slice(), b"\0\0"].concat();
         assert!(subject(&as_request(&more)).is_err(), "bytes behind the request");
-        // The same length, another spelling: 2.5.4.10 becomes 2.4.10 with a leading zero before the last number.
+        // Same length, other encoding: 2.5.4.10 becomes 2.4.10 with a leading zero before the last number.
         let mut odd = pem.contents.clone();
         let at = odd.windows(5).position(|it| it == [0x06, 0x03, 0x55, 0x04, 0x0a]).unwrap();
         odd[at + 3] = 0x80;

@@ -1,4 +1,4 @@
-//! PersistentVolumeClaimResize: a claim grows only where its class allows that.
+//! PersistentVolumeClaimResize: a claim may grow only if its StorageClass allows expansion.
 
 use super::{Operation, Review};
 use crate::{lookup, refusal::Refusal};

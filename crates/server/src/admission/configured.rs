@@ -1,9 +1,10 @@
-//! What objects of the cluster add to the rules, as of now: webhooks and policies, found by resource.
+//! Webhooks and policies that are configured by objects, indexed by resource and kept current.
 
 use super::{policy::Policies, webhook::Configurations};
 use crate::live::Live;
 
-// Kubernetes: where their objects are kept. Policies and their bindings are followed together.
+// Kubernetes: their keys in the store. Policies and their bindings share a prefix and are followed
+// together.
 const MUTATING_WEBHOOKS: &str = "/registry/mutatingwebhookconfigurations/";
 const VALIDATING_WEBHOOKS: &str = "/registry/validatingwebhookconfigurations/";
 const MUTATING_POLICIES: &str = "/registry/mutatingadmissionpolic";

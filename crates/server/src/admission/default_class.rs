@@ -1,4 +1,4 @@
-//! DefaultStorageClass and DefaultIngressClass: what names no class gets the one that is marked as default.
+//! DefaultStorageClass and DefaultIngressClass: set the default class where none is named.
 
 use super::{Operation, Review};
 use crate::{lookup, refusal::Refusal};
@@ -10,12 +10,12 @@ use std::cmp::Reverse;
 struct Classed {
     group: &'static str,
     resource: &'static str,
-    /// Where in `spec` the class is named.
+    /// The field in `spec` that names the class.
     field: &'static str,
-    /// The older way to name it.
+    /// The older annotation that names it.
     annotation: &'static str,
     classes: (&'static str, &'static str, &'static str),
-    /// What marks a class as the default.
+    /// Annotations that mark the default class.
     marks: &'static [&'static str],
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
     let classes = lookup::objects(&review.call.inner, it.classes, "").await?;
     let is_default =
         |class: &&Value| it.marks.iter().any(|mark| class["metadata"]["annotations"][mark] == "true");
-    // The newest, by name where they are of the same age.
+    // The newest default class; among equals the first by name.
     let chosen = classes
         .iter()
         .filter(is_default)

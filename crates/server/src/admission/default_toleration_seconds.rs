@@ -1,9 +1,9 @@
-//! DefaultTolerationSeconds: pods stay for five minutes on a node that is not ready or cannot be reached.
+//! DefaultTolerationSeconds: pods tolerate a node that is not ready or unreachable for five minutes.
 
 use super::{Operation, Review};
 use serde_json::{Value, json};
 
-// Kubernetes: --default-not-ready-toleration-seconds and its like.
+// Kubernetes: --default-not-ready-toleration-seconds and --default-unreachable-toleration-seconds.
 const SECONDS: u32 = 300;
 
 pub(super) fn fill(review: &mut Review<'_>) {

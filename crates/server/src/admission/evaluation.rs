@@ -1,4 +1,4 @@
-//! Expressions of policies and webhooks: compiled once, run within a budget on what a write is about.
+//! Expressions of policies and webhooks: compiled once, evaluated with a cost budget.
 
 use super::authority::Authority;
 use expression::{
@@ -14,14 +14,14 @@ use std::{
     sync::Arc,
 };
 
-// Kubernetes: what one expression, all of a binding and all match conditions may cost.
+// Kubernetes: cost limits of one expression, of one binding, and of all match conditions.
 const PER_CALL: u64 = 1_000_000;
 pub(super) const BUDGET: u64 = 10_000_000;
 const CONDITIONS_BUDGET: u64 = 2_500_000;
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/// An expression with a name: a match condition or a variable.
+/// A named expression: a match condition or a variable.
 #[derive(Debug)]
 pub(super) struct Expression {
     pub(super) name: String,
@@ -29,20 +29,20 @@ pub(super) struct Expression {
     compiled: Result<Program, String>,
 }
 
-/// What expressions see.
+/// The variables that expressions see.
 #[derive(Debug)]
 pub(super) struct Activation<'a> {
     pub(super) object: &'a Json,
     pub(super) old: &'a Json,
     pub(super) request: &'a Json,
     pub(super) params: Option<&'a Json>,
-    /// Null of objects that lie in no namespace.
+    /// Null for cluster-scoped objects.
     pub(super) namespace: &'a Json,
     pub(super) authority: Option<&'a Arc<Authority>>,
     pub(super) variables: &'a [Expression],
 }
 
-/// One run over the expressions of a sort. What a variable comes to is worked out once.
+/// One evaluation of several expressions. Each variable is evaluated once.
 #[derive(Debug)]
 pub(super) struct Evaluation<'a> {
     activation: &'a Activation<'a>,
@@ -57,7 +57,7 @@ impl Expression {
         Expression { name: name.to_owned(), source: source.to_owned(), compiled }
     }
 
-    /// The match conditions of a list.
+    /// Compiles matchConditions.
     pub(super) fn conditions(names: &Names, list: &Json) -> Vec<Expression> {
         let of = |condition: &Json| {
             let text = |member: &str| condition[member].as_str().unwrap_or_default();
@@ -72,7 +72,7 @@ impl Expression {
     }
 }
 
-/// Whether all conditions hold; the text is of those that could not be told.
+/// Whether all conditions are true; the error text names those that failed to evaluate.
 pub(super) fn holds(conditions: &[Expression], activation: &Activation<'_>) -> Result<bool, String> {
     let evaluation = Evaluation::new(activation, CONDITIONS_BUDGET);
     let mut problems = Vec::new();
@@ -104,12 +104,12 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// What is left to spend.
+    /// The remaining budget.
     pub(super) fn budget(&self) -> u64 {
         self.budget.get()
     }
 
-    /// The value, or what went wrong with it. The outer error ends everything: the budget is spent.
+    /// The value, or its evaluation error. The outer error means that the budget is spent.
     pub(super) fn run(&self, expression: &Expression) -> Result<Result<Value<'a>, String>, String> {
         let program = match &expression.compiled {
             Ok(program) => program,
@@ -121,8 +121,9 @@ impl<'a> Evaluation<'a> {
             Some(left) => self.budget.set(left),
             None => return Err(OUT_OF_BUDGET.to_owned()),
         }
-        let told = |error: Error| format!("expression '{}' resulted in error: {error}", expression.source);
-        Ok(run.outcome.map_err(told))
+        let in_context =
+            |error: Error| format!("expression '{}' resulted in error: {error}", expression.source);
+        Ok(run.outcome.map_err(in_context))
     }
 
     fn variable(&self, name: &str) -> Option<Result<Value<'a>, Error>> {

@@ -1,4 +1,4 @@
-//! A write as policies and webhooks see it: what is done to which resource by whom, and its objects in any version.
+//! A request as policies and webhooks see it: operation, resource and user, and its objects in any version.
 
 use super::{Operation, Review, authority::Authority};
 use crate::{
@@ -19,28 +19,28 @@ use serde_json::{Map, Value, json};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::OnceCell;
 
-/// What a write is of.
+/// What the written object is.
 enum Form {
     Object,
-    /// The object is written, its scale is shown.
+    /// The object is stored, its Scale is reviewed.
     Scale,
-    /// A request about an object: an eviction, a binding.
+    /// A subresource request: an Eviction or a Binding.
     Request(&'static Types, TypeId),
 }
 
-/// What does not change while a write is being looked at. The object does, and is handed in.
+/// The parts of a request that stay the same during admission. The object changes, and is passed in.
 #[derive(Debug)]
 pub(super) struct Facts<'a> {
     pub(super) call: &'a Call,
     pub(super) operation: Operation,
     pub(super) old: Option<&'a Value>,
     authority: OnceLock<Arc<Authority>>,
-    /// The same objects in other versions and groups.
+    /// The same resource in other versions and groups.
     equivalents: OnceCell<Vec<Arc<Served>>>,
     namespace: OnceCell<Option<Value>>,
 }
 
-// Kubernetes: what decides about others is not decided about, or a mistake in it could never be mended.
+// Kubernetes: webhook and policy configurations are exempt, or a broken one could never be repaired.
 const EXEMPT: [&str; 6] = [
     "validatingwebhookconfigurations",
     "mutatingwebhookconfigurations",
@@ -62,12 +62,12 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Answers what expressions ask about the caller.
+    /// Answers the authorizer calls of expressions for this caller.
     pub(super) fn authority(&self) -> &Arc<Authority> {
         self.authority.get_or_init(|| Arc::new(Authority::new(self.call.caller().clone())))
     }
 
-    /// Whether neither policies nor webhooks are asked.
+    /// Whether policies and webhooks are skipped.
     pub(super) fn is_exempt(&self) -> bool {
         let served = &self.call.served;
         EXEMPT.iter().any(|resource| served.is("admissionregistration.k8s.io", resource))
@@ -81,7 +81,7 @@ impl<'a> Facts<'a> {
         &self.call.target.subresource
     }
 
-    /// What the object is called; empty where a name is still to be generated.
+    /// The object's name; empty where it is still to be generated.
     pub(super) fn name<'v>(&'v self, object: &'v Value) -> &'v str {
         match self.call.target.name.as_str() {
             "" => object::name(object),
@@ -89,7 +89,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Kubernetes: a namespace lies in itself.
+    /// Kubernetes: the namespace of a Namespace is itself.
     pub(super) fn namespace<'v>(&'v self, object: &'v Value) -> &'v str {
         if self.is_namespace() { self.name(object) } else { &self.call.target.namespace }
     }
@@ -110,14 +110,14 @@ impl<'a> Facts<'a> {
         self.call.options.is_dry_run()
     }
 
-    /// 403, about this object.
+    /// 403 for this object.
     pub(super) fn forbidden(&self, object: &Value, reason: &str) -> Refusal {
         let name = [self.name(object), object::generate_name(object), "Unknown"];
         let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
         Refusal::forbidden(&self.call.resource(), name, reason)
     }
 
-    /// The resource under all other names by which it is served.
+    /// The resource in all other versions and groups that serve it.
     pub(super) async fn equivalents(&self) -> Result<&[Arc<Served>], Refusal> {
         let found = self.equivalents.get_or_try_init(|| self.find_equivalents());
         found.await.map(Vec::as_slice)
@@ -152,7 +152,7 @@ impl<'a> Facts<'a> {
         Ok(found)
     }
 
-    /// The namespace that the object lies in, as it is stored; none of cluster-scoped objects.
+    /// The stored Namespace of the object; `None` for cluster-scoped objects.
     pub(super) async fn stored_namespace(&self, object: &Value) -> Result<Option<&Value>, Refusal> {
         let name = self.namespace(object).to_owned();
         if name.is_empty() {
@@ -169,7 +169,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// An object as a client of that version sees it.
+    /// An object converted to that version.
     pub(super) async fn shown(&self, face: &Arc<Served>, value: &Value) -> Result<Value, Refusal> {
         if value.is_null() {
             return Ok(Value::Null);
@@ -185,7 +185,8 @@ impl<'a> Facts<'a> {
         serde_json::from_slice(&json).map_err(Refusal::internal_error)
     }
 
-    /// What somebody made of an object that was shown in a version: read, defaulted, in the version of the request.
+    /// Takes an object that a policy or webhook returned in another version: decoded, defaulted, in the
+    /// version of the request.
     pub(super) async fn adopted(
         &self,
         face: &Arc<Served>,
@@ -210,7 +211,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What is being written, where a subresource is of another kind than its resource.
+    /// The type of the written object, where a subresource has another kind than its resource.
     fn form(&self) -> Form {
         let own = &self.call.served;
         match own.subresource(self.subresource()) {
@@ -248,7 +249,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Everything that a review tells but the objects, in the form of an AdmissionRequest.
+    /// The AdmissionRequest without its objects.
     pub(super) fn request(&self, face: &Served, object: &Value) -> Map<String, Value> {
         let caller = self.call.caller();
         let mut user = Map::new();
@@ -306,31 +307,31 @@ impl<'a> Facts<'a> {
             Operation::Update => "UpdateOptions",
             Operation::Delete => "DeleteOptions",
         };
-        let mut told = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+        let mut options_json = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
         if self.is_dry_run() {
-            told["dryRun"] = json!(["All"]);
+            options_json["dryRun"] = json!(["All"]);
         }
         if self.operation == Operation::Delete {
             if let Some(policy) = options.rest.get("propagationPolicy") {
-                told["propagationPolicy"] = json!(policy);
+                options_json["propagationPolicy"] = json!(policy);
             }
-            return told;
+            return options_json;
         }
         if !options.field_manager.is_empty() {
-            told["fieldManager"] = json!(options.field_manager);
+            options_json["fieldManager"] = json!(options.field_manager);
         }
         let validation = match options.validation {
             FieldValidation::Strict => "Strict",
             FieldValidation::Ignore => "Ignore",
-            FieldValidation::Warn => return told,
+            FieldValidation::Warn => return options_json,
         };
-        told["fieldValidation"] = validation.into();
-        told
+        options_json["fieldValidation"] = validation.into();
+        options_json
     }
 }
 
-/// An object that somebody made of another, and that cannot be read.
-// Kubernetes: the bare problem; and one of another kind comes to light only later, where errors have no reason.
+/// The error for a returned object that cannot be decoded.
+// Kubernetes: only the decoder's text; an object of another kind fails later, without a reason.
 fn unread(Undecodable { problem, .. }: Undecodable) -> Refusal {
     match problem.starts_with("converting (") {
         true => Refusal::unclassified(problem),

@@ -1,4 +1,4 @@
-//! LimitRanger: what containers ask for by default, and how much or little they may.
+//! LimitRanger: default requests and limits of containers, and their minimum and maximum.
 
 use super::{
     Operation, Review,
@@ -8,7 +8,7 @@ use crate::{lookup, refusal::Refusal};
 use api::{object, quantity::Quantity};
 use serde_json::{Value, json};
 
-// Kubernetes: where it tells what it has set.
+// Kubernetes: the annotation that lists the defaults it has set.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
 pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
@@ -17,14 +17,14 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
     }
     for range in ranges(review).await? {
         let (limits, requests) = (defaults(&range, "default"), defaults(&range, "defaultRequest"));
-        let mut told = Vec::new();
+        let mut set_defaults = Vec::new();
         for (field, what) in [("containers", "container"), ("initContainers", "init container")] {
             for container in review.object["spec"][field].as_array_mut().into_iter().flatten() {
                 let name = container["name"].as_str().unwrap_or_default().to_owned();
                 for (which, defaults) in [("requests", &requests), ("limits", &limits)] {
                     let set = set_missing(container, which, defaults);
                     if !set.is_empty() {
-                        told.push(format!(
+                        set_defaults.push(format!(
                             "{} {} for {what} {name}",
                             set.join(", "),
                             &which[..which.len() - 1]
@@ -33,8 +33,8 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
                 }
             }
         }
-        if !told.is_empty() {
-            let text = format!("LimitRanger plugin set: {}", told.join("; "));
+        if !set_defaults.is_empty() {
+            let text = format!("LimitRanger plugin set: {}", set_defaults.join("; "));
             review.object["metadata"]["annotations"][ANNOTATION] = text.into();
         }
     }
@@ -71,7 +71,7 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
         match &problems[..] {
             [] => {}
             [one] => return Err(review.forbidden(one)),
-            // Kubernetes: how Go prints several errors.
+            // Kubernetes: Go's format for several errors.
             several => return Err(review.forbidden(format!("[{}]", several.join(", ")))),
         }
     }
@@ -82,7 +82,7 @@ async fn ranges(review: &Review<'_>) -> Result<Vec<Value>, Refusal> {
     lookup::objects(&review.call.inner, ("", "v1", "limitranges"), review.namespace()).await
 }
 
-/// What a range gives to containers that do not say.
+/// The defaults of a LimitRange for containers.
 fn defaults(range: &Value, which: &str) -> Vec<(String, Value)> {
     let limits = range["spec"]["limits"].as_array().into_iter().flatten();
     let of_containers = limits.filter(|limit| limit["type"] == "Container");
@@ -90,7 +90,7 @@ fn defaults(range: &Value, which: &str) -> Vec<(String, Value)> {
     listed.map(|(name, amount)| (name.clone(), amount.clone())).collect()
 }
 
-/// Sets what is missing, and returns what that was.
+/// Sets missing values; returns their names.
 fn set_missing(container: &mut Value, which: &str, defaults: &[(String, Value)]) -> Vec<String> {
     let mut set = Vec::new();
     for (name, amount) in defaults {

@@ -1,4 +1,4 @@
-//! Whether a policy or a webhook is asked about a write: rules, exclusions and selectors.
+//! Whether a policy or webhook matches a request: rules, exclusions and selectors.
 
 use super::facts::Facts;
 use crate::{refusal::Refusal, served::Served};
@@ -22,20 +22,20 @@ pub(super) struct Rule {
     resource_names: Vec<String>,
 }
 
-/// Everything that a write must fit.
+/// All criteria that a request must match.
 #[derive(Clone, Debug)]
 pub(super) struct Criteria {
     rules: Vec<Rule>,
     excluded: Vec<Rule>,
     namespaces: Selector,
     objects: Selector,
-    /// Whether a rule for one version is for all of them.
+    /// `matchPolicy: Equivalent`: a rule for one version matches all.
     is_for_equivalents: bool,
-    /// What no rules mean.
+    /// Whether an empty list of rules matches everything.
     is_open: bool,
 }
 
-/// Those who may have to be asked, by the name of the resource: to ask nobody costs next to nothing.
+/// Policies or webhooks by resource name, so that requests which match none cost next to nothing.
 #[derive(Debug)]
 pub(super) struct Index<T> {
     all: Vec<Arc<T>>,
@@ -68,12 +68,12 @@ impl Rule {
 }
 
 impl Criteria {
-    /// Of a webhook, which is for nothing where it has no rules.
+    /// A webhook without rules matches nothing.
     pub(super) fn of_webhook(webhook: &Value) -> Criteria {
         Criteria { rules: rules(&webhook["rules"]), is_open: false, ..Criteria::of_policy(webhook) }
     }
 
-    /// Of `matchConstraints` or `matchResources`.
+    /// Reads `matchConstraints` or `matchResources`.
     pub(super) fn of_policy(matched: &Value) -> Criteria {
         Criteria {
             rules: rules(&matched["resourceRules"]),
@@ -85,7 +85,7 @@ impl Criteria {
         }
     }
 
-    /// The names of the resources that it may be about; none where it may be any.
+    /// The resource names that it may match; `None` for any.
     fn resources(&self) -> Option<Vec<&str>> {
         if self.rules.is_empty() && self.is_open {
             return None;
@@ -95,7 +95,7 @@ impl Criteria {
         if names.contains(&"*") { None } else { Some(names) }
     }
 
-    /// The version in which to ask, if it is to be asked.
+    /// The version to evaluate in, if the request matches.
     pub(super) async fn matches(
         &self,
         facts: &Facts<'_>,
@@ -141,7 +141,7 @@ impl Criteria {
         if self.namespaces.is_everything() {
             return Ok(true);
         }
-        // Kubernetes: the labels that a namespace is to have, and else those that it has.
+        // Kubernetes: the new labels of a Namespace that is written, else those of the stored one.
         if facts.is_namespace() && facts.subresource().is_empty() && !object.is_null() {
             return Ok(matches(&self.namespaces, object));
         }
@@ -177,7 +177,7 @@ impl<T> Index<T> {
         index
     }
 
-    /// In the order in which they are asked.
+    /// The candidates in the order in which they are called.
     pub(super) fn candidates(&self, resource: &str) -> Vec<Arc<T>> {
         let named = self.by_resource.get(resource).map(Vec::as_slice).unwrap_or_default();
         let mut places: Vec<usize> = named.iter().chain(&self.for_any).copied().collect();
@@ -196,7 +196,7 @@ fn rules(list: &Value) -> Vec<Rule> {
     Vec::deserialize(list).unwrap_or_default()
 }
 
-/// A selector that is stored has been checked.
+/// Stored selectors have been validated.
 pub(super) fn selector(json: &Value) -> Selector {
     let selector = LabelSelector::deserialize(json).ok();
     selector.and_then(|selector| selector.to_selector().ok()).unwrap_or_default()
@@ -215,7 +215,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn those_for_other_resources_are_not_even_looked_at() {
+    fn the_index_skips_entries_for_other_resources() {
         let of =
             |resources: Value| Arc::new(Criteria::of_webhook(&json!({"rules": [{"resources": resources}]})));
         let all = [

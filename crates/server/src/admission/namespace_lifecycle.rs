@@ -1,15 +1,16 @@
-//! NamespaceLifecycle: nothing is created in a namespace that is not there or is going away, and three stay for ever.
+//! NamespaceLifecycle: rejects creates in missing or terminating namespaces, and deletes of the three
+//! system namespaces.
 
 use super::{Operation, Review};
 use crate::{lookup, refusal::Refusal};
 use api::{kind::GroupResource, status::Cause};
 
-// Kubernetes: a cluster cannot do without these.
-const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+// Kubernetes: these namespaces cannot be deleted.
+const UNDELETABLE: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     match review.operation {
-        Operation::Delete if review.is_on("", "namespaces") && IMMORTAL.contains(&review.name()) => {
+        Operation::Delete if review.is_on("", "namespaces") && UNDELETABLE.contains(&review.name()) => {
             Err(review.forbidden("this namespace may not be deleted"))
         }
         Operation::Create => {
@@ -20,7 +21,7 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Kubernetes: so it is with a definition that is going away.
+/// Kubernetes: creates of a terminating definition's objects are rejected, too.
 fn check_definition(review: &Review<'_>) -> Result<(), Refusal> {
     match review.call.served.custom() {
         Some(custom) if custom.definition.state.terminating => {

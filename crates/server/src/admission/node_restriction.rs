@@ -1,4 +1,4 @@
-//! NodeRestriction: a kubelet writes its own node and its own pods, and nothing else.
+//! NodeRestriction: a kubelet may write only its own node and its own pods.
 
 mod audience;
 mod mirror;
@@ -28,7 +28,7 @@ const OWN_LABELS: [&str; 11] = [
 const OWN_PREFIXES: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 const RESTRICTED_PREFIX: &str = "node-restriction.kubernetes.io";
 
-/// Signers whose certificates make a node.
+/// Signers of kubelet certificates.
 const NODE_SIGNERS: [&str; 2] =
     ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
 
@@ -72,10 +72,10 @@ fn unexpected(review: &Review<'_>) -> Refusal {
     review.forbidden(format!("unexpected operation \"{}\"", review.operation.text()))
 }
 
-/// The pod that a write is about, as it is.
+/// The stored pod of the request.
 async fn pod(review: &Review<'_>, name: &str) -> Result<Value, Refusal> {
     let found = lookup::object(&review.call.inner, ("", "v1", "pods"), review.namespace(), name).await?;
-    // Kubernetes: its cache calls it so.
+    // Kubernetes: the text has the singular `pod`.
     found.ok_or_else(|| Refusal::not_found(&GroupResource::new("", "pod"), name))
 }
 
@@ -168,7 +168,7 @@ fn check_node(review: &Review<'_>, node: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Labels that change though a kubelet may not change them.
+/// Changed labels that a kubelet may not change.
 fn forbidden_labels<'a>(new: &'a Value, old: Option<&'a Value>) -> Vec<&'a str> {
     let keys = |of: &'a Value| object::labels(of).into_iter().flatten().map(|(key, _)| key.as_str());
     let all: BTreeSet<_> = keys(new).chain(old.into_iter().flat_map(keys)).collect();

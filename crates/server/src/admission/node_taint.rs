@@ -1,4 +1,4 @@
-//! TaintNodesByCondition: nothing is scheduled to a node that has not said that it is ready.
+//! TaintNodesByCondition: a new node gets the taint not-ready.
 
 use super::{Operation, Review};
 use serde_json::json;

@@ -1,9 +1,10 @@
-//! StorageObjectInUseProtection: what holds data goes only when nobody uses it any more.
+//! StorageObjectInUseProtection: adds finalizers to volumes and claims, so that they are removed only when
+//! unused.
 
 use super::{Operation, Review};
 use api::object;
 
-// Kubernetes: what the controllers that let go of them look for.
+// Kubernetes: finalizers that its controllers remove.
 const FINALIZERS: [(&str, &str, &str); 3] = [
     ("", "persistentvolumes", "kubernetes.io/pv-protection"),
     ("", "persistentvolumeclaims", "kubernetes.io/pvc-protection"),

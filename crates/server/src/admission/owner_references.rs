@@ -1,5 +1,5 @@
-//! OwnerReferencesPermissionEnforcement, where it is asked for: who ties an object to an owner could delete it, and
-//! who blocks the owner's deletion could do so directly.
+//! OwnerReferencesPermissionEnforcement, if enabled: changing an object's owners needs the right to delete
+//! the object, and blockOwnerDeletion the right to update the owner's finalizers.
 
 use super::{Operation, Review};
 use crate::{

@@ -1,4 +1,4 @@
-//! PodResizeValidator: a pod does not outgrow its node.
+//! PodResizeValidator: rejects a resize beyond the node's capacity.
 
 use super::{Operation, Review, pod_resources};
 use crate::{lookup, refusal::Refusal};
@@ -30,7 +30,7 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     Err(refusal(review, text, "NodeCapacity"))
 }
 
-/// What the pod asks for that its node does not have.
+/// Resources that the pod requests and its node lacks.
 fn lacking(pod: &Value, node: &Value) -> Vec<String> {
     let mut requests = pod_resources::of_pod(pod, "requests");
     pod_resources::add(&mut requests, &pod_resources::amounts(&pod["spec"], "overhead"));
@@ -39,11 +39,15 @@ fn lacking(pod: &Value, node: &Value) -> Vec<String> {
     let sorts: [(&str, Shown); 2] = [("cpu", Quantity::milli_value), ("memory", Quantity::value)];
     let mut lacking = Vec::new();
     for (name, shown) in sorts {
-        let asked = requests.get(name).cloned().unwrap_or_default();
+        let requested = requests.get(name).cloned().unwrap_or_default();
         let there = allocatable.get(name).cloned().unwrap_or_default();
-        if asked > there {
+        if requested > there {
             let number = |amount| shown(amount).unwrap_or(i64::MAX);
-            lacking.push(format!("{name}, requested: {}, allocatable: {}", number(&asked), number(&there)));
+            lacking.push(format!(
+                "{name}, requested: {}, allocatable: {}",
+                number(&requested),
+                number(&there)
+            ));
         }
     }
     lacking

@@ -1,4 +1,4 @@
-//! What a whole pod asks for: its containers together, and those that come first where they need more.
+//! Requests and limits of a pod: the sum over its containers, or its init containers where they need more.
 
 use api::quantity::Quantity;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Amounts by resource name.
 pub(super) type Amounts = BTreeMap<String, Quantity>;
 
-/// `requests` or `limits` of anything that has resources.
+/// `requests` or `limits` of a `resources` field.
 pub(super) fn amounts(resources: &Value, which: &str) -> Amounts {
     let listed = resources[which].as_object().into_iter().flatten();
     let parsed = listed.filter_map(|(name, amount)| Some((name.clone(), amount.as_str()?.parse().ok()?)));
@@ -35,7 +35,7 @@ pub(super) fn of_pod(pod: &Value, which: &str) -> Amounts {
         }
     }
     raise(&mut total, &first);
-    // Kubernetes: what the pod says for itself counts for these two.
+    // Kubernetes: pod-level resources replace the sum for these two.
     let own = amounts(&spec["resources"], which);
     total.extend(own.into_iter().filter(|(name, _)| name == "cpu" || name == "memory"));
     total
@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_pod_needs_the_most_that_it_ever_needs_at_once() {
+    fn a_pod_requests_the_maximum_of_init_containers_and_containers() {
         let container = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
         let beside = |cpu: &str| json!({"restartPolicy": "Always", "resources": {"requests": {"cpu": cpu}}});
         for (spec, expected) in [

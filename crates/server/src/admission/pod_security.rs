@@ -1,4 +1,5 @@
-//! PodSecurity: pods keep to the standard that their namespace's labels name; who would make others is warned.
+//! PodSecurity: enforces the standard in a namespace's labels for pods, and warns about workloads that
+//! would create others.
 
 mod checks;
 mod policy;
@@ -11,10 +12,10 @@ use policy::{Level, Policy, Standard};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Kubernetes: of more pods than these, a new standard tells nothing.
+/// Kubernetes: a changed namespace label is checked against at most this many pods.
 const MAX_PODS: usize = 3000;
 
-/// Resources whose objects pods are made from, and where they keep the template.
+/// Resources with a pod template, and its path in `spec`.
 const TEMPLATES: [(&str, &str, &str); 8] = [
     ("", "podtemplates", "/template"),
     ("", "replicationcontrollers", "/spec/template"),
@@ -26,11 +27,11 @@ const TEMPLATES: [(&str, &str, &str); 8] = [
     ("batch", "jobs", "/spec/template"),
 ];
 
-/// Ways to a pod that do not change what runs in it.
-const HARMLESS: [&str; 8] =
+/// Subresources that do not change what runs in a pod.
+const UNCHECKED_SUBRESOURCES: [&str; 8] =
     ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
 
-// Kubernetes: under which keys an auditor hears of it.
+// Kubernetes: keys of audit annotations.
 const ENFORCED: &str = "pod-security.kubernetes.io/enforce-policy";
 const VIOLATIONS: &str = "pod-security.kubernetes.io/audit-violations";
 
@@ -41,7 +42,7 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     }
     if served.is("", "pods") {
         let is_changed = review.old.is_none_or(|old| is_significant(&review.object, old));
-        return match !HARMLESS.contains(&subresource) && is_changed {
+        return match !UNCHECKED_SUBRESOURCES.contains(&subresource) && is_changed {
             true => check_pod(review).await,
             false => Ok(()),
         };
@@ -87,7 +88,7 @@ async fn check_pod(review: &Review<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Pods are refused when they come; who writes what makes them hears of it now.
+/// Pods are rejected at their own creation; the writer of a template is warned now.
 async fn warn_of(review: &Review<'_>, template: &Value) -> Result<(), Refusal> {
     let policy = policy(review).await?;
     if template.is_object() {
@@ -99,7 +100,7 @@ async fn warn_of(review: &Review<'_>, template: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Tells auditors what they asked to be told.
+/// Adds the violations of the audit standard to the audit event.
 fn note_violations(review: &Review<'_>, standard: Standard, pod: Pod<'_>) {
     let trail = &review.call.trail;
     if !trail.is_kept() || standard.level == Level::Privileged {
@@ -119,7 +120,7 @@ fn warn(review: &Review<'_>, standard: Standard, violations: &[Violation]) {
     }
 }
 
-/// Kubernetes: nothing that is checked can change in a pod but its images, so only those matter.
+/// Kubernetes: of the checked fields only images are mutable, so other updates are skipped.
 fn is_significant(pod: &Value, old: &Value) -> bool {
     let list = |of: &Value, field: &str| of["spec"][field].as_array().cloned().unwrap_or_default();
     let same_places = ["containers", "initContainers"].iter().all(|field| {
@@ -152,7 +153,7 @@ async fn check_namespace(review: &Review<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Tells which pods of a namespace would not be let in any more.
+/// Warns about pods of a namespace that violate its new standard.
 async fn warn_of_pods(review: &Review<'_>, standard: Standard) -> Result<(), Refusal> {
     let name = review.name();
     let pods = lookup::objects(&review.call.inner, ("", "v1", "pods"), name).await?;
@@ -191,7 +192,7 @@ async fn warn_of_pods(review: &Review<'_>, standard: Standard) -> Result<(), Ref
     Ok(())
 }
 
-/// One pod of each controller first: its others are likely the same.
+/// One pod of each controller first: the others are likely the same.
 fn in_order(pods: &[Value]) -> Vec<&Value> {
     let mut seen = BTreeSet::new();
     let (first, others): (Vec<_>, Vec<_>) = pods.iter().partition(|pod| {

@@ -1,4 +1,4 @@
-//! PodTopologyLabels: a pod that gets a node learns in which zone and region that is.
+//! PodTopologyLabels: copies zone and region from the node to a pod when it is bound.
 
 use super::{Operation, Review};
 use crate::{lookup, refusal::Refusal};

@@ -1,12 +1,12 @@
-//! Policies: expressions that decide about a write, or change it, without a call to anyone.
+//! Admission policies: CEL expressions that validate or change an object within the server.
 //!
-//! | file | what happens there |
+//! | file | content |
 //! |---|---|
-//! | `configured` | policies and their bindings → those to ask about a resource, compiled when first needed |
-//! | `params` | the objects that a binding hands to its policy |
+//! | `configured` | policies and their bindings → candidates for a resource, compiled when first needed |
+//! | `params` | the objects that a binding passes to its policy |
 //! | `validating` | decisions: deny, warn |
 //! | `mutating` | changes: a configuration to apply, or a patch |
-//! | `status` | what expressions get wrong about types → the status of their policy |
+//! | `status` | type errors of expressions → the status of their policy |
 
 mod configured;
 mod merge;
@@ -25,10 +25,10 @@ use configured::{Binding, Policy};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// A policy, and the bindings that put it to work.
+/// A policy and its bindings.
 type Bound = (Arc<Policy>, Vec<Arc<Binding>>);
 
-/// What the expressions of a policy are run on.
+/// The inputs of a policy's expressions.
 #[derive(Debug)]
 struct Material {
     object: Value,
@@ -65,7 +65,7 @@ impl Material {
     }
 }
 
-/// Kubernetes: what expressions may see of a namespace.
+/// Kubernetes: the metadata of a namespace that expressions see.
 const NAMESPACE_METADATA: [&str; 12] = [
     "name",
     "generateName",
@@ -82,7 +82,7 @@ const NAMESPACE_METADATA: [&str; 12] = [
 ];
 
 async fn namespace(facts: &Facts<'_>, object: &Value) -> Result<Value, Refusal> {
-    // Kubernetes: a namespace lies in itself, but not here.
+    // Kubernetes: `namespaceObject` is null for a Namespace.
     if facts.is_namespace() {
         return Ok(Value::Null);
     }

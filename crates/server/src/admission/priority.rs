@@ -1,4 +1,4 @@
-//! Priority: the class of a pod says how important it is, and there is one default class at most.
+//! Priority: sets a pod's priority from its class, and allows one default class.
 
 use super::{Operation, Review};
 use crate::{lookup, refusal::Refusal};
@@ -15,7 +15,7 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     match (review.operation, review.old) {
-        (Operation::Create, _) => establish(review).await,
+        (Operation::Create, _) => set_priority(review).await,
         (Operation::Update, Some(old)) => {
             for field in ["priority", "preemptionPolicy"] {
                 if let (Some(before), true) = (old["spec"].get(field), review.object["spec"][field].is_null())
@@ -29,7 +29,7 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
     }
 }
 
-async fn establish(review: &mut Review<'_>) -> Result<(), Refusal> {
+async fn set_priority(review: &mut Review<'_>) -> Result<(), Refusal> {
     let inner = &review.call.inner;
     let class = match review.object["spec"]["priorityClassName"].as_str() {
         None | Some("") => match default(review).await? {
@@ -88,7 +88,7 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// The default class; should there be several, the least important one.
+/// The default class; among several the one with the lowest value.
 async fn default(review: &Review<'_>) -> Result<Option<Value>, Refusal> {
     let classes = lookup::objects(&review.call.inner, CLASSES, "").await?;
     let defaults = classes.into_iter().filter(|class| class["globalDefault"] == true);

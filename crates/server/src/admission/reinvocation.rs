@@ -1,27 +1,27 @@
-//! What is asked a second time, because others have changed the object since.
+//! Reinvocation of policies and webhooks whose object has changed since.
 //!
-//! Kubernetes: once anybody outside has changed the object, all rules run once more, and of policies and webhooks
-//! those that want it and were asked before the change.
+//! Kubernetes: once a policy or webhook has changed the object, all plugins run once more, with those
+//! policies and webhooks that want reinvocation and ran before the change.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The rounds of one write: there are never more than two.
+/// The rounds of one request: at most two.
 #[derive(Debug, Default)]
 pub(super) struct Reinvocation {
     pub(super) is_second: bool,
-    /// Whether there is to be a second round.
+    /// Whether a second round is needed.
     pub(super) is_wanted: bool,
     pub(super) policies: Invoked,
     pub(super) webhooks: Invoked,
 }
 
-/// Those of one sort who were asked.
+/// The policies, or the webhooks, that ran.
 #[derive(Debug, Default)]
 pub(super) struct Invoked {
-    /// What they left behind.
-    left: Option<Value>,
-    /// Invoked since the last change, and willing to be asked again.
+    /// The object after the first round.
+    after_first: Option<Value>,
+    /// Ran since the last change, with reinvocationPolicy IfNeeded.
     since_change: BTreeSet<String>,
     again: BTreeSet<String>,
 }
@@ -34,27 +34,27 @@ impl Reinvocation {
 }
 
 impl Invoked {
-    /// Begins a round with the object as it is now.
+    /// Begins a round with the current object.
     pub(super) fn begin(&mut self, is_second: bool, object: &Value) {
-        if is_second && self.left.as_ref() != Some(object) {
-            self.ask_again();
+        if is_second && self.after_first.as_ref() != Some(object) {
+            self.reinvoke_earlier();
         }
     }
 
-    pub(super) fn is_due(&self, is_second: bool, who: &str) -> bool {
-        !is_second || self.again.contains(who)
+    pub(super) fn is_due(&self, is_second: bool, id: &str) -> bool {
+        !is_second || self.again.contains(id)
     }
 
-    /// The object has changed: who was asked before that is asked again.
-    pub(super) fn ask_again(&mut self) {
+    /// The object has changed: those that ran before are reinvoked.
+    pub(super) fn reinvoke_earlier(&mut self) {
         self.again.append(&mut self.since_change);
     }
 
-    pub(super) fn asked(&mut self, who: &str) {
-        self.since_change.insert(who.to_owned());
+    pub(super) fn mark_invoked(&mut self, id: &str) {
+        self.since_change.insert(id.to_owned());
     }
 
     pub(super) fn end(&mut self, object: &Value) {
-        self.left = Some(object.clone());
+        self.after_first = Some(object.clone());
     }
 }

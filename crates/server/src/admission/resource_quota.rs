@@ -1,9 +1,10 @@
-//! ResourceQuota: what a namespace may have in all. What is used is written in the same commit as what uses it.
+//! ResourceQuota: limits what a namespace may use in total. Usage is written in the same commit as the
+//! object that uses it.
 //!
-//! So no two writes ever share the last of something, nothing is charged that was not made, and what goes is given
-//! back at once. In Kubernetes a controller counts; here that is done where a quota is new or changed, and before
-//! anybody is refused. Nothing is written while somebody counts: where there are no quotas writes go side by side, and
-//! a first count waits for them.
+//! So two writes never share the last free unit, only stored objects are charged, and a delete gives back
+//! at once. In Kubernetes a controller counts; here usage is counted when a quota is created or changed,
+//! and before a write is rejected. Writes to a namespace wait while it is counted: without quotas writes
+//! run in parallel, and the first count waits for them.
 
 mod running;
 mod scope;
@@ -30,7 +31,7 @@ use store::{Batch, Entry, Range, Revision};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use usage::CountedResource;
 
-/// How many namespaces can be charged at the same time; those that share a place wait for each other.
+/// Locks for namespaces; namespaces that share a lock wait for each other.
 const PLACES: usize = 64;
 
 const QUOTAS: (&str, &str, &str) = ("", "v1", "resourcequotas");
@@ -38,7 +39,7 @@ const QUOTAS: (&str, &str, &str) = ("", "v1", "resourcequotas");
 /// Kubernetes: these come and go too fast to be counted.
 const UNCOUNTED: [(&str, &str); 2] = [("", "events"), ("events.k8s.io", "events")];
 
-/// Who has quotas, and whose turn it is.
+/// Which namespaces have quotas, and the locks of namespaces.
 #[derive(Debug)]
 pub(crate) struct Quotas {
     known: Live<QuotaKeys>,
@@ -49,37 +50,37 @@ pub(crate) struct Quotas {
 #[derive(Debug, Default)]
 struct QuotaKeys(BTreeSet<String>);
 
-/// The right to change what counts in a namespace.
+/// The right to write objects that count in a namespace.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     call: &'a Call,
-    right: Right<'a>,
+    right: QuotaLock<'a>,
 }
 
 #[derive(Debug)]
-enum Right<'a> {
-    /// Nothing that is written counts.
+enum QuotaLock<'a> {
+    /// The write does not count for any quota.
     Any,
-    /// Nothing is limited, and nobody starts to count meanwhile.
+    /// The namespace has no quota, and counting for a first one waits for this write.
     Together { _place: RwLockReadGuard<'a, ()> },
-    /// One at a time, so that nobody loses a race but to other replicas.
+    /// One writer at a time, so that only other replicas can cause conflicts.
     Alone { _place: RwLockWriteGuard<'a, ()> },
 }
 
-/// What quotas have to say after a write, for the same commit.
+/// Quota updates for the commit of the write.
 #[derive(Debug, Default)]
 pub(crate) struct Charge(Vec<(Bytes, Bytes, Revision)>);
 
-/// A quota that a write is the business of.
+/// A quota that a write counts for.
 #[derive(Debug)]
 struct Ledger {
     entry: Entry,
     quota: Value,
     hard: Amounts,
     used: Amounts,
-    /// Whether `used` was counted just now.
+    /// Whether `used` was just counted from the objects.
     is_counted: bool,
-    /// What the object counts for as it was, and as it is to be.
+    /// The object's usage before and after the write.
     before: Option<Amounts>,
     after: Option<Amounts>,
 }
@@ -111,7 +112,7 @@ impl Charge {
         writes.fold(batch, |batch, (key, json, at)| batch.replace(key.clone(), json.clone(), *at))
     }
 
-    /// Whether a conflict at this key is one of quotas.
+    /// Whether a conflict at this key is with a quota.
     pub(crate) fn is_about(&self, key: &[u8]) -> bool {
         self.0.iter().any(|(own, ..)| own == key)
     }
@@ -122,15 +123,15 @@ pub(crate) async fn turn(call: &Call) -> Result<Turn<'_>, Refusal> {
     let (inner, namespace) = (&*call.inner, call.target.namespace.as_str());
     let is_counted = !UNCOUNTED.iter().any(|(group, resource)| call.served.is(group, resource));
     if namespace.is_empty() || !is_counted {
-        return Ok(Turn { call, right: Right::Any });
+        return Ok(Turn { call, right: QuotaLock::Any });
     }
     let _place = place(inner, namespace).read().await;
-    // In this order: whoever makes the first quota now waits until this is written, and counts it.
+    // In this order: a request that now creates the first quota waits for this write, and counts it.
     if !has_quotas(inner, namespace).await? {
-        return Ok(Turn { call, right: Right::Together { _place } });
+        return Ok(Turn { call, right: QuotaLock::Together { _place } });
     }
     drop(_place);
-    Ok(Turn { call, right: Right::Alone { _place: place(inner, namespace).write().await } })
+    Ok(Turn { call, right: QuotaLock::Alone { _place: place(inner, namespace).write().await } })
 }
 
 async fn has_quotas(inner: &Inner, namespace: &str) -> Result<bool, Refusal> {
@@ -154,12 +155,12 @@ fn quotas(inner: &Inner) -> Option<&Arc<Served>> {
 }
 
 impl Turn<'_> {
-    /// Whether there are quotas that may have something to say.
+    /// Whether the namespace has quotas.
     pub(crate) fn is_limited(&self) -> bool {
-        matches!(self.right, Right::Alone { .. })
+        matches!(self.right, QuotaLock::Alone { .. })
     }
 
-    /// What a write does to the quotas of its namespace; a refusal where one of them has not enough left.
+    /// The effect of a write on its namespace's quotas; an error where one is exceeded.
     pub(crate) async fn charge(&self, old: Option<&Value>, new: Option<&Value>) -> Result<Charge, Refusal> {
         let mut charge = Charge::default();
         if !self.is_limited() {
@@ -168,7 +169,7 @@ impl Turn<'_> {
         let mut ledgers = self.ledgers(old, new).await?;
         let Some(served) = quotas(&self.call.inner) else { return Ok(charge) };
         if let Some(new) = new.filter(|new| self.is_checked(old, new)) {
-            self.check_said(&ledgers, new)?;
+            self.check_required(&ledgers, new)?;
             for ledger in &mut ledgers {
                 self.check_room(ledger, new).await?;
             }
@@ -188,7 +189,7 @@ impl Turn<'_> {
         CountedResource { group: &resource.group, resource: &resource.name }
     }
 
-    /// Kubernetes: only some writes can be refused; all others just count.
+    /// Kubernetes: only some writes can be rejected; others are only counted.
     fn is_checked(&self, old: Option<&Value>, new: &Value) -> bool {
         let subresource = self.call.target.subresource.as_str();
         match (&*self.call.served.resource.name, subresource) {
@@ -200,7 +201,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The quotas that the write is the business of.
+    /// The quotas that the write counts for.
     async fn ledgers(&self, old: Option<&Value>, new: Option<&Value>) -> Result<Vec<Ledger>, Refusal> {
         let (call, sort) = (self.call, self.sort());
         let (inner, namespace) = (&*call.inner, call.target.namespace.as_str());
@@ -213,7 +214,7 @@ impl Turn<'_> {
             let quota = Stored::new(entry.value.clone(), entry.revision).value()?;
             let hard = pod_resources::amounts(&quota["spec"], "hard");
             let is_limited = hard.keys().any(|name| CountedResource::behind(name) == Some(sort));
-            // A quota that goes takes its own account with it.
+            // A write to a quota is not charged to that quota itself.
             let is_itself = own.as_ref() == Some(&entry.key);
             if is_itself || !is_limited {
                 continue;
@@ -232,11 +233,11 @@ impl Turn<'_> {
         Ok(ledgers)
     }
 
-    /// Kubernetes: who limits processors or memory wants every container to say how much.
-    fn check_said(&self, ledgers: &[Ledger], new: &Value) -> Result<(), Refusal> {
+    /// Kubernetes: a quota on CPU or memory requires every container to set it.
+    fn check_required(&self, ledgers: &[Ledger], new: &Value) -> Result<(), Refusal> {
         let covering = ledgers.iter().filter(|ledger| ledger.after.is_some() && self.sort().is("pods"));
         for ledger in covering {
-            if let Some(open) = usage::left_open(new, ledger.hard.keys().map(String::as_str)) {
+            if let Some(open) = usage::missing_resources(new, ledger.hard.keys().map(String::as_str)) {
                 return Err(
                     self.forbidden(new, format!("failed quota: {}: {open}", object::name(&ledger.quota)))
                 );
@@ -277,7 +278,7 @@ impl Turn<'_> {
 }
 
 impl Ledger {
-    /// What the write needs more than before.
+    /// What the write uses more than before.
     fn requested(&self) -> Amounts {
         let mut requested = Amounts::new();
         for (name, amount) in self.after.iter().flatten().filter(|(name, _)| self.hard.contains_key(*name)) {
@@ -292,7 +293,7 @@ impl Ledger {
         requested
     }
 
-    /// What there is not enough of.
+    /// The limits that the write exceeds.
     fn exceeded(&self) -> Vec<String> {
         let mut exceeded = Vec::new();
         for (name, amount) in self.requested() {
@@ -305,7 +306,7 @@ impl Ledger {
         exceeded
     }
 
-    /// What is used after the write.
+    /// The usage after the write.
     fn next(&self) -> Amounts {
         let mut used = self.used.clone();
         for (name, amount) in self.after.iter().flatten().filter(|(name, _)| self.hard.contains_key(*name)) {
@@ -314,7 +315,7 @@ impl Ledger {
         for (name, amount) in self.before.iter().flatten().filter(|(name, _)| self.hard.contains_key(*name)) {
             *used.entry(name.clone()).or_default() -= amount;
         }
-        // Nobody can have used less than nothing, whatever was written into a quota by hand.
+        // Usage is never negative, even if a quota's status was edited by hand.
         used.values_mut()
             .filter(|amount| amount.is_negative())
             .for_each(|amount| *amount = Default::default());

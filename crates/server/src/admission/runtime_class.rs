@@ -1,4 +1,4 @@
-//! RuntimeClass: what a pod's runtime costs on top, and where it can run, comes from its class.
+//! RuntimeClass: sets a pod's overhead, nodeSelector and tolerations from its class.
 
 use super::{Operation, Review};
 use crate::{lookup, refusal::Refusal};

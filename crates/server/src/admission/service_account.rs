@@ -1,4 +1,4 @@
-//! ServiceAccount: every pod runs as an account of its namespace, and finds a token of it where programs look.
+//! ServiceAccount: every pod runs as an account of its namespace, with a token mounted where clients look.
 
 use super::{Operation, Review};
 use crate::{lookup, refusal::Refusal};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 const DEFAULT: &str = "default";
-// Kubernetes: where clients inside a pod look.
+// Kubernetes: the path where clients in a pod look for the token.
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const VOLUME_PREFIX: &str = "kube-api-access-";
-// Kubernetes: an hour, and some seconds by which it is told apart from one that was asked for.
+// Kubernetes: an hour and seven seconds, which marks a token that no user requested.
 const TOKEN_SECONDS: u32 = 3607;
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
@@ -72,7 +72,7 @@ fn is_mirror(pod: &Value) -> bool {
     pod["metadata"]["annotations"].get(MIRROR).is_some()
 }
 
-/// A pod that a node runs on its own has nobody's rights.
+/// Mirror pods may not use a service account.
 fn check_mirror(review: &Review<'_>) -> Result<(), Refusal> {
     let spec = &review.object["spec"];
     if !text(&spec["serviceAccountName"]).is_empty() {
@@ -109,7 +109,7 @@ async fn account(review: &Review<'_>) -> Result<Value, Refusal> {
     })
 }
 
-/// Puts the token where programs look, unless something is there already.
+/// Mounts the token unless the container mounts something at that path.
 fn mount(spec: &mut Value, suffix: &str) {
     let own = items(&spec["volumes"]).map(|volume| text(&volume["name"]));
     let own = own.into_iter().find(|name| name.starts_with(VOLUME_PREFIX)).map(str::to_owned);
@@ -191,7 +191,7 @@ fn check_environment(spec: &Value, account: &Value, lists: &[(&str, &str)]) -> R
     Ok(())
 }
 
-/// The secrets that a container's environment names, and through what.
+/// The secrets that a container's environment references, and the field.
 fn secrets_of(container: &Value) -> impl Iterator<Item = (String, &str)> {
     let single = items(&container["env"]).filter_map(|variable| {
         let secret = variable["valueFrom"]["secretKeyRef"].get("name")?;

@@ -1,4 +1,4 @@
-//! Webhooks that have a say in a write: mutating ones one after the other, validating ones all at once.
+//! Admission webhooks: mutating ones are called in turn, validating ones in parallel.
 
 mod configured;
 mod exchange;
@@ -22,19 +22,19 @@ use serde::Serialize;
 use serde_json::Value;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-// Kubernetes: under which keys an auditor hears of webhooks.
+// Kubernetes: prefixes of audit annotations.
 const MUTATION: &str = "mutation.webhook.admission.k8s.io/";
 const PATCH: &str = "patch.webhook.admission.k8s.io/";
 const VALIDATION: &str = "validating.webhook.admission.k8s.io/";
 
-/// What the audit log says of a call to a webhook.
+/// Audit annotations of a webhook call.
 struct WebhookAudit<'a> {
     trail: &'a Trail,
     hook: &'a Webhook,
     round: u8,
 }
 
-// Kubernetes: its fields, in its order.
+// Kubernetes: these fields, in this order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WebhookAnnotation<'a> {
@@ -66,7 +66,7 @@ impl WebhookAudit<'_> {
         }
     }
 
-    /// A patch tells of what the object holds: it goes only where that goes.
+    /// A patch holds object content: it is recorded only at levels that record objects.
     fn patched(&self, patch: &Value) {
         if self.trail.is_kept() {
             let annotation =
@@ -88,18 +88,18 @@ impl WebhookAudit<'_> {
     }
 }
 
-/// Asks the mutating webhooks, and makes of the object what they want.
+/// Calls the mutating webhooks and applies their patches.
 pub(super) async fn mutate(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Result<(), Refusal> {
     let facts = Facts::of(review);
     let hooks = candidates(&facts, &facts.call.inner.admission.mutating_webhooks, &review.object).await?;
     if hooks.is_empty() {
         return Ok(());
     }
-    // In a box: most writes do without.
-    Box::pin(ask_in_turn(&facts, hooks, review, rounds)).await
+    // Boxed: most writes match no webhook.
+    Box::pin(call_in_turn(&facts, hooks, review, rounds)).await
 }
 
-async fn ask_in_turn(
+async fn call_in_turn(
     facts: &Facts<'_>,
     hooks: Vec<Arc<Webhook>>,
     review: &mut Review<'_>,
@@ -108,7 +108,7 @@ async fn ask_in_turn(
     let is_second = rounds.is_second;
     rounds.webhooks.begin(is_second, &review.object);
     for hook in hooks {
-        let Some(face) = is_asked(&hook, facts, &review.object).await? else { continue };
+        let Some(face) = version_to_call(&hook, facts, &review.object).await? else { continue };
         if !rounds.webhooks.is_due(is_second, &hook.id) {
             continue;
         }
@@ -126,40 +126,36 @@ async fn ask_in_turn(
             Err(Failure::Call(problem)) => return Err(failed(&hook, &problem)),
         }
         if before != review.object {
-            rounds.webhooks.ask_again();
+            rounds.webhooks.reinvoke_earlier();
             rounds.is_wanted = true;
         }
         if hook.is_reinvocable {
-            rounds.webhooks.asked(&hook.id);
+            rounds.webhooks.mark_invoked(&hook.id);
         }
     }
     rounds.webhooks.end(&review.object);
     Ok(())
 }
 
-/// Asks the validating webhooks. Of several refusals the first one counts.
+/// Calls the validating webhooks. The first of several rejections is answered.
 pub(super) async fn validate(review: &Review<'_>) -> Result<(), Refusal> {
     let facts = Facts::of(review);
     let hooks = candidates(&facts, &facts.call.inner.admission.validating_webhooks, &review.object).await?;
     if hooks.is_empty() {
         return Ok(());
     }
-    Box::pin(ask_at_once(&facts, hooks, review)).await
+    Box::pin(call_all(&facts, hooks, review)).await
 }
 
-async fn ask_at_once(
-    facts: &Facts<'_>,
-    hooks: Vec<Arc<Webhook>>,
-    review: &Review<'_>,
-) -> Result<(), Refusal> {
-    let mut asked = Vec::new();
+async fn call_all(facts: &Facts<'_>, hooks: Vec<Arc<Webhook>>, review: &Review<'_>) -> Result<(), Refusal> {
+    let mut calls = Vec::new();
     for hook in hooks {
-        if let Some(face) = is_asked(&hook, facts, &review.object).await? {
-            asked.push((hook, face));
+        if let Some(face) = version_to_call(&hook, facts, &review.object).await? {
+            calls.push((hook, face));
         }
     }
-    let calls = asked.iter().map(|(hook, face)| async {
-        match exchange::ask(hook, facts, face, &review.object, exchange::WebhookKind::Validating).await {
+    let calls = calls.iter().map(|(hook, face)| async {
+        match exchange::call(hook, facts, face, &review.object, exchange::WebhookKind::Validating).await {
             Ok(_) => Ok(()),
             Err(Failure::Refused(refusal)) => Err(refusal),
             Err(Failure::Call(problem)) if hook.fails_open => {
@@ -186,8 +182,12 @@ async fn candidates(
     found?.ok_or_else(|| facts.forbidden(object, NOT_READY))
 }
 
-/// The version in which a webhook is asked, if it is.
-async fn is_asked(hook: &Webhook, facts: &Facts<'_>, object: &Value) -> Result<Option<Arc<Served>>, Refusal> {
+/// The version to call a webhook with; `None` if it does not match.
+async fn version_to_call(
+    hook: &Webhook,
+    facts: &Facts<'_>,
+    object: &Value,
+) -> Result<Option<Arc<Served>>, Refusal> {
     let Some(face) = hook.criteria.matches(facts, object).await? else { return Ok(None) };
     let conditions = hook.conditions();
     if conditions.is_empty() {
@@ -214,7 +214,7 @@ async fn is_asked(hook: &Webhook, facts: &Facts<'_>, object: &Value) -> Result<O
     }
 }
 
-/// Asks one, and applies the patch that it answers with.
+/// Calls a webhook and applies its patch.
 async fn apply(
     hook: &Webhook,
     facts: &Facts<'_>,
@@ -223,7 +223,7 @@ async fn apply(
     audit: &WebhookAudit<'_>,
 ) -> Result<(), Failure> {
     let Reply { patch, shown } =
-        exchange::ask(hook, facts, face, object, exchange::WebhookKind::Mutating).await?;
+        exchange::call(hook, facts, face, object, exchange::WebhookKind::Mutating).await?;
     let Some(patch) = patch else { return Ok(()) };
     let undecodable =
         |problem: String| Failure::Call(format!("received undecodable patch in webhook response: {problem}"));
@@ -248,7 +248,7 @@ async fn apply(
 }
 
 fn ignore(hook: &Webhook, problem: &str) {
-    tracing::warn!(webhook = hook.name, problem, "a webhook failed, and the write goes on");
+    tracing::warn!(webhook = hook.name, problem, "webhook call failed: ignored because of its failurePolicy");
 }
 
 fn failed(hook: &Webhook, problem: &str) -> Refusal {

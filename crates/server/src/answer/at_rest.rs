@@ -1,23 +1,23 @@
-//! Objects as they lie in the store, written out with their resourceVersions.
+//! A list body from stored bytes, with a resourceVersion inserted into each object.
 
 use super::pieces::{Items, Out};
 use crate::stored::Stored;
 
-/// Objects of which `write` shares the bytes with the store.
+/// Objects whose bytes are shared with the store.
 #[derive(Debug)]
 pub(super) struct AtRest {
     objects: Vec<Placed>,
     size: u64,
-    /// Whether `kind` and `apiVersion` are left out, as in lists of built-in kinds.
+    /// Whether items lack `kind` and `apiVersion`, as in lists of built-in kinds.
     is_nameless: bool,
 }
 
 #[derive(Debug)]
 struct Placed {
     stored: Stored,
-    /// The first byte that is written.
+    /// Offset of the first byte that is written.
     start: usize,
-    /// Where the resourceVersion goes.
+    /// Offset of the resourceVersion.
     place: usize,
 }
 

@@ -1,7 +1,8 @@
-//! Objects of a long list in another form than they are kept in, encoded when their turn comes.
+//! Items of a long list in another form than the stored one, encoded as they are sent.
 //!
-//! How long an answer is must be known before its first byte. So everything is encoded once, and the first of it is
-//! kept; the rest is encoded anew while it is read, so that an answer holds no more than [`KEPT`] however long it is.
+//! The Content-Length must be known before the first byte. So everything is encoded once and the first
+//! [`KEPT`] bytes are kept; the rest is encoded again when it is sent, so that no response holds more than
+//! that.
 
 use super::{
     ListMeta,
@@ -32,17 +33,17 @@ use world::Timestamp;
 /// Most lists are shorter, and are encoded only once.
 const KEPT: u64 = 1 << 20;
 
-/// How each object is shown.
+/// How each object is encoded.
 #[derive(Clone, Debug)]
 pub(super) struct ItemForm {
     served: Arc<Served>,
     form: Form,
-    /// How much of an object a row of a table shows.
+    /// The `includeObject` of a table's rows.
     include_object: Option<String>,
     now: Timestamp,
 }
 
-/// What stands around the items.
+/// The bytes around the items.
 pub(super) struct Frame {
     pub(super) form: ItemForm,
     pub(super) head: String,
@@ -64,7 +65,7 @@ enum Item {
 }
 
 impl Encoded {
-    /// Encodes each item once, so that an object that cannot be read fails the list before its first byte is sent.
+    /// Encodes each item once, so that an undecodable object fails the list before its first byte is sent.
     pub(super) fn new(form: ItemForm, objects: Vec<Stored>) -> Result<Encoded, Refusal> {
         let mut size = 0;
         let encode = |stored: Stored| {
@@ -89,7 +90,7 @@ impl Items for Encoded {
     fn write(&mut self, at: usize, out: &mut Out) {
         match std::mem::replace(&mut self.items[at], Item::Kept(Bytes::new())) {
             Item::Kept(bytes) => out.put_shared(bytes),
-            // It could be read before, and has not changed.
+            // It was encoded before and has not changed.
             Item::Later(stored) => out.put_shared(self.form.encode(&stored).unwrap_or_default().into()),
         }
     }
@@ -149,13 +150,13 @@ fn encode_any_item(encoding: Encoding, value: &Value) -> Vec<u8> {
     }
 }
 
-/// What stands around the items of a list that is not empty; none where it can only be written as a whole.
+/// The bytes around the items of a non-empty list; `None` where it can only be encoded as a whole.
 pub(super) fn frame(call: &Call, meta: &ListMeta) -> Option<Frame> {
     let served = &call.served;
     let Form { encoding, shape } = call.form;
     let is_sorted = matches!(shape, Shape::Table(_))
         && kinds::cells::has_order(&served.resource.group, &served.resource.name);
-    if convert::asks_webhook(served) || is_sorted {
+    if convert::needs_webhook(served) || is_sorted {
         return None;
     }
     let is_table = matches!(shape, Shape::Table(_));
@@ -219,7 +220,7 @@ fn yaml_frame(call: &Call, meta: &ListMeta) -> (String, String) {
     }
 }
 
-/// The envelope around the items of a protobuf list.
+/// The envelope of a protobuf list.
 pub(super) fn seal(call: &Call, meta: &ListMeta, items: u64) -> (Vec<u8>, Vec<u8>) {
     let served = &call.served;
     let (api_version, kind) = match call.form.shape {

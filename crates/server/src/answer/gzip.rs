@@ -1,4 +1,4 @@
-//! Large answers in, small ones out, for callers that ask for it.
+//! Compresses large responses for clients that accept it.
 
 use super::Body;
 use bytes::Bytes;
@@ -13,14 +13,14 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-// Kubernetes: smaller ones cost more time than they save.
+// Kubernetes: compressing smaller ones takes more time than it saves.
 const THRESHOLD: u64 = 128 * 1024;
-// Kubernetes: level 1 takes the least time, and almost the same space.
+// Kubernetes: level 1 is the fastest, and almost as small.
 const LEVEL: u32 = 1;
-/// Compressed bytes that are handed on at once.
+/// Compressed bytes per frame.
 const PIECE: usize = 16 << 10;
 
-/// Whether a caller takes compressed answers.
+/// Whether a client accepts gzip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gzip {
     Yes,
@@ -28,8 +28,8 @@ pub(crate) enum Gzip {
 }
 
 impl Gzip {
-    pub(crate) fn asked_for(headers: &HeaderMap) -> Gzip {
-        // Kubernetes: the first header, and the plain word only.
+    pub(crate) fn accepted_by(headers: &HeaderMap) -> Gzip {
+        // Kubernetes: only the first header, and only the plain word.
         let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
         match accepted.unwrap_or_default().split(',').any(|coding| coding.trim() == "gzip") {
             true => Gzip::Yes,
@@ -37,12 +37,12 @@ impl Gzip {
         }
     }
 
-    /// Whether so many bytes should go out compressed.
+    /// Whether a response of that size is compressed.
     pub(crate) fn suits(self, size: u64) -> bool {
         self == Gzip::Yes && size > THRESHOLD
     }
 
-    /// Compresses what is large and has an end that is known; a watch has none.
+    /// Compresses a large body of known length; a watch has none.
     pub(crate) fn apply(self, response: Response<Body>) -> Response<Body> {
         let is_worth_it = response.body().size_hint().exact().is_some_and(|size| self.suits(size));
         if !is_worth_it || response.headers().contains_key(header::CONTENT_ENCODING) {
@@ -52,10 +52,10 @@ impl Gzip {
     }
 }
 
-/// A body that is compressed while it is read.
+/// A body that is compressed while it is sent.
 struct Compressed {
     body: Body,
-    /// Gone once its last bytes are out.
+    /// `None` once its last bytes are out.
     encoder: Option<GzEncoder<Vec<u8>>>,
 }
 
@@ -76,12 +76,14 @@ impl http_body::Body for Compressed {
             match ready!(Pin::new(&mut self.body).poll_frame(context)) {
                 Some(Ok(frame)) => {
                     if let (Ok(data), Some(encoder)) = (frame.into_data(), &mut self.encoder) {
-                        encoder.write_all(&data).expect("memory takes everything");
+                        encoder.write_all(&data).expect("writing to memory cannot fail");
                     }
                 }
                 None => {
-                    let last =
-                        self.encoder.take().map(|encoder| encoder.finish().expect("memory takes everything"));
+                    let last = self
+                        .encoder
+                        .take()
+                        .map(|encoder| encoder.finish().expect("writing to memory cannot fail"));
                     return Poll::Ready(last.map(|last| Ok(Frame::data(last.into()))));
                 }
             }
@@ -97,7 +99,7 @@ fn encoder(size: usize) -> GzEncoder<Vec<u8>> {
     GzEncoder::new(Vec::with_capacity(size), Compression::new(LEVEL))
 }
 
-/// Says that the body is compressed.
+/// Sets Content-Encoding.
 pub(crate) fn mark(mut response: Response<Body>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -107,8 +109,8 @@ pub(crate) fn mark(mut response: Response<Body>) -> Response<Body> {
 
 pub(crate) fn compress(body: &[u8]) -> Bytes {
     let mut encoder = encoder(body.len() / 4);
-    encoder.write_all(body).expect("memory takes everything");
-    encoder.finish().expect("memory takes everything").into()
+    encoder.write_all(body).expect("writing to memory cannot fail");
+    encoder.finish().expect("writing to memory cannot fail").into()
 }
 
 #[cfg(test)]
@@ -116,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_those_who_say_gzip_get_it() {
+    fn only_clients_that_accept_gzip_get_it() {
         for (accepted, expected) in [
             ("gzip", Gzip::Yes),
             ("deflate, gzip", Gzip::Yes),
@@ -128,8 +130,8 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT_ENCODING, accepted.parse().unwrap());
-            assert_eq!(Gzip::asked_for(&headers), expected, "{accepted}");
+            assert_eq!(Gzip::accepted_by(&headers), expected, "{accepted}");
         }
-        assert_eq!(Gzip::asked_for(&HeaderMap::new()), Gzip::No);
+        assert_eq!(Gzip::accepted_by(&HeaderMap::new()), Gzip::No);
     }
 }

@@ -1,4 +1,4 @@
-//! A body that holds something until it is over, or given up.
+//! A body that keeps a value alive until the body ends or is dropped.
 
 use super::Body;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use std::{
     task::{Context, Poll},
 };
 
-/// What is `held` is dropped with the body.
+/// `held` is dropped with the body.
 #[derive(Debug)]
 pub(crate) struct Holding<T> {
     body: Body,

@@ -1,4 +1,4 @@
-//! A list of objects, in the form that the caller wants: short ones at once, long ones in pieces.
+//! Encodes a list in the client's form: short ones at once, long ones in pieces.
 
 use super::{
     Body, LONG, ListMeta,
@@ -23,7 +23,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
-/// Each of so many objects is looked through before the first byte is sent, which would hold up other requests.
+/// Lists of more objects are built in `long_work`, so that they do not delay other requests.
 const MANY: usize = 1000;
 
 pub(crate) async fn list(
@@ -35,8 +35,8 @@ pub(crate) async fn list(
     check_table_options(call)?;
     if matches!(call.form.shape, Shape::Metadata(_)) {
         let kind = served.go_type("List");
-        let asked = "you requested PartialObjectMetadata, but the requested object is a list";
-        return Err(not_acceptable(format!("{asked} (*{kind})")));
+        let message = "you requested PartialObjectMetadata, but the requested object is a list";
+        return Err(not_acceptable(format!("{message} (*{kind})")));
     }
     let as_stored = objects.iter().all(|stored| served.is_as_stored(stored.revision));
     if call.form == Form::default() && as_stored {
@@ -50,7 +50,7 @@ pub(crate) async fn list(
         let encoded = call.inner.world.blocking(move || Encoded::new(form, objects));
         let items = encoded.await?;
         let body = match call.form.encoding {
-            // The length of a message stands before it.
+            // A protobuf message begins with its length.
             Encoding::Protobuf => {
                 let (head, tail) = encoded::seal(call, meta, items.size());
                 Pieces::body(head, items, separator, tail)
@@ -72,16 +72,16 @@ pub(crate) async fn list(
     Ok(full(StatusCode::OK, call.form.content_type(), body))
 }
 
-/// The bytes at rest, one after the other; items do not say their kind, but for custom ones.
+/// Stored bytes one after the other; items of built-in kinds lack `kind` and `apiVersion`.
 fn json_list(served: &Served, meta: &ListMeta, objects: Vec<Stored>) -> Body {
     let (head, tail) = json_frame(served, meta);
     Pieces::body(head, AtRest::new(objects, served.custom().is_none()), b",", tail)
 }
 
-/// What stands before and behind the items of a list.
+/// The bytes before and after the items of a list.
 pub(super) fn json_frame(served: &Served, meta: &ListMeta) -> (String, String) {
     let (kind, version) = (json!(served.list_kind()), json!(served.api_version()));
-    // Kubernetes: lists of custom objects are maps, which Go writes in the order of their keys.
+    // Kubernetes: lists of custom objects are Go maps, written in the order of their keys.
     match served.custom() {
         None => {
             let metadata = list_meta(meta);
@@ -112,7 +112,7 @@ pub(crate) fn list_meta_value(meta: &ListMeta) -> Value {
     serde_json::from_str(&list_meta(meta)).unwrap_or_default()
 }
 
-/// Kubernetes: a list of custom objects says that there is no more.
+/// Kubernetes: a list of custom objects has an empty `continue` at its end.
 pub(super) fn custom_list_meta(meta: &ListMeta) -> Value {
     let mut value = list_meta_value(meta);
     value["continue"] = meta.continue_token.as_str().into();
@@ -142,7 +142,7 @@ fn typed_list(call: &Call, encoding: Encoding, meta: &ListMeta, mut items: Vec<V
 
 fn partial_list(encoding: Encoding, version: &str, meta: &ListMeta, objects: &[Value]) -> Bytes {
     let items = objects.iter().map(|object| partial_value(version, object)).collect();
-    // Kubernetes: a list of no objects has null for its items in this form.
+    // Kubernetes: an empty list has `items: null` in this form.
     let items = if objects.is_empty() { Value::Null } else { Value::Array(items) };
     let value = json!({
         "kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"),

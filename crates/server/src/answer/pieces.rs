@@ -1,5 +1,5 @@
-//! A long response body, built piece by piece as the client reads it: a slow client holds one piece in memory, not the
-//! whole body.
+//! A long response body, built in pieces as the client reads it: a slow client holds one piece in memory,
+//! not the whole body.
 
 use super::Body;
 use bytes::{Bytes, BytesMut};
@@ -12,20 +12,20 @@ use std::{
     task::{Context, Poll},
 };
 
-/// About how much is written at once: large enough that the parts around it cost little.
+/// Bytes per frame: large enough that its overhead is small.
 const PIECE: usize = 64 << 10;
-/// Bytes that lie somewhere already are handed on instead of copied if they are at least so many.
+/// Shared bytes of at least this length are passed on instead of copied.
 const WORTH_SHARING: usize = 32 << 10;
 
-/// What stands between the first and the last bytes of an answer, one after the other.
+/// The items between the first and the last bytes of a response.
 pub(super) trait Items: Send + Unpin + 'static {
     fn count(&self) -> usize;
-    /// The bytes that [`Items::write`] writes for all of them.
+    /// The total size that [`Items::write`] writes.
     fn size(&self) -> u64;
     fn write(&mut self, at: usize, out: &mut Out);
 }
 
-/// Where items are written to.
+/// The output of items.
 #[derive(Debug, Default)]
 pub(super) struct Out {
     buffer: BytesMut,
@@ -33,7 +33,7 @@ pub(super) struct Out {
 }
 
 impl Out {
-    /// What is written is copied here.
+    /// For bytes that are copied.
     pub(super) fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
@@ -42,7 +42,7 @@ impl Out {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Writes bytes that the store keeps in memory in any case; large ones are shared, not copied.
+    /// Writes bytes that the store holds in memory anyway; long ones are shared, not copied.
     pub(super) fn put_shared(&mut self, bytes: Bytes) {
         if bytes.len() < WORTH_SHARING {
             return self.put(&bytes);
@@ -119,7 +119,7 @@ impl<I: Items> http_body::Body for Pieces<I> {
             self.write_piece();
         }
         let piece = self.out.ready.pop_front();
-        // An item that is encoded anew has the bytes that it had before; should it not, the answer ends early.
+        // Should an item's second encoding be longer than the first, the response ends early.
         self.left = piece.as_ref().map_or(0, |piece| self.left.saturating_sub(piece.len() as u64));
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }

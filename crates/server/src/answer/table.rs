@@ -1,4 +1,4 @@
-//! Objects in, the rows and columns that `kubectl get` prints out.
+//! Encodes objects as a Table: the rows and columns that `kubectl get` prints.
 
 use super::{ListMeta, list_meta_value};
 use crate::{
@@ -24,7 +24,7 @@ pub(super) fn table(
     let include_object = call.options.rest.get("includeObject").map(String::as_str);
     let rows: Vec<_> =
         objects.into_iter().map(|object| row(served, version, include_object, object, now)).collect();
-    // Kubernetes: kinds that say nothing about their columns have no rows where there are no objects.
+    // Kubernetes: kinds with default columns have no `rows` where there are no objects.
     let is_usual = served.resource.columns.iter().any(|column| column.name == "Created At");
     let mut table = frame(call, version, meta);
     if !with_columns {
@@ -34,14 +34,14 @@ pub(super) fn table(
     table
 }
 
-/// A table without its rows.
+/// A Table without rows.
 pub(super) fn frame(call: &Call, version: &str, meta: &ListMeta) -> Value {
     let served = &call.served;
     let columns: Vec<Value> = match &served.kind {
         Kind::BuiltIn { .. } => served.resource.columns.iter().map(column).collect(),
         Kind::Custom(custom) => custom.compiled().columns.definitions(),
     };
-    // A dry run has no version.
+    // A dry run has no resourceVersion.
     let metadata = if meta.revision == Revision(0) { json!({}) } else { list_meta_value(meta) };
     json!({
         "kind": "Table", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": metadata,
@@ -49,12 +49,12 @@ pub(super) fn frame(call: &Call, version: &str, meta: &ListMeta) -> Value {
     })
 }
 
-/// A scale has columns of its own, whatever it scales.
+/// A Scale has its own columns.
 pub(super) fn of_scale(call: &Call, version: &str, scale: &Value) -> Value {
     let column = |name: &str, sort: &str, format: &str| json!({"name": name, "type": sort, "format": format, "description": name, "priority": 0});
-    // Kubernetes: the columns of custom resources are described anew.
+    // Kubernetes: the columns of custom resources have other descriptions.
     let (named, aged) = if call.served.custom().is_some() { ("name", "date") } else { ("", "string") };
-    // Kubernetes: no replicas of a custom resource are not written, and what is not written is not shown.
+    // Kubernetes: zero replicas of a custom resource are omitted, so the cell is empty.
     let replicas = &scale["spec"]["replicas"];
     let is_shown = call.served.custom().is_none() || *replicas != 0;
     let replicas = Some(replicas).filter(|_| is_shown);
@@ -114,11 +114,11 @@ fn column(column: &kinds::resources::Column) -> Value {
     })
 }
 
-/// What of the object travels with its row.
+/// The `object` of a row.
 fn shown(served: &Served, version: &str, include_object: Option<&str>, object: &Value) -> Value {
     let ends_initial = object::annotation(object, super::INITIAL_EVENTS_END).is_some();
     match include_object {
-        // Kubernetes: who waits for that mark gets to see it.
+        // Kubernetes: a bookmark that ends the initial events is always included.
         Some("None") if !ends_initial => Value::Null,
         Some("Object") => {
             let json = served.encode(object);

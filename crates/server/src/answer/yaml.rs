@@ -1,12 +1,12 @@
-//! A value in, YAML as Go's library writes it out.
+//! Encodes a value as YAML, byte for byte as Go's library does.
 
 use serde_json::Value;
 use std::cmp::Ordering;
 
-/// Kubernetes: lines are broken behind this many characters, where they can be.
+/// Kubernetes: lines are broken after this many characters where possible.
 const WIDTH: usize = 80;
 const INDENT: usize = 2;
-/// Kubernetes: longer keys, in bytes, stand by themselves behind a question mark.
+/// Kubernetes: longer keys, in bytes, are written as explicit keys with a question mark.
 const MAX_SIMPLE_KEY: usize = 128;
 
 pub(super) fn to_yaml(value: &Value) -> String {
@@ -22,14 +22,14 @@ pub(super) fn to_yaml(value: &Value) -> String {
     out
 }
 
-/// A value as an item of a list that stands at the left margin.
+/// A value as an item of a list at the left margin.
 pub(super) fn yaml_item(value: &Value) -> String {
     let mut out = String::from("- ");
     write_item(value, INDENT, &mut out);
     out
 }
 
-/// A map or a list that is not empty, whose first line is begun already.
+/// Writes a non-empty map or list whose first line is begun already.
 fn write_block(value: &Value, indent: usize, out: &mut String) {
     let mut is_first = true;
     let mut begin = |out: &mut String| {
@@ -61,7 +61,7 @@ fn write_block(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-/// Whether a key can stand in one line with its value.
+/// Whether a key can share a line with its value.
 fn is_simple_key(key: &str) -> bool {
     key.len() <= MAX_SIMPLE_KEY && !key.contains(is_break)
 }
@@ -97,7 +97,7 @@ fn is_block(value: &Value) -> bool {
     }
 }
 
-/// Kubernetes: as go-yaml sorts keys, numbers within them by their value.
+/// Kubernetes: go-yaml's order of keys, with numbers in them by value.
 fn key_order(one: &str, other: &str) -> Ordering {
     let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let Some(at) = a.iter().zip(&b).position(|(a, b)| a != b) else { return a.len().cmp(&b.len()) };
@@ -121,11 +121,11 @@ fn key_order(one: &str, other: &str) -> Ordering {
 }
 
 fn key_text(key: &str) -> String {
-    let sort = ScalarStyles::of(key);
+    let styles = ScalarStyles::of(key);
     let mut out = String::new();
-    match sort {
-        _ if sort.is_plain(key) => out.push_str(key),
-        _ if sort.may_be_single && !key.contains('\n') && !schema::yaml::means_more(key) => {
+    match styles {
+        _ if styles.is_plain(key) => out.push_str(key),
+        _ if styles.may_be_single && !key.contains('\n') && !schema::yaml::means_more(key) => {
             out.push_str(&format!("'{}'", key.replace('\'', "''")));
         }
         _ => write_double(key, None, &mut out),
@@ -138,12 +138,12 @@ fn write_scalar(value: &Value, indent: usize, out: &mut String) {
         out.push_str(&value.to_string());
         return;
     };
-    let sort = ScalarStyles::of(text);
-    if text.contains('\n') && sort.may_be_block {
+    let styles = ScalarStyles::of(text);
+    if text.contains('\n') && styles.may_be_block {
         write_literal(text, indent, out);
-    } else if sort.is_plain(text) {
+    } else if styles.is_plain(text) {
         write_folded(text, indent, out);
-    } else if sort.may_be_single && !schema::yaml::means_more(text) && !text.contains('\n') {
+    } else if styles.may_be_single && !schema::yaml::means_more(text) && !text.contains('\n') {
         out.push('\'');
         write_folded(&text.replace('\'', "''"), indent, out);
         out.push('\'');
@@ -152,7 +152,7 @@ fn write_scalar(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-/// In which styles a text can be written.
+/// The styles in which a text can be written.
 #[derive(Clone, Copy, Debug)]
 struct ScalarStyles {
     may_be_plain: bool,
@@ -161,7 +161,7 @@ struct ScalarStyles {
 }
 
 impl ScalarStyles {
-    // Kubernetes: as go-yaml analyses a scalar.
+    // Kubernetes: go-yaml's analysis of a scalar.
     fn of(text: &str) -> ScalarStyles {
         let letters: Vec<char> = text.chars().collect();
         let is_blank = |at: usize| letters.get(at).is_none_or(|c| matches!(c, ' ' | '\t') || is_break(*c));
@@ -200,7 +200,7 @@ impl ScalarStyles {
     }
 }
 
-/// What ends a line in YAML.
+/// Line breaks of YAML.
 fn is_break(letter: char) -> bool {
     matches!(letter, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
@@ -236,7 +236,7 @@ fn column(out: &str) -> usize {
     out.rsplit('\n').next().map_or(0, |line| line.chars().count())
 }
 
-/// `indent` is missing where the text may not be broken.
+/// `indent` is `None` where the text may not be broken.
 fn write_double(text: &str, indent: Option<usize>, out: &mut String) {
     out.push('"');
     let mut column = column(out);
@@ -327,7 +327,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn yaml_is_written_as_go_writes_it() {
+    fn yaml_equals_that_of_go() {
         let long = "a word and another one ".repeat(6);
         for (value, expected) in [
             (json!({}), "{}\n".to_owned()),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn long_keys_stand_by_themselves() {
+    fn long_keys_are_explicit_keys() {
         let key = "k".repeat(129);
         let value = json!({"a": {key.clone(): "v", "b": {key.clone(): {"c": 1, "d": [2]}}, "l": {key.clone(): [1, 2]}}});
         let expected = format!(

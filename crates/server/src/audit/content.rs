@@ -1,11 +1,11 @@
-//! What was sent or answered, in any encoding, as JSON for the log.
+//! Request and response bodies in any encoding, as JSON for the log.
 
 use crate::input::Encoding;
 use schema::{proto, yaml};
 use serde_json::Value;
 
-/// An object that is longer is left out of the log.
-// Kubernetes: no event may be longer, where it truncates at all.
+/// Longer objects are left out of the log.
+// Kubernetes: its limit on events, where it truncates.
 const MAX_BYTES: usize = 10 << 20;
 
 /// The object of a body, if it is one.
@@ -30,7 +30,7 @@ pub(super) fn read(body: &[u8], encoding: Encoding) -> Option<Value> {
     }
 }
 
-/// How a media type is encoded.
+/// The encoding of a media type.
 pub(super) fn encoding(media_type: &str) -> Encoding {
     match media_type {
         it if it.contains("yaml") => Encoding::Yaml,
@@ -39,7 +39,7 @@ pub(super) fn encoding(media_type: &str) -> Encoding {
     }
 }
 
-/// Takes the record of field owners out of an object, of the items of a list and of the rows of a table.
+/// Removes managedFields from an object, the items of a list, or the rows of a table.
 pub(super) fn without_owners(object: &mut Value) {
     let forget = |object: &mut Value| {
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -60,7 +60,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn owners_are_taken_out_wherever_they_are() {
+    fn managed_fields_are_removed_from_objects_lists_and_tables() {
         let owned = json!({"metadata": {"name": "a", "managedFields": [{}]}});
         let plain = json!({"metadata": {"name": "a"}});
         for (mut object, expected) in [
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn every_encoding_is_read() {
+    fn every_encoding_is_decoded() {
         let wanted = json!({"apiVersion": "v1", "kind": "Status", "code": 4});
         let types = kinds::types();
         let (of, _) = types.kind("", "v1", "Status").unwrap();

@@ -1,4 +1,4 @@
-//! Lines in, the same in a file: a queue with two limits, and a task that empties it.
+//! Writes lines to a file: a queue with two limits, and a task that drains it.
 
 use bytes::{Bytes, BytesMut};
 use std::{
@@ -15,19 +15,19 @@ use tokio::sync::{
 };
 use world::World;
 
-/// Lines that wait to be written.
+/// Limit on the lines that wait to be written.
 // Kubernetes: the buffer of its log.
 const MAX_WAITING: usize = 10_000;
-/// And their bytes: a disk that is slow for a while holds up requests before it eats memory.
+/// Limit on their bytes: a slow disk delays requests before it fills memory.
 const MAX_WAITING_BYTES: usize = 32 << 20;
-/// Lines that are written at once.
+/// Limit on the lines written at once.
 const MAX_BATCH: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Log {
     queue: Sender<Message>,
     room: Arc<Semaphore>,
-    lost: Arc<AtomicU64>,
+    dropped: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -39,24 +39,24 @@ enum Message {
 impl Log {
     pub(super) fn new(world: &World, out: Box<dyn Write + Send>) -> Log {
         let (queue, lines) = channel(MAX_WAITING);
-        let lost = Arc::new(AtomicU64::new(0));
-        world.spawn("audit log", write(world.clone(), lines, out, Arc::clone(&lost))).detach();
-        Log { queue, room: Arc::new(Semaphore::new(MAX_WAITING_BYTES)), lost }
+        let dropped = Arc::new(AtomicU64::new(0));
+        world.spawn("audit log", write(world.clone(), lines, out, Arc::clone(&dropped))).detach();
+        Log { queue, room: Arc::new(Semaphore::new(MAX_WAITING_BYTES)), dropped }
     }
 
-    /// Adds a line, as soon as there is room for it.
+    /// Adds a line; waits until there is room.
     pub(super) async fn add(&self, line: Bytes) {
         let Ok(permit) = Arc::clone(&self.room).acquire_many_owned(width(&line)).await else { return };
-        // The task that reads lives as long as this.
+        // The reading task lives as long as this.
         drop(self.queue.send(Message::Line(line, permit)).await);
     }
 
-    /// Adds a line if there is room for it now: whoever says it cannot wait.
+    /// Adds a line if there is room now, for callers that cannot wait.
     pub(super) fn try_add(&self, line: Bytes) {
         let permit = Arc::clone(&self.room).try_acquire_many_owned(width(&line)).ok();
         let added = permit.is_some_and(|permit| self.queue.try_send(Message::Line(line, permit)).is_ok());
         if !added {
-            self.lost.fetch_add(1, Relaxed);
+            self.dropped.fetch_add(1, Relaxed);
         }
     }
 
@@ -67,9 +67,9 @@ impl Log {
         }
     }
 
-    /// Lines that nobody will ever read.
-    pub(super) fn lost(&self) -> u64 {
-        self.lost.load(Relaxed)
+    /// The number of lines that were dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Relaxed)
     }
 }
 
@@ -81,11 +81,11 @@ async fn write(
     world: World,
     mut lines: Receiver<Message>,
     mut out: Box<dyn Write + Send>,
-    lost: Arc<AtomicU64>,
+    dropped: Arc<AtomicU64>,
 ) {
     let mut messages = Vec::with_capacity(MAX_BATCH);
     while lines.recv_many(&mut messages, MAX_BATCH).await > 0 {
-        let (mut text, mut count, mut told, mut permits) = (BytesMut::new(), 0, Vec::new(), Vec::new());
+        let (mut text, mut count, mut flushes, mut permits) = (BytesMut::new(), 0, Vec::new(), Vec::new());
         for message in messages.drain(..) {
             match message {
                 Message::Line(line, permit) => {
@@ -93,7 +93,7 @@ async fn write(
                     permits.push(permit);
                     count += 1;
                 }
-                Message::Flush(sender) => told.push(sender),
+                Message::Flush(sender) => flushes.push(sender),
             }
         }
         let (back, outcome) = world
@@ -104,12 +104,12 @@ async fn write(
             .await;
         out = back;
         if let Err(error) = outcome {
-            lost.fetch_add(count, Relaxed);
-            tracing::error!(%error, events = count, "the audit log cannot be written");
+            dropped.fetch_add(count, Relaxed);
+            tracing::error!(%error, events = count, "cannot write the audit log");
         }
         drop(permits);
-        for sender in told {
-            // Whoever asked may have gone.
+        for sender in flushes {
+            // The caller of flush may be gone.
             let _ = sender.send(());
         }
     }

@@ -1,4 +1,4 @@
-//! Which requests are of interest, and how much of them: a file in, a level for each request out.
+//! The audit policy: which requests are recorded, at which level.
 
 use crate::{
     authenticate::Caller,
@@ -10,11 +10,11 @@ use api::{
 };
 use serde::{Deserialize, Serialize};
 
-// Kubernetes: what a policy says it is.
+// Kubernetes: apiVersion and kind of a policy file.
 const API_VERSION: &str = "audit.k8s.io/v1";
 const KIND: &str = "Policy";
 
-/// The rules of an audit log, as `audit.k8s.io/v1` has them.
+/// A policy of `audit.k8s.io/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditPolicy {
     rules: Vec<Rule>,
@@ -35,7 +35,7 @@ pub enum BadAuditPolicy {
     Empty,
 }
 
-/// How much of a request is told.
+/// How much of a request is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) enum Level {
     None,
@@ -44,7 +44,7 @@ pub(super) enum Level {
     RequestResponse,
 }
 
-/// When something is told.
+/// The stages at which events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) enum Stage {
     RequestReceived,
@@ -53,9 +53,9 @@ pub(super) enum Stage {
     Panic,
 }
 
-/// What is wanted of a request.
+/// How a matching rule records a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Interest {
+pub(super) struct Recording {
     pub(super) level: Level,
     pub(super) omitted: Vec<Stage>,
     pub(super) omits_owners: bool,
@@ -63,23 +63,23 @@ pub(super) struct Interest {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
-    said: SaidRule,
-    interest: Interest,
+    file: RuleFile,
+    recording: Recording,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Said {
+struct PolicyFile {
     api_version: String,
     kind: String,
-    rules: Vec<SaidRule>,
+    rules: Vec<RuleFile>,
     omit_stages: Vec<String>,
     omit_managed_fields: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct SaidRule {
+struct RuleFile {
     level: String,
     users: Vec<String>,
     user_groups: Vec<String>,
@@ -135,42 +135,43 @@ impl AuditPolicy {
         AuditPolicy::parse(&std::fs::read(path)?)
     }
 
-    /// A policy in YAML or JSON. Fields that nobody knows are passed over, as the real server does.
+    /// Parses YAML or JSON. Kubernetes: unknown fields are ignored.
     pub fn parse(text: &[u8]) -> Result<AuditPolicy, BadAuditPolicy> {
         let undecodable = |problem: String| BadAuditPolicy::Undecodable(problem);
         let json = schema::yaml::to_json(text).map_err(|error| undecodable(error.to_string()))?.json;
-        let said: Said = serde_json::from_slice(&json).map_err(|error| undecodable(error.to_string()))?;
-        if (said.api_version.as_str(), said.kind.as_str()) != (API_VERSION, KIND) {
-            return Err(BadAuditPolicy::Foreign { version: said.api_version, kind: said.kind });
+        let file: PolicyFile =
+            serde_json::from_slice(&json).map_err(|error| undecodable(error.to_string()))?;
+        if (file.api_version.as_str(), file.kind.as_str()) != (API_VERSION, KIND) {
+            return Err(BadAuditPolicy::Foreign { version: file.api_version, kind: file.kind });
         }
-        said.check().into_result().map_err(BadAuditPolicy::Invalid)?;
-        if said.rules.is_empty() {
+        file.check().into_result().map_err(BadAuditPolicy::Invalid)?;
+        if file.rules.is_empty() {
             return Err(BadAuditPolicy::Empty);
         }
-        let rules = said.rules.iter().map(|rule| Rule {
-            said: rule.clone(),
-            interest: Interest {
+        let rules = file.rules.iter().map(|rule| Rule {
+            file: rule.clone(),
+            recording: Recording {
                 level: Level::named(&rule.level).unwrap_or(Level::None),
-                omitted: said
+                omitted: file
                     .omit_stages
                     .iter()
                     .chain(&rule.omit_stages)
                     .filter_map(|name| Stage::named(name))
                     .collect(),
-                omits_owners: rule.omit_managed_fields.unwrap_or(said.omit_managed_fields),
+                omits_owners: rule.omit_managed_fields.unwrap_or(file.omit_managed_fields),
             },
         });
         Ok(AuditPolicy { rules: rules.collect() })
     }
 
-    /// What the first rule that speaks of a request wants; `None` where nothing is wanted.
-    pub(super) fn interest(&self, caller: Option<&Caller>, wanted: &Attributes<'_>) -> Option<&Interest> {
-        let found = self.rules.iter().find(|rule| rule.said.matches(caller, wanted))?;
-        Some(&found.interest).filter(|interest| interest.level != Level::None)
+    /// The first matching rule's level and stages; `None` where nothing is recorded.
+    pub(super) fn recording(&self, caller: Option<&Caller>, wanted: &Attributes<'_>) -> Option<&Recording> {
+        let found = self.rules.iter().find(|rule| rule.file.matches(caller, wanted))?;
+        Some(&found.recording).filter(|recording| recording.level != Level::None)
     }
 }
 
-impl SaidRule {
+impl RuleFile {
     fn matches(&self, caller: Option<&Caller>, wanted: &Attributes<'_>) -> bool {
         let has = |list: &[String], text: &str| list.iter().any(|it| it == text);
         let is_user = || caller.is_some_and(|caller| has(&self.users, &caller.name));
@@ -227,7 +228,7 @@ fn covers(rule: &str, wanted: &OnResource<'_>) -> bool {
     }
 }
 
-impl Said {
+impl PolicyFile {
     fn check(&self) -> ErrorList {
         let mut errors = check_stages(&self.omit_stages, &Path::new("omitStages"));
         let rules = Path::new("rules");
@@ -238,13 +239,13 @@ impl Said {
     }
 }
 
-impl SaidRule {
+impl RuleFile {
     fn check(&self, at: &Path<'_>, errors: &mut ErrorList) {
         let level = at.child("level");
         match self.level.as_str() {
             "" => errors.push(Error::required(&level, "")),
-            said if Level::named(said).is_none() => {
-                errors.push(Error::not_supported(&level, said, Level::ALL.map(Level::text)));
+            file if Level::named(file).is_none() => {
+                errors.push(Error::not_supported(&level, file, Level::ALL.map(Level::text)));
             }
             _ => {}
         }

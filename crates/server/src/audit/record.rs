@@ -1,8 +1,8 @@
-//! One request for the log: what is known of it, and an event at each of its stages.
+//! The audit events of one request.
 
 use super::{
     Auditor, Trail, content, cut,
-    policy::{Interest, Level, Stage},
+    policy::{Level, Recording, Stage},
 };
 use crate::{
     Body, Inner,
@@ -28,16 +28,16 @@ use std::{
 use world::Timestamp;
 
 const ID: HeaderName = HeaderName::from_static("audit-id");
-// Kubernetes: a longer one is cut, and says so.
+// Kubernetes: a longer user agent is truncated, with this suffix.
 const MAX_AGENT_BYTES: usize = 1024;
 const CUT: &str = "...TRUNCATED";
 
-/// A request that is of interest.
+/// A request that the policy records.
 #[derive(Debug)]
 pub(crate) struct Record {
     inner: Arc<Inner>,
     trail: Trail,
-    interest: Interest,
+    recording: Recording,
     id: String,
     uri: String,
     verb: String,
@@ -51,7 +51,7 @@ pub(crate) struct Record {
     is_over: bool,
 }
 
-/// What a request is about.
+/// The objectRef of an event.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Reference {
@@ -73,7 +73,7 @@ struct Reference {
     subresource: String,
 }
 
-// Kubernetes: the fields of its events, in its order.
+// Kubernetes: the fields of an event, in its order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
@@ -109,7 +109,7 @@ struct Event<'a> {
     annotations: BTreeMap<String, String>,
 }
 
-/// Tells that a request has come, if it is of interest; its trail is among its extensions from then on.
+/// Records RequestReceived, if the policy matches; the trail is then among the request's extensions.
 pub(crate) async fn begin(
     inner: &Arc<Inner>,
     caller: &Caller,
@@ -120,11 +120,11 @@ pub(crate) async fn begin(
     inner.audit.as_ref()?;
     let record = Record::of(inner, Some(caller), head, place, options)?;
     head.extensions.insert(record.trail.clone());
-    Box::pin(record.tell(Stage::RequestReceived)).await;
+    Box::pin(record.emit(Stage::RequestReceived)).await;
     Some(record)
 }
 
-/// Tells of a request whose caller is nobody.
+/// Records a request that failed authentication.
 pub(crate) async fn refused(inner: &Arc<Inner>, head: &Parts, place: &Place, options: &Options) {
     if inner.audit.is_none() {
         return;
@@ -133,7 +133,7 @@ pub(crate) async fn refused(inner: &Arc<Inner>, head: &Parts, place: &Place, opt
     record.status = json!({
         "metadata": {}, "status": "Failure", "message": "Unauthorized", "reason": "Unauthorized", "code": 401,
     });
-    if record.interest.level == Level::RequestResponse {
+    if record.recording.level == Level::RequestResponse {
         let mut answer = json!({"kind": "Status", "apiVersion": "v1"});
         if let (Some(answer), Some(status)) = (answer.as_object_mut(), record.status.as_object()) {
             answer.extend(status.clone());
@@ -141,10 +141,10 @@ pub(crate) async fn refused(inner: &Arc<Inner>, head: &Parts, place: &Place, opt
         record.answer = Some(answer);
     }
     record.is_over = true;
-    record.tell(Stage::ResponseStarted).await;
+    record.emit(Stage::ResponseStarted).await;
 }
 
-/// Tells what became of a request: of a watch, that it begins, and once more when it is over.
+/// Records ResponseComplete; for a watch, ResponseStarted now and ResponseComplete when it ends.
 pub(crate) async fn end(record: Option<Box<Record>>, response: Response<Body>) -> Response<Body> {
     match record {
         Some(record) => Box::pin(end_of(record, response)).await,
@@ -159,7 +159,7 @@ async fn end_of(mut record: Box<Record>, response: Response<Body>) -> Response<B
     }
     record.status = json!({"metadata": {}, "code": head.status.as_u16()});
     let Some(size) = body.size_hint().exact() else {
-        record.tell(Stage::ResponseStarted).await;
+        record.emit(Stage::ResponseStarted).await;
         return Response::from_parts(head, Holding::boxed(body, record));
     };
     let body = if size > 0 && record.wants_answer(&head) {
@@ -171,11 +171,11 @@ async fn end_of(mut record: Box<Record>, response: Response<Body>) -> Response<B
         body
     };
     record.is_over = true;
-    record.tell(Stage::ResponseComplete).await;
+    record.emit(Stage::ResponseComplete).await;
     Response::from_parts(head, body)
 }
 
-/// Tells that a request ended in a panic.
+/// Records that a request ended in a panic.
 pub(crate) async fn panicked(
     record: Option<Box<Record>>,
     mut response: Response<Body>,
@@ -187,11 +187,11 @@ pub(crate) async fn panicked(
     }
     record.status = panic_status(message);
     record.is_over = true;
-    record.tell(Stage::Panic).await;
+    record.emit(Stage::Panic).await;
     response
 }
 
-// Kubernetes: what its log says of a panic.
+// Kubernetes: the Status that it records for a panic.
 fn panic_status(message: &str) -> Value {
     json!({
         "metadata": {}, "status": "Failure", "message": format!("APIServer panic'd: {message}"),
@@ -216,19 +216,19 @@ impl Record {
             }
         };
         let auditor = inner.audit.as_ref()?;
-        let interest = auditor.policy.interest(caller, &wanted);
-        auditor.count(interest.map_or(Level::None, |interest| interest.level));
-        let interest = interest?.clone();
+        let recording = auditor.policy.recording(caller, &wanted);
+        auditor.count(recording.map_or(Level::None, |recording| recording.level));
+        let recording = recording?.clone();
         let (verb, object) = match &wanted {
             Attributes::Path { verb, .. } => (*verb, None),
             Attributes::Resource(wanted) => (wanted.verb, Some(Reference::of(wanted, version))),
         };
         let given = head.headers.get(ID).and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
         Some(Box::new(Record {
-            trail: Trail::new(interest.level),
-            interest,
+            trail: Trail::new(recording.level),
+            recording,
             id: given.map_or_else(|| inner.world.uid(), str::to_owned),
-            // HTTP/2 sends the host along.
+            // Without the host, which HTTP/2 sends along.
             uri: head.uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned(),
             verb: verb.to_owned(),
             user: caller.map_or_else(|| json!({}), Caller::info),
@@ -243,15 +243,16 @@ impl Record {
         }))
     }
 
-    /// Whether anything in the answer's body is to be told.
+    /// Whether the response body is recorded.
     fn wants_answer(&self, head: &response::Parts) -> bool {
-        let is_told = self.interest.level == Level::RequestResponse;
-        self.object.is_some() && (is_told || !head.status.is_success() || self.verb.starts_with("delete"))
+        let is_recorded = self.recording.level == Level::RequestResponse;
+        self.object.is_some() && (is_recorded || !head.status.is_success() || self.verb.starts_with("delete"))
     }
 
     fn answered(&mut self, head: &response::Parts, body: &Bytes) {
-        let sort = head.headers.get(header::CONTENT_TYPE).and_then(|sort| sort.to_str().ok());
-        let encoding = content::encoding(sort.unwrap_or_default());
+        let media_type =
+            head.headers.get(header::CONTENT_TYPE).and_then(|media_type| media_type.to_str().ok());
+        let encoding = content::encoding(media_type.unwrap_or_default());
         let Some(mut object) = content::read(body, encoding) else { return };
         if api::object::kind(&object) == "Status" {
             for field in ["status", "message", "reason", "details", "code"] {
@@ -260,8 +261,8 @@ impl Record {
                 }
             }
         }
-        if self.interest.level == Level::RequestResponse {
-            if self.interest.omits_owners {
+        if self.recording.level == Level::RequestResponse {
+            if self.recording.omits_owners {
                 content::without_owners(&mut object);
             }
             self.answer = Some(object);
@@ -277,7 +278,7 @@ impl Record {
         {
             reference.complete(sent);
         }
-        if let Some(sent) = sent.as_mut().filter(|_| self.interest.omits_owners) {
+        if let Some(sent) = sent.as_mut().filter(|_| self.recording.omits_owners) {
             content::without_owners(sent);
         }
         let (acting, constraint) = notes.acting.unzip();
@@ -289,7 +290,7 @@ impl Record {
         let event = Event {
             kind: "Event",
             api_version: "audit.k8s.io/v1",
-            level: self.interest.level,
+            level: self.recording.level,
             id: &self.id,
             stage,
             uri: &self.uri,
@@ -301,7 +302,7 @@ impl Record {
             user_agent: &self.agent,
             object_ref: object,
             response_status: &self.status,
-            request_object: sent.filter(|_| self.interest.level >= Level::Request),
+            request_object: sent.filter(|_| self.recording.level >= Level::Request),
             response_object: self.answer.as_ref(),
             request_received_timestamp: micros(self.received),
             stage_timestamp: micros(now),
@@ -312,14 +313,14 @@ impl Record {
         line.into()
     }
 
-    /// The one who keeps the log, and the line for it, unless nobody wants to hear of this stage.
+    /// The auditor and the event's line; `None` if the policy omits this stage.
     fn line(&self, stage: Stage) -> Option<(&Auditor, Bytes)> {
-        let auditor = self.inner.audit.as_ref().filter(|_| !self.interest.omitted.contains(&stage))?;
+        let auditor = self.inner.audit.as_ref().filter(|_| !self.recording.omitted.contains(&stage))?;
         auditor.events.fetch_add(1, Relaxed);
         Some((auditor, self.event(stage)))
     }
 
-    async fn tell(&self, stage: Stage) {
+    async fn emit(&self, stage: Stage) {
         if let Some((auditor, line)) = self.line(stage) {
             auditor.log.add(line).await;
         }
@@ -327,7 +328,7 @@ impl Record {
 }
 
 impl Drop for Record {
-    /// Whoever asked hung up before the answer, or a watch is over.
+    /// The client closed the connection before the response, or a watch ended.
     fn drop(&mut self) {
         if self.is_over {
             return;
@@ -337,7 +338,7 @@ impl Drop for Record {
         if let Some(message) = panic {
             self.status = panic_status(&message);
         } else if self.status.is_null() {
-            // Kubernetes: what it says where nothing was answered.
+            // Kubernetes: the Status where no response was sent.
             self.status = json!({
                 "metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200,
             });
@@ -361,17 +362,17 @@ impl Reference {
         }
     }
 
-    /// What only the object itself says.
+    /// Completes the reference from the object itself.
     fn complete(&mut self, object: &Value) {
         use api::object::{name, namespace, resource_version, uid};
-        for (said, found) in [
+        for (given, found) in [
             (&mut self.namespace, namespace(object)),
             (&mut self.name, name(object)),
             (&mut self.uid, uid(object)),
             (&mut self.resource_version, resource_version(object)),
         ] {
-            if said.is_empty() {
-                found.clone_into(said);
+            if given.is_empty() {
+                found.clone_into(given);
             }
         }
     }
@@ -382,8 +383,8 @@ fn micros(moment: Timestamp) -> String {
 }
 
 fn agent(headers: &HeaderMap) -> String {
-    let said = headers.get(header::USER_AGENT).map(|said| String::from_utf8_lossy(said.as_bytes()));
-    let mut agent = said.unwrap_or_default().into_owned();
+    let given = headers.get(header::USER_AGENT).map(|given| String::from_utf8_lossy(given.as_bytes()));
+    let mut agent = given.unwrap_or_default().into_owned();
     if agent.len() > MAX_AGENT_BYTES {
         cut(&mut agent, MAX_AGENT_BYTES);
         agent.push_str(CUT);
@@ -391,12 +392,12 @@ fn agent(headers: &HeaderMap) -> String {
     agent
 }
 
-/// Kubernetes: what proxies say, and last whom the connection is from.
+/// Kubernetes: addresses from proxy headers, then that of the connection.
 fn source_ips(head: &Parts) -> Vec<String> {
-    let said = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let forwarded = said("x-forwarded-for").split(',');
+    let given = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let forwarded = given("x-forwarded-for").split(',');
     let mut found: Vec<IpAddr> = forwarded.filter_map(|part| part.trim().parse().ok()).collect();
-    if let Ok(real) = said("x-real-ip").parse()
+    if let Ok(real) = given("x-real-ip").parse()
         && !found.contains(&real)
     {
         found.push(real);

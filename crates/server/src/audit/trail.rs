@@ -1,4 +1,4 @@
-//! What is noted of one request on its way through the rooms; nothing where nobody wants to know.
+//! What stages add to the audit event of a request; does nothing for requests that are not recorded.
 
 use super::{content, policy::Level};
 use crate::{authenticate::Caller, authorize::impersonate::Acting, input::Encoding};
@@ -10,10 +10,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Notes of one request: webhooks and policies may leave so many.
+/// Limit on the annotations of one request by webhooks and policies.
 const MAX_NOTES: usize = 256;
 
-/// Where a request leaves its notes.
+/// Collects a request's annotations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trail(Option<Arc<Shared>>);
 
@@ -27,9 +27,9 @@ struct Shared {
 pub(super) struct Notes {
     pub(super) annotations: BTreeMap<String, String>,
     pub(super) acting: Option<(Caller, String)>,
-    /// What was sent.
+    /// The request body.
     pub(super) sent: Option<Sent>,
-    /// What a panic said that ended the request.
+    /// The message of the panic that ended the request.
     pub(super) panic: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Notes {
 pub(super) struct Sent {
     pub(super) body: Bytes,
     pub(super) encoding: Encoding,
-    /// Whether it is an object, which has a name of its own.
+    /// Whether it is an object, which may have a name.
     pub(super) is_object: bool,
 }
 
@@ -57,20 +57,20 @@ impl Trail {
         self.0.is_some()
     }
 
-    /// Notes something. What is said first stands.
+    /// Adds an annotation. The first value of a key is kept.
     pub(crate) fn note(&self, key: &str, value: impl FnOnce() -> String) {
         self.note_from(Level::Metadata, key, value);
     }
 
-    /// Notes what somebody else says, under their name. Keys that are none are passed over.
-    pub(crate) fn note_by(&self, who: &str, key: &str, value: impl FnOnce() -> String) {
-        let key = format!("{who}/{key}");
+    /// Adds an annotation under a plugin's name. Invalid keys are skipped.
+    pub(crate) fn note_from_plugin(&self, plugin: &str, key: &str, value: impl FnOnce() -> String) {
+        let key = format!("{plugin}/{key}");
         if self.is_kept() && Format::QualifiedName.fits(&key) {
             self.note(&key, value);
         }
     }
 
-    /// Notes something that tells of what was sent, and goes only where that goes.
+    /// Adds an annotation with request content, recorded only from level Request on.
     pub(crate) fn note_of_request(&self, key: &str, value: impl FnOnce() -> String) {
         self.note_from(Level::Request, key, value);
     }
@@ -89,7 +89,7 @@ impl Trail {
         }
     }
 
-    /// Keeps what was sent, which is not copied.
+    /// Keeps the request body, without copying it.
     pub(crate) fn sent(&self, body: &Bytes, media_type: &str) {
         if let Some(shared) = self.0.as_ref().filter(|_| !body.is_empty()) {
             let encoding = content::encoding(media_type);
@@ -98,7 +98,7 @@ impl Trail {
         }
     }
 
-    /// Notes that the request ended in a panic.
+    /// Records that the request ended in a panic.
     pub(crate) fn panicked(&self, message: &str) {
         if let Some(shared) = &self.0 {
             shared.lock().panic = Some(message.to_owned());

@@ -1,4 +1,5 @@
-//! Service account tokens: signed, for certain audiences, and only as good as what they are bound to still is.
+//! Service account tokens: signed, for certain audiences, and valid only while the objects that they are
+//! bound to exist.
 
 use super::{
     Authenticated, Caller,
@@ -15,25 +16,25 @@ use std::{
 };
 use store::ReadStore;
 
-// Kubernetes: what is known of a caller beside the name.
+// Kubernetes: keys of a caller's extra fields.
 pub(crate) const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
 pub(crate) const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 
-/// Who signs tokens, under which name, and for whom if nobody else is named.
+/// Issues and verifies tokens: the key, the issuer's name, and the default audiences.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     pub(crate) key: SigningKey,
     pub(crate) issuer: String,
-    /// The audiences that this server is part of.
+    /// The audiences that this server accepts.
     pub(crate) audiences: Vec<String>,
-    /// Tokens whose signature was checked, by their digest. Everything else about them is checked each time.
+    /// Claims of tokens with a verified signature, by digest. Everything else is checked at each request.
     verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
 }
 
-/// So many tokens are in use at once, say one for each pod of a few hundred nodes; more are checked again.
+/// Limit on the cached tokens, about one per pod of a few hundred nodes; others are verified each time.
 const MAX_VERIFIED: usize = 4096;
 
 impl Accounts {
@@ -42,7 +43,7 @@ impl Accounts {
         Accounts { key, issuer, audiences, verified: Mutex::default() }
     }
 
-    /// The claims of a token that was signed here.
+    /// The claims of a token that this server has signed.
     fn claims(&self, token: &str) -> Result<Arc<Claims>, BadToken> {
         if token.len() > jwt::MAX_TOKEN_BYTES {
             return Err(BadToken::NotOurs);
@@ -62,7 +63,7 @@ impl Accounts {
         Ok(claims)
     }
 
-    /// Whom a token stands for, if it is meant for one of `audiences`.
+    /// The user of a token that is meant for one of `audiences`.
     pub(super) async fn authenticate(
         &self,
         store: &dyn ReadStore,
@@ -72,13 +73,14 @@ impl Accounts {
     ) -> Result<Authenticated, BadToken> {
         let claims = self.claims(token)?;
         claims.check_times(now)?;
-        let said = if claims.aud.is_empty() { &self.audiences } else { &claims.aud };
+        let valid_for = if claims.aud.is_empty() { &self.audiences } else { &claims.aud };
         let common: Vec<String> =
-            said.iter().filter(|audience| audiences.contains(audience)).cloned().collect();
+            valid_for.iter().filter(|audience| audiences.contains(audience)).cloned().collect();
         if common.is_empty() {
-            let (said, wanted) = (crate::authorize::quoted(said), crate::authorize::quoted(audiences));
+            let (valid_for, wanted) =
+                (crate::authorize::quoted(valid_for), crate::authorize::quoted(audiences));
             return Err(BadToken::Invalidated(format!(
-                "token audiences {said} is invalid for the target audiences {wanted}"
+                "token audiences {valid_for} is invalid for the target audiences {wanted}"
             )));
         }
         let named =
@@ -91,31 +93,31 @@ impl Accounts {
     }
 }
 
-/// Whether the account, and what else the token is bound to, is still there and still the same.
+/// Whether the account and the bound objects still exist with the same UIDs.
 async fn check_bound(store: &dyn ReadStore, claims: &Claims, now: i64) -> Result<(), BadToken> {
-    let said = &claims.kubernetes;
-    let namespace = said.namespace.as_str();
+    let bound_to = &claims.kubernetes;
+    let namespace = bound_to.namespace.as_str();
     let gone = || BadToken::Invalidated("service account token has been invalidated".to_owned());
-    let account = &said.serviceaccount;
+    let account = &bound_to.serviceaccount;
     let key = format!("/registry/serviceaccounts/{namespace}/{}", account.name);
     let found = read(store, key).await?.ok_or_else(|| {
         BadToken::Invalidated(format!("serviceaccounts {} not found", go::quote(&account.name)))
     })?;
     if object::uid(&found) != account.uid {
-        let (found, said) = (object::uid(&found), &account.uid);
+        let (found, bound_to) = (object::uid(&found), &account.uid);
         return Err(BadToken::Invalidated(format!(
-            "service account UID ({found}) does not match claim ({said})"
+            "service account UID ({found}) does not match claim ({bound_to})"
         )));
     }
     if is_long_gone(&found, now) {
         let name = &account.name;
         return Err(BadToken::Invalidated(format!("service account {namespace}/{name} has been deleted")));
     }
-    // A pod's node is only told, not checked: the pod is bound to it anyway.
-    let node = said.node.as_ref().filter(|_| said.pod.is_none());
+    // The node of a pod's token is not checked: the pod is bound to it.
+    let node = bound_to.node.as_ref().filter(|_| bound_to.pod.is_none());
     let objects: [(&str, String, &Option<Bound>); 2] = [
-        ("secret", format!("/registry/secrets/{namespace}/"), &said.secret),
-        ("pod", format!("/registry/pods/{namespace}/"), &said.pod),
+        ("secret", format!("/registry/secrets/{namespace}/"), &bound_to.secret),
+        ("pod", format!("/registry/pods/{namespace}/"), &bound_to.pod),
     ];
     let objects =
         objects.into_iter().filter_map(|(sort, prefix, bound)| Some((sort, prefix, bound.as_ref()?)));
@@ -123,9 +125,9 @@ async fn check_bound(store: &dyn ReadStore, claims: &Claims, now: i64) -> Result
     for (sort, prefix, bound) in objects {
         let found = read(store, format!("{prefix}{}", bound.name)).await?.ok_or_else(gone)?;
         if object::uid(&found) != bound.uid {
-            let (found, said) = (object::uid(&found), &bound.uid);
+            let (found, bound_to) = (object::uid(&found), &bound.uid);
             return Err(BadToken::Invalidated(format!(
-                "{sort} UID ({found}) does not match service account {sort} ref claim ({said})"
+                "{sort} UID ({found}) does not match service account {sort} ref claim ({bound_to})"
             )));
         }
         if is_long_gone(&found, now) {
@@ -135,7 +137,7 @@ async fn check_bound(store: &dyn ReadStore, claims: &Claims, now: i64) -> Result
     Ok(())
 }
 
-/// An object as it is now.
+/// The current state of an object.
 pub(super) async fn read(store: &dyn ReadStore, key: String) -> Result<Option<Value>, BadToken> {
     let read = store.get(key.into(), None).await.map_err(|error| BadToken::Invalidated(error.to_string()))?;
     let object = read.entry.map(|entry| Stored::new(entry.value, entry.revision).value()).transpose();
@@ -148,18 +150,19 @@ fn is_long_gone(object: &Value, now: i64) -> bool {
 }
 
 fn caller(claims: &Claims) -> Caller {
-    let said = &claims.kubernetes;
-    let mut caller = Caller::account(&said.namespace, &said.serviceaccount.name, &said.serviceaccount.uid);
+    let bound_to = &claims.kubernetes;
+    let mut caller =
+        Caller::account(&bound_to.namespace, &bound_to.serviceaccount.name, &bound_to.serviceaccount.uid);
     let mut extra = |key: &str, value: &str| {
         if !value.is_empty() {
             caller.extra.insert(key.to_owned(), vec![value.to_owned()]);
         }
     };
-    if let Some(pod) = &said.pod {
+    if let Some(pod) = &bound_to.pod {
         extra(POD_NAME, &pod.name);
         extra(POD_UID, &pod.uid);
     }
-    if let Some(node) = &said.node {
+    if let Some(node) = &bound_to.node {
         extra(NODE_NAME, &node.name);
         extra(NODE_UID, &node.uid);
     }

@@ -1,16 +1,16 @@
-//! A signed token in, its claims out; and back. Nothing is believed before the signature is checked.
+//! Signs and verifies JSON Web Tokens. Claims are used only after the signature is verified.
 
 use super::keys::SigningKey;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// Far more than the longest token that is given out: what is longer is not even looked at.
+/// Far more than the longest token that is issued: longer ones are rejected unread.
 pub(super) const MAX_TOKEN_BYTES: usize = 16 * 1024;
-/// Clocks differ by so much.
-// Kubernetes: as its library allows.
+/// Tolerated difference between clocks.
+// Kubernetes: the value of its library.
 pub(crate) const LEEWAY_SECONDS: i64 = 60;
 
-/// What a token says. A claim that comes twice makes it no token.
+/// The claims of a token. A duplicate claim makes it invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claims {
     #[serde(default, deserialize_with = "audiences")]
@@ -28,7 +28,7 @@ pub(crate) struct Claims {
     pub(crate) sub: String,
 }
 
-/// Whom the token is for, and what it lives and dies with.
+/// The account of the token, and the objects that it is bound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kubernetes {
     pub(crate) namespace: String,
@@ -55,19 +55,19 @@ struct Header {
     alg: String,
     #[serde(default)]
     kid: String,
-    /// What a reader must understand; there is nothing that this one does.
+    /// Extensions that a verifier must understand: none are supported.
     #[serde(default, skip_serializing)]
     crit: Option<serde_json::Value>,
 }
 
-/// Why a token does not count. `NotOurs` leaves room for somebody else to know it.
+/// Why a token is rejected. After `NotOurs` other authenticators are tried.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadToken {
     #[error("invalid bearer token")]
     NotOurs,
     #[error("invalid signature, no keys found")]
     UnknownKey,
-    // Kubernetes: its library's words.
+    // Kubernetes: the text of its library.
     #[error("go-jose/go-jose: error in cryptographic primitive")]
     BadSignature,
     #[error("service account token has expired")]
@@ -76,7 +76,7 @@ pub(crate) enum BadToken {
     NotYet,
     #[error("service account token is issued in the future")]
     FromTheFuture,
-    /// About what the token is bound to.
+    /// About an object that the token is bound to.
     #[error("{0}")]
     Invalidated(String),
 }
@@ -85,13 +85,13 @@ pub(crate) enum BadToken {
 fn audiences<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Said {
+    enum OneOrMany {
         One(String),
         Many(Vec<String>),
     }
-    Ok(match Said::deserialize(from)? {
-        Said::One(audience) => vec![audience],
-        Said::Many(audiences) => audiences,
+    Ok(match OneOrMany::deserialize(from)? {
+        OneOrMany::One(audience) => vec![audience],
+        OneOrMany::Many(audiences) => audiences,
     })
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn sign(key: &SigningKey, claims: &Claims) -> Option<String> {
     Some(format!("{signed}.{}", encode(signature)))
 }
 
-/// What says who has issued it.
+/// Claims with an issuer.
 pub(super) trait Issued: DeserializeOwned {
     fn issuer(&self) -> &str;
 }
@@ -116,7 +116,7 @@ impl Issued for Claims {
     }
 }
 
-/// The claims of a token that this key has signed. Whether they hold now is another question.
+/// The claims of a token that this key has signed. Times are checked separately.
 pub(super) fn verify<C: Issued>(key: &SigningKey, issuer: &str, token: &str) -> Result<C, BadToken> {
     if token.len() > MAX_TOKEN_BYTES {
         return Err(BadToken::NotOurs);
@@ -124,25 +124,26 @@ pub(super) fn verify<C: Issued>(key: &SigningKey, issuer: &str, token: &str) -> 
     let parts: Vec<&str> = token.split('.').collect();
     let [header, payload, signature] = parts[..] else { return Err(BadToken::NotOurs) };
     let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| BadToken::NotOurs);
-    let said = decode(payload)?;
-    let claims: C = serde_json::from_slice(&said).map_err(|_| BadToken::NotOurs)?;
-    let header_said: Header = serde_json::from_slice(&decode(header)?).map_err(|_| BadToken::NotOurs)?;
-    if claims.issuer() != issuer || header_said.crit.is_some() {
+    let decoded = decode(payload)?;
+    let claims: C = serde_json::from_slice(&decoded).map_err(|_| BadToken::NotOurs)?;
+    let token_header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| BadToken::NotOurs)?;
+    if claims.issuer() != issuer || token_header.crit.is_some() {
         return Err(BadToken::NotOurs);
     }
-    if !header_said.kid.is_empty() && header_said.kid != key.id() {
+    if !token_header.kid.is_empty() && token_header.kid != key.id() {
         return Err(BadToken::UnknownKey);
     }
-    // The key says how it is used, not the token: otherwise `none` and HS256 with the public key would do.
+    // The algorithm comes from the key, not from the token: otherwise `none`, or HS256 with the public key,
+    // would pass.
     let signed = token.rsplit_once('.').map_or("", |(signed, _)| signed);
-    if header_said.alg != key.algorithm() || !key.has_signed(signed.as_bytes(), &decode(signature)?) {
+    if token_header.alg != key.algorithm() || !key.has_signed(signed.as_bytes(), &decode(signature)?) {
         return Err(BadToken::BadSignature);
     }
     Ok(claims)
 }
 
 impl Claims {
-    /// Whether they hold at this second.
+    /// Checks expiry and not-before at this second.
     pub(crate) fn check_times(&self, now: i64) -> Result<(), BadToken> {
         match self {
             _ if now.saturating_sub(LEEWAY_SECONDS) > self.exp => Err(BadToken::Expired),
@@ -168,7 +169,7 @@ mod tests {
         })
     }
 
-    /// A token whose parts are exactly these.
+    /// A token with exactly these parts.
     fn forge(key: &SigningKey, header: &str, payload: &str) -> String {
         let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(payload));
         let signature = key.sign(signed.as_bytes()).unwrap();
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_is_read_back() {
+    fn a_signed_token_verifies() {
         let (key, _) = SigningKey::make().unwrap();
         let claims: Claims = serde_json::from_value(claims()).unwrap();
         let token = sign(&key, &claims).unwrap();
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn tricks_do_not_pass() {
+    fn forged_tokens_are_rejected() {
         let (key, _) = SigningKey::make().unwrap();
         let (other, _) = SigningKey::make().unwrap();
         let with = |member: &str, value: Value| {

@@ -1,4 +1,4 @@
-//! The key that signs service account tokens: made here, or read from a file; RS256 or ES256.
+//! The key that signs service account tokens: generated, or read from a file; RS256 or ES256.
 
 use aws_lc_rs::{
     digest::{SHA256, digest},
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, pem::PemObject};
 use x509_parser::{prelude::FromDer, public_key::PublicKey, x509::SubjectPublicKeyInfo};
 
-/// Signs tokens and tells its own from others.
+/// Signs tokens and verifies its own signatures.
 pub struct SigningKey {
     pair: Pair,
-    /// Of the public key: what everybody may know.
+    /// The public key.
     spki: Vec<u8>,
     id: String,
 }
@@ -49,7 +49,7 @@ impl std::fmt::Debug for SigningKey {
 
 impl SigningKey {
     /// A new key and its PEM text, which is secret.
-    // On P-256, because making an RSA key takes longer than everything else that a start does.
+    // On P-256: generating an RSA key takes longer than the rest of a server's start.
     pub fn make() -> Result<(SigningKey, String), SigningKeyError> {
         let chance = SystemRandom::new();
         let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &chance);
@@ -84,7 +84,7 @@ impl SigningKey {
             Pair::P256(key) => key.public_key().as_der(),
         };
         let spki = spki.map_err(|_| SigningKeyError::Unfit)?.as_ref().to_vec();
-        // Kubernetes: from the public key, so that a relying party can find the right one of several.
+        // Kubernetes: derived from the public key, so that verifiers find the right one of several.
         let id = URL_SAFE_NO_PAD.encode(digest(&SHA256, &spki));
         Ok(SigningKey { pair, spki, id })
     }
@@ -127,7 +127,7 @@ impl SigningKey {
         verified.is_ok()
     }
 
-    /// The public key as a JSON Web Key, for whoever checks tokens elsewhere.
+    /// The public key as a JSON Web Key, for other verifiers.
     pub(crate) fn jwk(&self) -> Value {
         let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let parsed = SubjectPublicKeyInfo::from_der(&self.spki).ok().and_then(|(_, key)| {
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_survives_its_file_and_knows_its_own_signatures() {
+    fn a_key_read_from_its_pem_verifies_its_signatures() {
         let (key, text) = SigningKey::make().unwrap();
         let again = SigningKey::from_pem(&text).unwrap();
         assert_eq!((key.id(), key.algorithm()), (again.id(), "ES256"));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_rsa_key_signs_as_kubernetes_does() {
+    fn an_rsa_key_signs_with_rs256() {
         use aws_lc_rs::{encoding::Pkcs8V1Der, rsa::KeySize};
         let made = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
         let der: Pkcs8V1Der<'_> = made.as_der().unwrap();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_shown() {
+    fn debug_output_hides_the_private_key() {
         let (key, text) = SigningKey::make().unwrap();
         let shown = format!("{key:?}");
         assert_eq!(shown, format!("signing key {}", key.id()));

@@ -1,4 +1,4 @@
-//! How others check tokens from here: the two documents of OpenID discovery.
+//! The two OpenID discovery documents, with which others verify this server's tokens.
 
 use super::Accounts;
 use crate::{
@@ -11,7 +11,7 @@ use serde_json::json;
 
 const KEYS: &str = "/openid/v1/jwks";
 
-/// The document at a path, for clients that know this server as `host`.
+/// The document at a path, for clients that reach this server as `host`.
 pub(crate) fn documents(
     accounts: &Accounts,
     path: &[&str],

@@ -1,4 +1,4 @@
-//! Tokens that lie in secrets: as good as the secret is, which must hold the very same text. They have no end.
+//! Service account tokens in Secrets: valid while the Secret holds the same text; they do not expire.
 
 use super::{
     Authenticated, Caller,
@@ -12,11 +12,11 @@ use serde::Deserialize;
 use store::ReadStore;
 use subtle::ConstantTimeEq;
 
-// Kubernetes: who issues them, whatever the server is called.
+// Kubernetes: a fixed issuer, whatever the server's own.
 const ISSUER: &str = "kubernetes/serviceaccount";
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
-/// What such a token says.
+/// The claims of such a token.
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
     iss: String,
@@ -38,7 +38,7 @@ impl jwt::Issued for Claims {
     }
 }
 
-/// Whom a token stands for. It is for this server's own audiences only.
+/// The user of a token. It is for this server's audiences only.
 pub(super) async fn authenticate(
     store: &dyn ReadStore,
     key: &SigningKey,
@@ -52,7 +52,7 @@ pub(super) async fn authenticate(
         let (own, wanted) = (crate::authorize::quoted(own), crate::authorize::quoted(audiences));
         return Err(no(format!("token audiences {own} is invalid for the target audiences {wanted}")));
     }
-    check_said(&claims)?;
+    check_claims(&claims)?;
     check_secret(store, &claims, token).await?;
     check_account(store, &claims).await?;
     let caller = Caller::account(&claims.namespace, &claims.account, &claims.uid);
@@ -63,15 +63,15 @@ fn no(problem: impl Into<String>) -> BadToken {
     BadToken::Invalidated(problem.into())
 }
 
-fn check_said(claims: &Claims) -> Result<(), BadToken> {
-    for (name, said) in [
+fn check_claims(claims: &Claims) -> Result<(), BadToken> {
+    for (name, claim) in [
         ("sub", &claims.sub),
         ("namespace", &claims.namespace),
         ("secretName", &claims.secret),
         ("serviceAccountName", &claims.account),
         ("serviceAccountUID", &claims.uid),
     ] {
-        if said.is_empty() {
+        if claim.is_empty() {
             return Err(no(format!("{name} claim is missing")));
         }
     }

@@ -1,10 +1,10 @@
-//! Tokens from a file: who has one is whom the file says.
+//! Static bearer tokens from a file.
 
 use super::Caller;
 use std::{fs, io, path::Path};
 use subtle::ConstantTimeEq;
 
-/// A static bearer token and whom it stands for.
+/// A static bearer token and its user.
 #[derive(Clone)]
 pub struct Token {
     secret: String,
@@ -72,7 +72,7 @@ fn columns(line: &str) -> Vec<String> {
     columns
 }
 
-/// Whom a secret stands for. All are compared, always: how long it takes must not tell how far a guess is right.
+/// The user of a token. Always compares all tokens in constant time, so that timing reveals nothing.
 pub(super) fn find(tokens: &[Token], secret: &str) -> Option<Caller> {
     let mut found = None;
     for token in tokens {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn token_files_are_read_as_kubernetes_does() {
+    fn token_files_are_parsed_as_in_kubernetes() {
         let token = TokenFile::line(1, r#"s3cret,alice,u1,"devs,ops""#).unwrap();
         assert_eq!(token.secret, "s3cret");
         assert_eq!(token.caller, Caller::known("alice", "u1", vec!["devs".into(), "ops".into()]));

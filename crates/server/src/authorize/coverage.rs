@@ -1,40 +1,40 @@
-//! Rules that are held and rules that are wanted in, what is wanted beyond what is held out, in the words of a refusal.
+//! The rules in `wanted` that no rule in `held` covers, in the words of the rejection.
 //!
-//! Kubernetes breaks each wanted rule into pieces of one group, resource, name and verb, and looks for a held rule that
-//! covers the piece. There are as many pieces as the product of the lists, so a small role can have billions. The answer
-//! here is the same without making them: values of a list that the same held rules cover are alike, and only one of
-//! them is compared.
+//! Kubernetes breaks each wanted rule into one piece per group, resource, name and verb, and looks for a
+//! held rule that covers it. The number of pieces is the product of the lists, so a small role can have
+//! billions. This gives the same result without making them: values of a list that are covered by the same
+//! held rules are grouped, and only one of each group is compared.
 
 use super::rule::{ALL, Rule, path_prefix, quoted};
 use std::collections::{BTreeMap, HashMap};
 
-/// How many comparisons one answer may take. A role of everyday size takes some hundreds, and an administrator's with
-/// thousands of held rules some ten thousand; a million take about ten milliseconds.
+/// Limit on the comparisons of one check. A usual role takes some hundreds, one checked against thousands
+/// of held rules some ten thousand; a million take about ten milliseconds.
 const MAX_COMPARISONS: usize = 1_000_000;
-/// How many bytes of missing rights a refusal tells. That is about a thousand rules: more than anybody reads.
-const MAX_TOLD_BYTES: usize = 64 << 10;
+/// Limit on the bytes of missing rules in a rejection: about a thousand rules, more than anyone reads.
+const MAX_REPORTED_BYTES: usize = 64 << 10;
 const AND_MORE: &str = "... and more";
 
-/// What `wanted` has beyond `held`, a line for each thing, sorted; nothing where it is all covered.
+/// What `wanted` has beyond `held`: sorted lines; none where all is covered.
 pub(crate) fn missing(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
     let index = Index::new(held);
     let mut missing = Missing::default();
-    let told = wanted.iter().try_for_each(|rule| {
+    let compared = wanted.iter().try_for_each(|rule| {
         index.resources_beyond(rule, &mut missing)?;
         index.paths_beyond(rule, &mut missing)
     });
-    missing.lines(told.err())
+    missing.lines(compared.err())
 }
 
-/// Why not all that is missing is told.
+/// Why the list of missing rules is incomplete.
 enum Cut {
-    /// There is enough to tell already.
-    Told,
-    /// It would take too long to find out. What is not known to be held counts as missing.
+    /// MAX_REPORTED_BYTES is reached.
+    TooManyBytes,
+    /// MAX_COMPARISONS is reached. Rules that were not compared count as missing.
     TooManyComparisons,
 }
 
-/// A set of held rules, by their places.
+/// A set of held rules, by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Rules(Box<[u64]>);
 
@@ -60,7 +60,7 @@ impl Rules {
     }
 }
 
-/// Which held rules name a value in one of their lists, and which name all values.
+/// The held rules that list a value, and those that list `*`.
 struct Named<'h> {
     by_value: HashMap<&'h str, Rules>,
     all: Rules,
@@ -81,12 +81,12 @@ impl<'h> Named<'h> {
         named
     }
 
-    /// Those that name this very value.
+    /// Rules that list this value.
     fn exactly(&self, value: &str) -> Option<&Rules> {
         self.by_value.get(value)
     }
 
-    /// Those that name this value, or all. A star that is wanted asks for a star.
+    /// Rules that list this value or `*`. A wanted `*` is covered only by `*`.
     fn covering(&self, value: &str) -> Rules {
         let mut rules = self.all.clone();
         self.exactly(value).into_iter().for_each(|more| rules.add(more));
@@ -94,7 +94,7 @@ impl<'h> Named<'h> {
     }
 }
 
-/// What is held, by value.
+/// Held rules by value.
 struct Index<'h> {
     verbs: Named<'h>,
     groups: Named<'h>,
@@ -103,16 +103,16 @@ struct Index<'h> {
     paths: Named<'h>,
     /// Paths that end in a star, without it.
     prefixes: Vec<(&'h str, usize)>,
-    /// Those that name no objects, and so all.
+    /// Rules without resourceNames, which cover all names.
     nameless: Rules,
     held: usize,
 }
 
-/// Values of a list that the same held rules cover.
+/// Values of a list that are covered by the same held rules.
 struct Alike<'w> {
     covering: Rules,
     values: Vec<&'w str>,
-    /// Where in the list they stand.
+    /// Their indexes in the list.
     places: Vec<usize>,
 }
 
@@ -157,7 +157,7 @@ impl<'h> Index<'h> {
         rules
     }
 
-    /// What a wanted rule says of resources that nothing held covers.
+    /// The resource part of a wanted rule that no held rule covers.
     fn resources_beyond<'w>(&self, wanted: &'w Rule, missing: &mut Missing<'w>) -> Result<(), Cut> {
         let groups = alike(&wanted.api_groups, |group| self.groups.covering(group));
         let resources = alike(&wanted.resources, |resource| self.covering_resource(resource));
@@ -188,7 +188,7 @@ impl<'h> Index<'h> {
         Ok(())
     }
 
-    /// The same of paths.
+    /// The path part of a wanted rule that no held rule covers.
     fn paths_beyond<'w>(&self, wanted: &'w Rule, missing: &mut Missing<'w>) -> Result<(), Cut> {
         let verbs = alike(&wanted.verbs, |verb| self.verbs.covering(verb));
         for path in &wanted.paths {
@@ -219,7 +219,7 @@ fn alike<'w>(values: &'w [String], covering: impl Fn(&str) -> Rules) -> Vec<Alik
     kinds
 }
 
-/// What nothing held covers.
+/// Rules that no held rule covers.
 #[derive(Default)]
 struct Missing<'w> {
     /// Verbs by group, resource and name.
@@ -236,9 +236,9 @@ impl<'w> Missing<'w> {
         if self.comparisons > MAX_COMPARISONS { Err(Cut::TooManyComparisons) } else { Ok(()) }
     }
 
-    fn tell(&mut self, bytes: usize) -> Result<(), Cut> {
+    fn count_bytes(&mut self, bytes: usize) -> Result<(), Cut> {
         self.bytes += bytes;
-        if self.bytes > MAX_TOLD_BYTES { Err(Cut::Told) } else { Ok(()) }
+        if self.bytes > MAX_REPORTED_BYTES { Err(Cut::TooManyBytes) } else { Ok(()) }
     }
 
     fn add_resources(
@@ -254,11 +254,11 @@ impl<'w> Missing<'w> {
             for resource in resources {
                 for name in names.iter().copied().map(Some).chain(nameless) {
                     let key_length = group.len() + resource.len() + name.map_or(0, str::len);
-                    let told = self.tell(40 + key_length + length);
-                    // One too long to tell is told by its beginning.
-                    let verbs = if told.is_err() { &verbs[..verbs.len().min(1)] } else { verbs };
+                    let compared = self.count_bytes(40 + key_length + length);
+                    // Of a rule too long to report, only the first verb is.
+                    let verbs = if compared.is_err() { &verbs[..verbs.len().min(1)] } else { verbs };
                     self.resources.entry((group, resource, name)).or_default().extend(verbs);
-                    told?;
+                    compared?;
                 }
             }
         }
@@ -267,10 +267,10 @@ impl<'w> Missing<'w> {
 
     fn add_path(&mut self, path: &'w str, verb: &'w str) -> Result<(), Cut> {
         self.paths.push((path, verb));
-        self.tell(40 + path.len() + verb.len())
+        self.count_bytes(40 + path.len() + verb.len())
     }
 
-    /// As refusals show it: one line for each resource with all its verbs.
+    /// The lines of a rejection: one per resource with all its verbs.
     fn lines(self, cut: Option<Cut>) -> Vec<String> {
         let of_resources = self.resources.into_iter().map(|((group, resource, name), verbs)| {
             let names = name.map(|name| format!("ResourceNames:{}, ", quoted(&[name]))).unwrap_or_default();
@@ -285,7 +285,7 @@ impl<'w> Missing<'w> {
         lines.dedup();
         match cut {
             None => {}
-            Some(Cut::Told) => lines.push(AND_MORE.to_owned()),
+            Some(Cut::TooManyBytes) => lines.push(AND_MORE.to_owned()),
             Some(Cut::TooManyComparisons) => {
                 lines.push("rules that are too many to compare with those held".to_owned());
             }

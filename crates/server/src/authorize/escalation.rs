@@ -1,4 +1,5 @@
-//! Nobody grants what they do not have: the check before a role or a binding is written.
+//! Privilege escalation check: a user can only grant rights that they have. Runs before a role or binding
+//! is written.
 
 use super::{Attributes, OnResource, allows, coverage, grants::RoleRef, is_master, rule, rule::Rule};
 use crate::{call::Call, refusal::Refusal};
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Refuses a role that holds more than its writer does, and a binding to such a role. Other objects pass.
+/// Rejects a role with more rights than its writer has, and a binding to such a role. Other objects pass.
 pub(crate) async fn check(call: &Call, draft: &Value, current: Option<&Value>) -> Result<(), Refusal> {
     let resource = call.target.resource.as_str();
     let is_role = matches!(resource, "roles" | "clusterroles");
@@ -16,7 +17,7 @@ pub(crate) async fn check(call: &Call, draft: &Value, current: Option<&Value>) -
     if call.target.group != GROUP || !(is_role || is_binding) || is_master(call.caller()) {
         return Ok(());
     }
-    if current.is_some_and(|current| is_same_to_readers(draft, current)) {
+    if current.is_some_and(|current| changes_only_gc_metadata(draft, current)) {
         return Ok(());
     }
     match is_role {
@@ -25,8 +26,8 @@ pub(crate) async fn check(call: &Call, draft: &Value, current: Option<&Value>) -
     }
 }
 
-/// Whether only that changes which the garbage collector changes.
-fn is_same_to_readers(draft: &Value, current: &Value) -> bool {
+/// Whether only metadata changes that the garbage collector writes.
+fn changes_only_gc_metadata(draft: &Value, current: &Value) -> bool {
     let stripped = |object: &Value| {
         let mut object = object.clone();
         let metadata = object::metadata_mut(&mut object);
@@ -52,22 +53,22 @@ async fn check_role(call: &Call, draft: &Value, current: Option<&Value>) -> Resu
         return Ok(());
     }
     let name = object::name(draft);
-    confirm(call, name, &rule::rules_of(draft)).await?;
-    // It can gather anything.
-    if gathers(draft) || current.is_some_and(gathers) {
+    check_held(call, name, &rule::rules_of(draft)).await?;
+    // An aggregationRule can select any role.
+    if aggregates(draft) || current.is_some_and(aggregates) {
         let why = "must have cluster-admin privileges to use the aggregationRule";
-        let confirmed = confirm(call, name, &Rule::everything()).await;
+        let confirmed = check_held(call, name, &Rule::everything()).await;
         confirmed.map_err(|_| Refusal::forbidden(&call.resource(), name, why))?;
     }
     Ok(())
 }
 
-fn gathers(role: &Value) -> bool {
+fn aggregates(role: &Value) -> bool {
     role["aggregationRule"]["clusterRoleSelectors"].as_array().is_some_and(|them| !them.is_empty())
 }
 
 async fn check_binding(call: &Call, draft: &Value) -> Result<(), Refusal> {
-    // What cannot be read is refused by validation.
+    // Validation rejects an undecodable roleRef.
     let Ok(role) = RoleRef::deserialize(&draft["roleRef"]) else { return Ok(()) };
     let namespace = call.target.namespace.as_str();
     let resource = if role.is_of_cluster() { "clusterroles" } else { "roles" };
@@ -79,9 +80,9 @@ async fn check_binding(call: &Call, draft: &Value) -> Result<(), Refusal> {
     }
     let rules = call.inner.authorizer.rbac.rules_of(call.inner.store.as_ref(), &role, namespace).await;
     let rules = rules?;
-    // Kubernetes: it is the binding that it says is not there.
+    // Kubernetes: the error names the binding, not the role, as missing.
     let rules = rules.ok_or_else(|| Refusal::not_found(&call.resource(), &role.name))?;
-    confirm(call, object::name(draft), &rules).await
+    check_held(call, object::name(draft), &rules).await
 }
 
 async fn may(call: &Call, wanted: OnResource<'_>) -> Result<bool, Refusal> {
@@ -89,8 +90,8 @@ async fn may(call: &Call, wanted: OnResource<'_>) -> Result<bool, Refusal> {
     Ok(decision.is_allowed)
 }
 
-/// Whether the caller has all that `rules` give.
-async fn confirm(call: &Call, name: &str, rules: &[Rule]) -> Result<(), Refusal> {
+/// Whether the caller has all rights of `rules`.
+async fn check_held(call: &Call, name: &str, rules: &[Rule]) -> Result<(), Refusal> {
     let (caller, inner) = (call.caller(), &call.inner);
     let held = inner.authorizer.rbac.rules_for(inner.store.as_ref(), caller, &call.target.namespace).await;
     let (held, lost) = held?;

@@ -1,4 +1,5 @@
-//! Roles and bindings of one scope, indexed by whom they are for: a look costs what the caller has, not what exists.
+//! Roles and bindings of one scope, indexed by subject: a decision costs what the caller has, not what
+//! exists.
 
 use super::rule::{Rule, rules_of};
 use crate::{authenticate::Caller, live::Fold, stored::Stored};
@@ -10,25 +11,25 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// What keys in the store begin with: both sorts of a scope, and nothing else that matters.
+/// Key prefixes in the store: roles and bindings of a scope, and no other relevant objects.
 pub(super) const CLUSTER: &str = "/registry/clusterrole";
 pub(super) const NAMESPACED: &str = "/registry/role";
 
-/// The roles and bindings of the cluster, or of all namespaces.
+/// The ClusterRoles and ClusterRoleBindings, or the Roles and RoleBindings of all namespaces.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
-    /// By namespace (empty for the cluster's own) and name.
+    /// By namespace (empty for cluster scope) and name.
     roles: HashMap<String, BTreeMap<String, Role>>,
     bindings: HashMap<String, Scope>,
-    /// What aggregated roles gather; worked out when it is first asked for after a change.
-    gathered: OnceLock<BTreeMap<String, Vec<Rule>>>,
+    /// Rules of aggregated roles; computed at the first use after a change.
+    aggregated: OnceLock<BTreeMap<String, Vec<Rule>>>,
 }
 
 #[derive(Debug)]
 struct Role {
     rules: Vec<Rule>,
     labels: BTreeMap<String, String>,
-    gathers: Vec<label_selector::Selector>,
+    aggregates: Vec<label_selector::Selector>,
 }
 
 /// The bindings of one namespace, by name and by subject.
@@ -41,7 +42,7 @@ struct Scope {
 
 type Bound = BTreeMap<String, Arc<Binding>>;
 
-/// A role given to subjects.
+/// A decoded binding.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Binding {
@@ -82,8 +83,8 @@ impl RoleRef {
         self.kind == "ClusterRole"
     }
 
-    /// The words for a role that is not there.
-    // Kubernetes: those who decide say so in the singular, those who write in the plural.
+    /// The text for a role that does not exist.
+    // Kubernetes: authorizers have the singular, writers the plural.
     pub(crate) fn missing(&self) -> String {
         let resource = self.kind.to_lowercase();
         format!("{resource}.rbac.authorization.k8s.io {} not found", go::quote(&self.name))
@@ -94,24 +95,24 @@ impl RoleRef {
         format!("{resource}s.rbac.authorization.k8s.io {} not found", go::quote(&self.name))
     }
 
-    /// Several that are not there, in one text that tells each once.
-    // Kubernetes: as Go's aggregates do.
+    /// One text for several missing roles, each once.
+    // Kubernetes: Go's format of aggregated errors.
     pub(crate) fn in_one(roles: &[RoleRef], words: fn(&RoleRef) -> String) -> String {
-        let mut told: Vec<String> = Vec::new();
+        let mut texts: Vec<String> = Vec::new();
         for role in roles.iter().map(words) {
-            if !told.contains(&role) {
-                told.push(role);
+            if !texts.contains(&role) {
+                texts.push(role);
             }
         }
-        match &told[..] {
+        match &texts[..] {
             [only] => only.clone(),
-            _ => format!("[{}]", told.join(", ")),
+            _ => format!("[{}]", texts.join(", ")),
         }
     }
 }
 
 impl Subject {
-    /// The user that it stands for; service accounts are users.
+    /// The user name of a subject; service accounts are users.
     fn user(&self, binding_namespace: &str) -> Option<String> {
         match self.kind.as_str() {
             "User" => Some(self.name.clone()),
@@ -129,7 +130,7 @@ impl Subject {
 }
 
 impl Binding {
-    /// Which binding gives what to whom, for the reason of an answer.
+    /// Which binding gives which role to which subject, for the reason of a decision.
     // Kubernetes: name before namespace.
     pub(crate) fn describe(&self, caller: &Caller) -> String {
         let Metadata { name, namespace } = &self.metadata;
@@ -159,7 +160,7 @@ impl Binding {
 }
 
 impl Grants {
-    /// The bindings of a namespace, or the cluster's own, that speak of the caller. One may come twice.
+    /// The bindings of a namespace, or of the cluster, with the caller as a subject. One may come twice.
     pub(super) fn bindings<'a>(
         &'a self,
         namespace: &str,
@@ -171,31 +172,33 @@ impl Grants {
         user.into_iter().chain(groups).flat_map(BTreeMap::values)
     }
 
-    /// The rules of a role, if it is there: its own, and what it gathers.
+    /// The rules of a role, if it exists: its own and aggregated ones.
     pub(super) fn rules(&self, namespace: &str, name: &str) -> Option<impl Iterator<Item = &Rule>> {
         let role = self.roles.get(namespace)?.get(name)?;
-        let gathered = match role.gathers.is_empty() {
+        let aggregated = match role.aggregates.is_empty() {
             true => None,
-            false => self.gathered.get_or_init(|| self.gather()).get(name),
+            false => self.aggregated.get_or_init(|| self.aggregate()).get(name),
         };
-        Some(role.rules.iter().chain(gathered.into_iter().flatten()))
+        Some(role.rules.iter().chain(aggregated.into_iter().flatten()))
     }
 
-    /// Aggregation: each role that selects others, and the rules of those that it does not hold itself.
-    fn gather(&self) -> BTreeMap<String, Vec<Rule>> {
+    /// Aggregation: for each role with an aggregationRule, the rules of the selected roles that it does not
+    /// have itself.
+    fn aggregate(&self) -> BTreeMap<String, Vec<Rule>> {
         let Some(roles) = self.roles.get("") else { return BTreeMap::new() };
-        let gathering = roles.iter().filter(|(_, role)| !role.gathers.is_empty());
-        gathering.map(|(name, role)| (name.clone(), gathered(name, role, roles))).collect()
+        let aggregating = roles.iter().filter(|(_, role)| !role.aggregates.is_empty());
+        aggregating.map(|(name, role)| (name.clone(), aggregated(name, role, roles))).collect()
     }
 }
 
-/// What a role gathers, also through roles that gather themselves.
-fn gathered(name: &str, role: &Role, all: &BTreeMap<String, Role>) -> Vec<Rule> {
+/// The rules that a role aggregates, also through other aggregated roles.
+fn aggregated(name: &str, role: &Role, all: &BTreeMap<String, Role>) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
     let mut seen = BTreeSet::from([name]);
     let mut open = vec![role];
-    while let Some(gathering) = open.pop() {
-        let is_selected = |it: &Role| gathering.gathers.iter().any(|selector| selector.matches(&it.labels));
+    while let Some(aggregating) = open.pop() {
+        let is_selected =
+            |it: &Role| aggregating.aggregates.iter().any(|selector| selector.matches(&it.labels));
         for (other, selected) in all.iter().filter(|(_, it)| is_selected(it)) {
             if !seen.insert(other) {
                 continue;
@@ -221,7 +224,7 @@ impl Fold for Grants {
         self.remove(key);
         match place.sort {
             GrantKind::Role => {
-                // Unreadable: it grants nothing.
+                // An undecodable role grants nothing.
                 let Ok(role) = object.value() else { return };
                 let role = Role::read(&role);
                 self.roles.entry(place.namespace.to_owned()).or_default().insert(place.name.to_owned(), role);
@@ -230,7 +233,7 @@ impl Fold for Grants {
                 let binding = match serde_json::from_slice::<Binding>(&object.json) {
                     Ok(binding) => binding,
                     Err(error) => {
-                        tracing::error!(key, %error, "stored role binding is unreadable and grants nothing");
+                        tracing::error!(key, %error, "cannot decode stored role binding: it grants nothing");
                         return;
                     }
                 };
@@ -244,7 +247,7 @@ impl Fold for Grants {
         let Some(place) = Place::of(key) else { return };
         match place.sort {
             GrantKind::Role => {
-                self.gathered = OnceLock::new();
+                self.aggregated = OnceLock::new();
                 forget(&mut self.roles, place.namespace, |roles| {
                     roles.remove(place.name);
                     roles.is_empty()
@@ -266,12 +269,12 @@ impl Role {
         Role {
             rules: rules_of(role),
             labels: labels.collect(),
-            gathers: selectors.filter_map(selector).collect(),
+            aggregates: selectors.filter_map(selector).collect(),
         }
     }
 }
 
-/// A selector that can be read. One that selects everything would do so on purpose.
+/// A selector that can be parsed. An empty selector selects everything.
 fn selector(json: &Value) -> Option<label_selector::Selector> {
     let selector = label_selector::LabelSelector::deserialize(json).ok()?;
     selector.to_selector().ok()
@@ -310,14 +313,14 @@ fn subjects_of(binding: &Binding) -> Vec<(bool, String)> {
         .collect()
 }
 
-/// Changes what is under a key, which goes away when nothing is left there.
+/// Changes the entry of a key, and removes it if nothing is left.
 fn forget<T>(map: &mut HashMap<String, T>, key: &str, change: impl FnOnce(&mut T) -> bool) {
     if map.get_mut(key).is_some_and(change) {
         map.remove(key);
     }
 }
 
-/// What a key of the store names.
+/// The namespace and name in a key of the store.
 struct Place<'a> {
     sort: GrantKind,
     namespace: &'a str,

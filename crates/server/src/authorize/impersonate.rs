@@ -1,8 +1,9 @@
-//! Acting as somebody else: headers in, the one that the request is then from out, if the caller may be them.
+//! Impersonation: reads the headers, and returns the impersonated user if the caller may impersonate them.
 //!
-//! There are several ways to be allowed it. The constrained ones ask two things, whether the caller may do this while
-//! being somebody else, and whether they may be that one; the old one asks only the latter. The way that last allowed
-//! it is tried first. The first way that allows it counts; if none does, the first refusal is told.
+//! There are several modes. The constrained modes check both whether the caller may do this request while
+//! impersonating, and whether they may impersonate that user; the legacy mode checks only the latter. The
+//! mode that last allowed the caller is tried first. The first mode that allows counts; if none does, the
+//! first rejection is answered.
 
 use super::{Attributes, MASTERS, OnResource, demand, node};
 use crate::{
@@ -24,12 +25,12 @@ const GROUP: &str = "impersonate-group";
 const EXTRA_PREFIX: &str = "impersonate-extra-";
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
-/// From so many values on, one question about all of them is asked first.
+/// From this many values on, `*` is checked first.
 const MANY: usize = 4;
-/// Kubernetes: of so many callers it is remembered how they act as others.
-const MAX_HABITS: usize = 10_000;
+/// Kubernetes: limit on the callers whose last allowed mode is remembered.
+const MAX_REMEMBERED: usize = 10_000;
 
-/// The ways, in the order in which they are tried.
+/// The modes, in the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     AssociatedNode,
@@ -57,12 +58,12 @@ impl Mode {
         if self == Mode::Legacy { "impersonate".to_owned() } else { format!("impersonate:{}", self.name()) }
     }
 
-    /// The group that users and groups belong to.
+    /// The API group of users and groups.
     fn group(self) -> &'static str {
         if self == Mode::Legacy { "" } else { AUTHENTICATION }
     }
 
-    /// Whether this way is for such a wish.
+    /// Whether this mode applies to such a user.
     fn fits(self, caller: &Caller, wanted: &Caller) -> bool {
         let only_name = wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
         let (node, account) = (node_of(&wanted.name), Caller::account_of(&wanted.name));
@@ -76,7 +77,7 @@ impl Mode {
     }
 }
 
-/// The way in which each caller was last allowed it: tried first, and its refusal is the one that is told.
+/// The mode that last allowed each caller: tried first, and its rejection is the one answered.
 #[derive(Debug, Default)]
 pub(super) struct LastAllowedModes(Mutex<BTreeMap<String, Mode>>);
 
@@ -85,15 +86,15 @@ impl LastAllowedModes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(caller).copied()
     }
 
-    fn learn(&self, caller: &str, mode: Mode) {
-        let mut habits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if habits.get(caller) == Some(&mode) {
+    fn remember(&self, caller: &str, mode: Mode) {
+        let mut modes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if modes.get(caller) == Some(&mode) {
             return;
         }
-        if habits.len() >= MAX_HABITS {
-            habits.clear();
+        if modes.len() >= MAX_REMEMBERED {
+            modes.clear();
         }
-        habits.insert(caller.to_owned(), mode);
+        modes.insert(caller.to_owned(), mode);
     }
 }
 
@@ -110,15 +111,15 @@ fn associated_node(caller: &Caller) -> Option<&str> {
     }
 }
 
-/// Somebody whom the caller may be.
+/// The impersonated user.
 #[derive(Debug)]
 pub(crate) struct Acting {
     pub(crate) caller: Caller,
-    /// The verb of the constrained way that allowed it; empty for the old one.
+    /// The verb of the constrained mode that allowed it; empty for the legacy mode.
     pub(crate) constraint: String,
 }
 
-/// The one whom the caller wants to be, if they may.
+/// The user that the caller wants to impersonate, if allowed.
 pub(super) async fn impersonate(
     inner: &Inner,
     caller: &Caller,
@@ -126,13 +127,13 @@ pub(super) async fn impersonate(
     attributes: &Attributes<'_>,
 ) -> Result<Acting, Refusal> {
     let mut first_refusal = None;
-    let habits = &inner.authorizer.impersonations;
-    let usual = habits.of(&caller.name);
+    let modes = &inner.authorizer.impersonations;
+    let usual = modes.of(&caller.name);
     let others = MODES.into_iter().filter(|mode| Some(*mode) != usual);
     for mode in usual.into_iter().chain(others).filter(|mode| mode.fits(caller, wanted)) {
         match Box::pin(try_mode(inner, mode, caller, wanted, attributes)).await {
             Ok(acting) => {
-                habits.learn(&caller.name, mode);
+                modes.remember(&caller.name, mode);
                 let constraint = if mode == Mode::Legacy { String::new() } else { mode.verb() };
                 return Ok(Acting { caller: acting, constraint });
             }
@@ -142,7 +143,7 @@ pub(super) async fn impersonate(
     Err(first_refusal.unwrap_or_else(|| Refusal::internal_error("all impersonation modes failed")))
 }
 
-/// Whom the headers name, if anybody.
+/// The user in the headers, if any.
 pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<Caller>, Refusal> {
     if !headers.keys().any(|name| name.as_str().starts_with(PREFIX)) {
         return Ok(None);
@@ -157,7 +158,7 @@ pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<Caller>, Refusal> {
     let one = |name: &str| match &texts(name)?[..] {
         [] => Ok(String::new()),
         [only] => Ok(only.clone()),
-        // One reader would take the first, another the last.
+        // Ambiguous: some readers take the first header, others the last.
         _ => Err(Refusal::bad_request(format!("the header {name} is given more than once"))),
     };
     let mut wanted = Caller { name: one(USER)?, uid: one(UID)?, groups: texts(GROUP)?, ..Caller::default() };
@@ -178,7 +179,7 @@ pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<Caller>, Refusal> {
     }
 }
 
-// Kubernetes: the text is Go's own picture of the value.
+// Kubernetes: Go's `%#v` of the value.
 fn in_go(user: &Caller) -> String {
     let list = |values: &[String]| match values {
         [] => "[]string(nil)".to_owned(),
@@ -198,8 +199,8 @@ fn in_go(user: &Caller) -> String {
     format!("&user.DefaultInfo{{Name:{name}, UID:{uid}, Groups:{}, Extra:{extra}}}", list(&user.groups))
 }
 
-/// The headers go no further.
-pub(super) fn take_out(headers: &mut HeaderMap) {
+/// Later stages do not see these headers.
+pub(super) fn remove_headers(headers: &mut HeaderMap) {
     let names = headers.keys().filter(|name| {
         [USER, UID, GROUP].contains(&name.as_str()) || name.as_str().starts_with(EXTRA_PREFIX)
     });
@@ -228,7 +229,7 @@ async fn try_mode(
             }
         }
     }
-    let ask = Ask { inner, caller, mode, verb: mode.verb() };
+    let ask = UserChecks { inner, caller, mode, verb: mode.verb() };
     let groups = ask.user(wanted).await?;
     if !wanted.uid.is_empty() {
         ask.one(AUTHENTICATION, "uids", "", &wanted.uid).await?;
@@ -240,7 +241,7 @@ async fn try_mode(
     Ok(user)
 }
 
-/// Kubernetes: the rules do not see from which pod on which node somebody acts as that node.
+/// Kubernetes: authorizers do not see the pod and node of a caller that impersonates that node.
 fn seen_by(mode: Mode, caller: &Caller) -> Caller {
     let mut caller = caller.clone();
     if mode == Mode::AssociatedNode {
@@ -251,15 +252,15 @@ fn seen_by(mode: Mode, caller: &Caller) -> Caller {
     caller
 }
 
-/// May the caller be that one?
-struct Ask<'a> {
+/// The checks whether the caller may impersonate a user.
+struct UserChecks<'a> {
     inner: &'a Inner,
     caller: &'a Caller,
     mode: Mode,
     verb: String,
 }
 
-impl Ask<'_> {
+impl UserChecks<'_> {
     fn about<'a>(&'a self, group: &'a str, resource: &'a str, name: &'a str) -> OnResource<'a> {
         OnResource { verb: &self.verb, group, resource, name, ..OnResource::default() }
     }
@@ -273,7 +274,7 @@ impl Ask<'_> {
         Attributes::Resource(wanted).denied(self.caller, why)
     }
 
-    /// Answers the groups that such a user has.
+    /// Returns the groups of the impersonated user.
     async fn user(&self, wanted: &Caller) -> Result<Vec<String>, Refusal> {
         let mut groups = wanted.groups.clone();
         let mut about = self.about(self.mode.group(), "users", &wanted.name);

@@ -1,4 +1,4 @@
-//! What a node may do: look after its own pods, and read what these need.
+//! The node authorizer: a kubelet may manage its own pods, and read the objects that these use.
 
 mod graph;
 
@@ -8,14 +8,14 @@ use graph::{Named, OfNodes, Pods, Usable, Volumes};
 use std::sync::LazyLock;
 use store::ReadStore;
 
-use Ask::Settled;
+use Lookup::Decided;
 
-// Kubernetes: who belongs to the group and is called so is that node.
+// Kubernetes: a member of this group with this name prefix is that node.
 pub(crate) const NODES: &str = "system:nodes";
 pub(crate) const NODE_PREFIX: &str = "system:node:";
 const LEASES_OF_NODES: &str = "kube-node-lease";
 
-/// What nodes have to do with, as of now. Costs nothing until a node asks.
+/// The objects related to nodes. Costs nothing until a node sends a request.
 #[derive(Debug)]
 pub(crate) struct Nodes {
     pods: Live<Pods>,
@@ -35,10 +35,10 @@ impl Default for Nodes {
     }
 }
 
-/// What has to be looked up before there is an answer.
-enum Ask {
-    /// Nothing: this is the answer.
-    Settled(Decision),
+/// What must be looked up for a decision.
+enum Lookup {
+    /// Nothing: it is decided.
+    Decided(Decision),
     Uses(Usable),
     SecretOfPodOrVolume,
     Volume,
@@ -48,7 +48,7 @@ enum Ask {
 
 type Answer = Result<Decision, store::Error>;
 
-/// The node that a caller is, and whether it is one at all.
+/// The name of the node that a caller is; `None` if it is not a node.
 pub(crate) fn identity(caller: &Caller) -> Option<&str> {
     let name = caller.name.strip_prefix(NODE_PREFIX)?;
     caller.groups.iter().any(|group| group == NODES).then_some(name)
@@ -66,48 +66,54 @@ impl Nodes {
             return Ok(no(format!("unknown node for user {}", api::go::quote(&caller.name))));
         }
         let Attributes::Resource(wanted) = attributes else { return Ok(by_rules(attributes)) };
-        let asked = match (wanted.group, wanted.resource) {
-            ("", "secrets") => read(wanted, Ask::SecretOfPodOrVolume),
-            ("", "configmaps") => read(wanted, Ask::Uses(Usable::ConfigMap)),
+        let lookup = match (wanted.group, wanted.resource) {
+            ("", "secrets") => read(wanted, Lookup::SecretOfPodOrVolume),
+            ("", "configmaps") => read(wanted, Lookup::Uses(Usable::ConfigMap)),
             ("", "persistentvolumeclaims") if wanted.subresource == "status" => update_status(wanted),
-            ("", "persistentvolumeclaims") => get(wanted, Ask::Uses(Usable::Claim)),
-            ("", "persistentvolumes") => get(wanted, Ask::Volume),
-            ("resource.k8s.io", "resourceclaims") => get(wanted, Ask::Uses(Usable::ResourceClaim)),
-            ("storage.k8s.io", "volumeattachments") => get(wanted, Ask::Attachment),
+            ("", "persistentvolumeclaims") => get(wanted, Lookup::Uses(Usable::Claim)),
+            ("", "persistentvolumes") => get(wanted, Lookup::Volume),
+            ("resource.k8s.io", "resourceclaims") => get(wanted, Lookup::Uses(Usable::ResourceClaim)),
+            ("storage.k8s.io", "volumeattachments") => get(wanted, Lookup::Attachment),
             ("", "serviceaccounts") => account(wanted),
-            ("coordination.k8s.io", "leases") => Settled(lease(node, wanted)),
-            ("storage.k8s.io", "csinodes") => Settled(csi_node(node, wanted)),
+            ("coordination.k8s.io", "leases") => Decided(lease(node, wanted)),
+            ("storage.k8s.io", "csinodes") => Decided(csi_node(node, wanted)),
             ("resource.k8s.io", "resourceslices") => slice(node, wanted),
-            ("", "nodes") => Settled(own_node(node, wanted)),
+            ("", "nodes") => Decided(own_node(node, wanted)),
             ("", "pods") => pod(node, wanted),
-            ("certificates.k8s.io", "podcertificaterequests") => Settled(no("")),
-            _ => Settled(by_rules(attributes)),
+            ("certificates.k8s.io", "podcertificaterequests") => Decided(no("")),
+            _ => Decided(by_rules(attributes)),
         };
-        match asked {
-            Settled(decision) => Ok(decision),
+        match lookup {
+            Decided(decision) => Ok(decision),
             _ if wanted.name.is_empty() => Ok(no("No Object name found")),
-            ask => self.related(store, node, wanted, ask).await,
+            lookup => self.related(store, node, wanted, lookup).await,
         }
     }
 
-    async fn related(&self, store: &dyn ReadStore, node: &str, wanted: &OnResource<'_>, ask: Ask) -> Answer {
+    async fn related(
+        &self,
+        store: &dyn ReadStore,
+        node: &str,
+        wanted: &OnResource<'_>,
+        lookup: Lookup,
+    ) -> Answer {
         let (namespace, name) = (wanted.namespace, wanted.name);
-        let is_related = match ask {
-            Ask::Uses(sort) => self.use_it(store, node, sort, namespace, name).await?,
-            Ask::Volume => {
+        let is_related = match lookup {
+            Lookup::Uses(usable) => self.use_it(store, node, usable, namespace, name).await?,
+            Lookup::Volume => {
                 let claim = self.volumes.look(store, |volumes| volumes.claim_of(name)).await?;
                 self.claim_one(store, node, claim.as_slice()).await?
             }
-            Ask::SecretOfPodOrVolume => {
+            Lookup::SecretOfPodOrVolume => {
                 let secret = (namespace.to_owned(), name.to_owned());
                 self.use_it(store, node, Usable::Secret, namespace, name).await? || {
                     let claims = self.volumes.look(store, |volumes| volumes.claims_behind(&secret)).await?;
                     self.claim_one(store, node, &claims).await?
                 }
             }
-            Settled(decision) => return Ok(decision),
-            Ask::Attachment => self.attachments.look(store, |all| all.node_of(name) == Some(node)).await?,
-            Ask::Slice => self.slices.look(store, |all| all.node_of(name) == Some(node)).await?,
+            Decided(decision) => return Ok(decision),
+            Lookup::Attachment => self.attachments.look(store, |all| all.node_of(name) == Some(node)).await?,
+            Lookup::Slice => self.slices.look(store, |all| all.node_of(name) == Some(node)).await?,
         };
         Ok(match is_related {
             true => Decision::allow(""),
@@ -119,11 +125,11 @@ impl Nodes {
         &self,
         store: &dyn ReadStore,
         node: &str,
-        sort: Usable,
+        usable: Usable,
         namespace: &str,
         name: &str,
     ) -> Result<bool, store::Error> {
-        self.pods.look(store, |pods| pods.reach(node, sort, namespace, name)).await
+        self.pods.look(store, |pods| pods.reach(node, usable, namespace, name)).await
     }
 
     async fn claim_one(
@@ -143,7 +149,7 @@ fn no(reason: impl Into<String>) -> Decision {
     Decision::no_opinion(reason)
 }
 
-/// What every node may do alike.
+/// The rules for all nodes.
 fn by_rules(attributes: &Attributes<'_>) -> Decision {
     static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         let roles = kinds::bootstrap().filter(|(path, _)| path.ends_with("/clusterroles"));
@@ -156,45 +162,45 @@ fn by_rules(attributes: &Attributes<'_>) -> Decision {
     if RULES.iter().any(|rule| rule.allows(attributes)) { Decision::allow("") } else { no("") }
 }
 
-/// Reads one object of a namespace, also by way of a list that selects it.
-fn read(wanted: &OnResource<'_>, ask: Ask) -> Ask {
+/// A get of one namespaced object, or a list or watch that selects it by name.
+fn read(wanted: &OnResource<'_>, lookup: Lookup) -> Lookup {
     match wanted {
         _ if !["get", "list", "watch"].contains(&wanted.verb) => {
-            Settled(no("can only read resources of this type"))
+            Decided(no("can only read resources of this type"))
         }
-        _ if !wanted.subresource.is_empty() => Settled(no("cannot read subresource")),
-        _ if wanted.namespace.is_empty() => Settled(no("can only read namespaced object of this type")),
-        _ => ask,
+        _ if !wanted.subresource.is_empty() => Decided(no("cannot read subresource")),
+        _ if wanted.namespace.is_empty() => Decided(no("can only read namespaced object of this type")),
+        _ => lookup,
     }
 }
 
-fn get(wanted: &OnResource<'_>, ask: Ask) -> Ask {
+fn get(wanted: &OnResource<'_>, lookup: Lookup) -> Lookup {
     match wanted {
-        _ if wanted.verb != "get" => Settled(no("can only get individual resources of this type")),
-        _ if !wanted.subresource.is_empty() => Settled(no("cannot get subresource")),
-        _ => ask,
+        _ if wanted.verb != "get" => Decided(no("can only get individual resources of this type")),
+        _ if !wanted.subresource.is_empty() => Decided(no("cannot get subresource")),
+        _ => lookup,
     }
 }
 
-fn update_status(wanted: &OnResource<'_>) -> Ask {
+fn update_status(wanted: &OnResource<'_>) -> Lookup {
     match wanted.verb {
-        "update" | "patch" => Ask::Uses(Usable::Claim),
-        _ => Settled(no("can only get/update/patch this type")),
+        "update" | "patch" => Lookup::Uses(Usable::Claim),
+        _ => Decided(no("can only get/update/patch this type")),
     }
 }
 
-fn account(wanted: &OnResource<'_>) -> Ask {
+fn account(wanted: &OnResource<'_>) -> Lookup {
     match (wanted.verb, wanted.subresource) {
-        ("get", "") => read(wanted, Ask::Uses(Usable::ServiceAccount)),
-        ("create", "token") if !wanted.name.is_empty() => Ask::Uses(Usable::ServiceAccount),
+        ("get", "") => read(wanted, Lookup::Uses(Usable::ServiceAccount)),
+        ("create", "token") if !wanted.name.is_empty() => Lookup::Uses(Usable::ServiceAccount),
         ("create", _) if !wanted.name.is_empty() => {
-            Settled(no("can only create token subresource of serviceaccount"))
+            Decided(no("can only create token subresource of serviceaccount"))
         }
-        _ => Settled(no("can only create tokens for individual service accounts")),
+        _ => Decided(no("can only create tokens for individual service accounts")),
     }
 }
 
-// Kubernetes: a create does not say the name here; an admission plugin looks at it.
+// Kubernetes: a create has no name here; an admission plugin checks it.
 fn own(node: &str, wanted: &OnResource<'_>, refusal: &str) -> Decision {
     if wanted.verb == "create" || wanted.name == node { Decision::allow("") } else { no(refusal) }
 }
@@ -221,18 +227,18 @@ fn csi_node(node: &str, wanted: &OnResource<'_>) -> Decision {
     }
 }
 
-fn slice(node: &str, wanted: &OnResource<'_>) -> Ask {
+fn slice(node: &str, wanted: &OnResource<'_>) -> Lookup {
     if !wanted.subresource.is_empty() {
-        return Settled(no("cannot authorize ResourceSlice subresources"));
+        return Decided(no("cannot authorize ResourceSlice subresources"));
     }
     match wanted.verb {
-        "create" => Settled(Decision::allow("")),
-        "get" | "update" | "patch" | "delete" => Ask::Slice,
-        "watch" | "list" | "deletecollection" if selects(wanted, node) => Settled(Decision::allow("")),
+        "create" => Decided(Decision::allow("")),
+        "get" | "update" | "patch" | "delete" => Lookup::Slice,
+        "watch" | "list" | "deletecollection" if selects(wanted, node) => Decided(Decision::allow("")),
         "watch" | "list" | "deletecollection" => {
-            Settled(no("can only list/watch/deletecollection resourceslices with nodeName field selector"))
+            Decided(no("can only list/watch/deletecollection resourceslices with nodeName field selector"))
         }
-        _ => Settled(no(
+        _ => Decided(no(
             "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, \
              delete, deletecollection",
         )),
@@ -251,20 +257,20 @@ fn own_node(node: &str, wanted: &OnResource<'_>) -> Decision {
     }
 }
 
-fn pod(node: &str, wanted: &OnResource<'_>) -> Ask {
+fn pod(node: &str, wanted: &OnResource<'_>) -> Lookup {
     match (wanted.subresource, wanted.verb) {
-        ("", "get") => Ask::Uses(Usable::Pod),
-        ("", "list" | "watch") if selects(wanted, node) => Settled(Decision::allow("")),
-        ("", "list" | "watch") if !wanted.name.is_empty() => Ask::Uses(Usable::Pod),
-        ("", "list" | "watch") => Settled(no("can only list/watch pods with spec.nodeName field selector")),
+        ("", "get") => Lookup::Uses(Usable::Pod),
+        ("", "list" | "watch") if selects(wanted, node) => Decided(Decision::allow("")),
+        ("", "list" | "watch") if !wanted.name.is_empty() => Lookup::Uses(Usable::Pod),
+        ("", "list" | "watch") => Decided(no("can only list/watch pods with spec.nodeName field selector")),
         ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => {
-            Settled(Decision::allow(""))
+            Decided(Decision::allow(""))
         }
-        _ => Settled(no("")),
+        _ => Decided(no("")),
     }
 }
 
-/// Whether only what belongs to the node is asked for.
+/// Whether the request selects only objects of the node.
 fn selects(wanted: &OnResource<'_>, node: &str) -> bool {
     wanted.fields.is_some_and(|fields| fields.required_value("spec.nodeName") == Some(node))
 }

@@ -1,4 +1,4 @@
-//! Role-based access: what the roles that are bound to a caller let them do.
+//! RBAC: decides by the roles that are bound to the caller.
 
 use super::{
     Attributes, Decision,
@@ -9,21 +9,21 @@ use crate::{authenticate::Caller, live::Live};
 use std::sync::Arc;
 use store::ReadStore;
 
-/// The rules of access, as of now.
+/// Roles and bindings, kept current.
 #[derive(Debug)]
 pub(crate) struct Rbac {
     cluster: Live<Grants>,
     namespaced: Live<Grants>,
 }
 
-/// What a walk over the rules of some bindings has come to.
+/// The result of a walk over the rules of some bindings.
 #[derive(Debug, Default)]
 struct Walk<T> {
     found: T,
     has_ended: bool,
-    /// Roles that bindings name and that are not there.
+    /// Roles that bindings name and that do not exist.
     missing: Vec<RoleRef>,
-    /// Bindings whose role belongs to the other scope.
+    /// Bindings whose role is in the other scope.
     elsewhere: Vec<Arc<Binding>>,
 }
 
@@ -59,7 +59,7 @@ impl Rbac {
         })
     }
 
-    /// Everything that the caller may do in a namespace, and the roles that are bound and not there.
+    /// All rules of the caller in a namespace, and the bound roles that do not exist.
     pub(crate) async fn rules_for(
         &self,
         store: &dyn ReadStore,
@@ -74,7 +74,7 @@ impl Rbac {
         Ok((walk.found.concat(), walk.missing))
     }
 
-    /// The rules of the role that a binding in a namespace (or the cluster) names.
+    /// The rules of the role that a binding names.
     pub(crate) async fn rules_of(
         &self,
         store: &dyn ReadStore,
@@ -90,7 +90,7 @@ impl Rbac {
         grants.look(store, rules).await
     }
 
-    /// Visits the caller's rules, those of the cluster first, until `visit` has seen enough.
+    /// Visits the caller's rules, cluster-wide ones first, until `visit` has seen enough.
     async fn walk<T: Default>(
         &self,
         store: &dyn ReadStore,
@@ -142,7 +142,7 @@ impl<T: Default> Walk<T> {
 }
 
 impl<T> Walk<Vec<T>> {
-    /// Goes on with another walk; answers where that one has not been.
+    /// Merges another walk; returns the bindings whose role is in the other scope.
     fn add(&mut self, next: Walk<T>) -> Vec<Arc<Binding>> {
         self.found.push(next.found);
         self.has_ended = next.has_ended;

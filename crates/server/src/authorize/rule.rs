@@ -1,4 +1,4 @@
-//! One rule of a role: what it allows.
+//! One rule of a role.
 
 use super::Attributes;
 use api::go;
@@ -22,19 +22,19 @@ pub(crate) struct Rule {
     pub(crate) paths: Vec<String>,
 }
 
-/// A list that may be `null`, as Go writes an empty one.
+/// A list that may be `null`, Go's encoding of an empty one.
 fn texts<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// The rules of a role, as it is sent or stored. What cannot be read grants nothing.
+/// The rules of a role. Undecodable rules grant nothing.
 pub(crate) fn rules_of(role: &serde_json::Value) -> Vec<Rule> {
     let rules = role.get("rules").and_then(serde_json::Value::as_array).into_iter().flatten();
     rules.filter_map(|rule| Rule::deserialize(rule).ok()).collect()
 }
 
 impl Rule {
-    /// Everything there is, as the two rules that it takes to say so.
+    /// All rights, which takes two rules.
     pub(crate) fn everything() -> [Rule; 2] {
         let all = || vec![ALL.to_owned()];
         let resources = Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() };
@@ -74,7 +74,7 @@ fn path_covers(rule: &str, path: &str) -> bool {
     rule == path || path_prefix(rule).is_some_and(|prefix| path.starts_with(prefix))
 }
 
-/// What paths begin with that a path with a star at its end covers.
+/// The prefix of paths that a path ending in a star covers.
 pub(super) fn path_prefix(rule: &str) -> Option<&str> {
     rule.ends_with('*').then(|| rule.trim_end_matches('*'))
 }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_allow_what_they_say() {
+    fn rules_allow_their_verbs_on_their_resources() {
         let rules = [
             ("pods", json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]})),
             ("status", json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods/status"]})),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_end_in_stars() {
+    fn a_star_at_the_end_of_a_path_covers_its_prefix() {
         let rule = |paths: &[&str]| rule(json!({"verbs": ["get"], "nonResourceURLs": paths}));
         for (paths, path, expected) in [
             (&["/healthz"][..], "/healthz", true),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_in_the_real_words() {
+    fn missing_rules_are_reported_in_kubernetes_words() {
         let pods = json!({"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]});
         for (held, wanted, expected) in [
             (pods.clone(), pods.clone(), ""),

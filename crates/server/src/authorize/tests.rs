@@ -1,4 +1,4 @@
-//! Who may do what, as tables over a store.
+//! Authorization decisions as tables over a store.
 
 use super::{Attributes, Authorizer, Decision, OnResource};
 use crate::{
@@ -27,7 +27,7 @@ fn caller(name: &str, groups: &[&str]) -> Caller {
     Caller { name: name.into(), groups: groups.iter().map(|it| (*it).into()).collect(), ..Caller::default() }
 }
 
-/// `verb group/resource/subresource namespace name`, a dash for what is empty.
+/// `verb group/resource/subresource namespace name`, a dash for an empty field.
 fn wanted(text: &str) -> OnResource<'_> {
     let words: Vec<&str> = text.split(' ').map(|it| if it == "-" { "" } else { it }).collect();
     let [verb, resource, namespace, name] = words[..] else { panic!("{text}") };
@@ -37,7 +37,7 @@ fn wanted(text: &str) -> OnResource<'_> {
 }
 
 #[test]
-fn requests_are_asked_about_as_kubernetes_does() {
+fn requests_have_the_attributes_of_kubernetes() {
     for (method, url, expected) in [
         ("GET", "/api/v1/namespaces/a/pods/p", "get ''/pods/'' a p"),
         ("GET", "/api/v1/namespaces/a/pods/p/log", "get ''/pods/'log' a p"),
@@ -70,7 +70,7 @@ fn requests_are_asked_about_as_kubernetes_does() {
 }
 
 #[test]
-fn roles_give_what_they_say_to_whom_they_are_bound() {
+fn roles_grant_their_rules_to_bound_subjects() {
     let run = world::simulate(1, |_| async {
         let (store, authorizer) = (Memory::new(), Authorizer::default());
         let pods = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]);
@@ -140,17 +140,17 @@ fn roles_give_what_they_say_to_whom_they_are_bound() {
 }
 
 #[test]
-fn aggregated_roles_gather_through_each_other() {
+fn aggregated_roles_aggregate_through_each_other() {
     let run = world::simulate(1, |_| async {
         let (store, authorizer) = (Memory::new(), Authorizer::default());
-        let gathering = |name: &str, label: &str, own: &str| {
+        let aggregating = |name: &str, label: &str, own: &str| {
             json!({
                 "metadata": {"name": name, "labels": {own: "true"}}, "rules": null,
                 "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {label: "true"}}]},
             })
         };
-        put(&store, "clusterroles/admin", gathering("admin", "to-admin", "x")).await;
-        put(&store, "clusterroles/edit", gathering("edit", "to-edit", "to-admin")).await;
+        put(&store, "clusterroles/admin", aggregating("admin", "to-admin", "x")).await;
+        put(&store, "clusterroles/edit", aggregating("edit", "to-edit", "to-admin")).await;
         let subjects = json!([{"kind": "User", "name": "ann"}]);
         put(&store, "clusterrolebindings/b", binding("", "b", ("ClusterRole", "admin"), subjects)).await;
         let attributes = Attributes::Resource(wanted("get x/widgets - -"));
@@ -199,7 +199,7 @@ fn ten_thousand_bindings_cost_a_decision_little() {
         for _ in 0..DECISIONS {
             decide().await;
         }
-        // Some microseconds each; a scan would take some milliseconds, even on an idle machine.
+        // Some microseconds each; a scan of all bindings would take milliseconds, even on an idle machine.
         let each = world.now().since(start) / DECISIONS;
         assert!(each < std::time::Duration::from_millis(1), "{each:?}");
     });
@@ -207,7 +207,7 @@ fn ten_thousand_bindings_cost_a_decision_little() {
 }
 
 #[test]
-fn nodes_reach_what_their_pods_use() {
+fn nodes_may_read_objects_that_their_pods_use() {
     let run = world::simulate(1, |_| async {
         let (store, authorizer) = (Memory::new(), Authorizer::default());
         let pod = |name: &str, node: &str, spec: Value| {

@@ -1,4 +1,4 @@
-//! Compiled schemas, each once: versions and definitions that say the same share what is made of it.
+//! Compiled schemas, shared by versions and definitions with the same schema.
 
 use aws_lc_rs::digest::{self, SHA256, SHA256_OUTPUT_LEN};
 use kinds::definition::Version;
@@ -8,27 +8,27 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-/// Of the text of a schema.
+/// Digest of the schema's JSON.
 type Digest = [u8; SHA256_OUTPUT_LEN];
 
-/// So many entries are kept before those that nobody uses any more are looked for.
-const FEW: usize = 64;
+/// Entries before unused ones are first removed.
+const MIN_CLEANUP: usize = 64;
 
-/// The schemas that somebody uses, by their digests. An entry keeps nothing alive: a schema goes with its last user.
+/// Schemas in use, by digest. Entries are weak: a schema is dropped with its last user.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas(Mutex<SharedSchemas>);
 
 #[derive(Debug, Default)]
 struct SharedSchemas {
     by_digest: HashMap<Digest, Weak<Structural>>,
-    /// How many were in use when the others were last thrown out.
+    /// The number in use at the last cleanup.
     in_use: usize,
 }
 
 fn digest(version: &Version) -> Digest {
     let text = version.schema_text().map_or(&b""[..], |text| text);
     let digest = digest::digest(&SHA256, text);
-    digest.as_ref().try_into().expect("a digest has the length of its algorithm")
+    digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
 impl Schemas {
@@ -38,7 +38,7 @@ impl Schemas {
         if let Some(known) = self.lock().by_digest.get(&digest).and_then(Weak::upgrade) {
             return known;
         }
-        // Made outside of the lock: two who come at once make it twice, and nobody waits.
+        // Compiled outside of the lock: concurrent callers may compile twice, but do not wait.
         let compiled = Arc::new(compile(version));
         self.lock().keep(digest, &compiled);
         compiled
@@ -51,7 +51,7 @@ impl Schemas {
 
 impl SharedSchemas {
     fn keep(&mut self, digest: Digest, schema: &Arc<Structural>) {
-        if self.by_digest.len() >= 2 * self.in_use + FEW {
+        if self.by_digest.len() >= 2 * self.in_use + MIN_CLEANUP {
             self.by_digest.retain(|_, schema| schema.strong_count() > 0);
             self.in_use = self.by_digest.len();
         }
@@ -60,7 +60,7 @@ impl SharedSchemas {
 }
 
 fn compile(version: &Version) -> Structural {
-    // Kubernetes: definitions of old that have no schema keep everything.
+    // Kubernetes: old definitions without a schema preserve all fields.
     let schema = version.schema().unwrap_or_else(
         || serde_json::json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
     );
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_the_same_shares_it() {
+    fn equal_schemas_are_shared() {
         let schemas = Schemas::default();
         let compiled = |field: &str| schemas.compiled(&version(field));
         let (one, same, other) = (compiled("a"), compiled("a"), compiled("b"));
@@ -90,12 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_uses_does_not_pile_up() {
+    fn unused_schemas_are_removed() {
         let schemas = Schemas::default();
-        for number in 0..3 * FEW {
+        for number in 0..3 * MIN_CLEANUP {
             let version = version(&number.to_string());
             drop(schemas.compiled(&version));
-            assert!(schemas.lock().by_digest.len() <= FEW);
+            assert!(schemas.lock().by_digest.len() <= MIN_CLEANUP);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `/api` and `/apis` as one document with everything in it: what kubectl and client-go ask for first.
+//! Aggregated discovery: `/api` and `/apis` as one document, which kubectl and client-go request first.
 
 use serde::Serialize;
 
@@ -8,12 +8,12 @@ use super::{Listed, ListedSubresource, fingerprint, json, listed};
 pub(crate) const AGGREGATED_MEDIA_TYPE: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// A document of everything. Kubernetes sends it with `ETag`, `Vary: Accept` and `Cache-Control: public`, and
-/// answers 304 to an `If-None-Match` that is equal to the tag.
+/// The aggregated document. Kubernetes sends it with `ETag`, `Vary: Accept` and `Cache-Control: public`,
+/// and answers 304 to an equal `If-None-Match`.
 #[derive(Clone, Debug)]
 pub(crate) struct Aggregated {
     pub(crate) body: String,
-    /// With its quotes.
+    /// With quotes.
     pub(crate) etag: String,
 }
 
@@ -76,7 +76,7 @@ struct Kind<'a> {
     kind: &'a str,
 }
 
-/// Everything of the core group (`/api`), or of all named groups (`/apis`).
+/// The core group (`/api`), or all named groups (`/apis`).
 pub(crate) fn aggregated(all: &[Listed<'_>], is_core: bool) -> Aggregated {
     let groups = listed::groups(all).into_iter().filter(|(name, _)| name.is_empty() == is_core);
     let items = groups.map(|(name, versions)| Group {
@@ -93,9 +93,9 @@ pub(crate) fn aggregated(all: &[Listed<'_>], is_core: bool) -> Aggregated {
     Aggregated { body, etag }
 }
 
-/// Whether this document stands anywhere among what the caller takes.
+/// Whether the client accepts this document.
 ///
-/// Kubernetes: its v2beta1 is no longer served; a client that asks for it gets the next thing it takes.
+/// Kubernetes: v2beta1 is no longer served; such a client gets the next type that it accepts.
 pub(crate) fn is_aggregated_wanted(accept: &str) -> bool {
     accept.split(',').any(|clause| {
         let mut parts = clause.split(';').map(str::trim);
@@ -113,7 +113,7 @@ fn describe_version<'a>(all: &'a [Listed<'a>], group: &str, version: &'a str) ->
 }
 
 fn describe<'a>(it: &'a Listed<'a>) -> Resource<'a> {
-    // Kubernetes: a built-in resource leaves its own group and version unsaid.
+    // Kubernetes: a built-in resource leaves out its own group and version.
     let (group, version) = if it.is_custom { (it.group, it.version) } else { ("", "") };
     let subresource = |sub: &'a ListedSubresource<'a>| {
         let (group, version) = sub.foreign.unwrap_or((group, version));

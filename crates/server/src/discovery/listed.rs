@@ -1,4 +1,4 @@
-//! One resource as discovery lists it, built-in or custom, and the order in which all of them stand.
+//! One resource as discovery lists it, built-in or custom, and the order of all resources.
 
 use crate::served::Served;
 use api::kind::compare_versions;
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use kinds::resources::{Resource, Scope, Storage};
 use schema::types::Name;
 
-/// What a caller learns of a resource.
+/// A resource in discovery.
 #[derive(Clone, Debug)]
 pub(crate) struct Listed<'a> {
     /// Empty for the core group.
@@ -22,17 +22,17 @@ pub(crate) struct Listed<'a> {
     pub(crate) verbs: Vec<&'a str>,
     pub(crate) short_names: Vec<&'a str>,
     pub(crate) categories: Vec<&'a str>,
-    /// Of [`storage_version_hash`]; empty where nothing is kept.
+    /// See [`storage_version_hash`]; empty where nothing is stored.
     pub(crate) storage_version_hash: String,
     pub(crate) subresources: Vec<ListedSubresource<'a>>,
-    /// Kubernetes: the real server describes custom resources in other words than built-in ones.
+    /// Kubernetes: custom resources are described in other words than built-in ones.
     pub(crate) is_custom: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct ListedSubresource<'a> {
     pub(crate) name: &'a str,
-    /// Of the kind that is read and written there, if it is of another version than the resource.
+    /// Group and version of its kind, if they differ from the resource's.
     pub(crate) foreign: Option<(&'a str, &'a str)>,
     pub(crate) kind: &'a str,
     pub(crate) verbs: Vec<&'a str>,
@@ -40,7 +40,7 @@ pub(crate) struct ListedSubresource<'a> {
 
 impl<'a> From<&'a Resource> for Listed<'a> {
     fn from(it: &'a Resource) -> Self {
-        // Kubernetes: definitions are kept in a version that is not served any more.
+        // Kubernetes: the storage version of definitions is no longer served.
         let is_definition = &*it.group == "apiextensions.k8s.io";
         let version = |at: &'a Storage| if is_definition { "v1beta1" } else { &*at.version };
         let hash = it.storage.as_ref().map(|at| storage_version_hash(&at.group, version(at), &it.kind));
@@ -87,14 +87,14 @@ fn texts(names: &[Name]) -> Vec<&str> {
     names.iter().map(|name| &**name).collect()
 }
 
-/// Tells clients when objects may have to be written again.
+/// Changes with the storage version, so that clients know when to migrate objects.
 pub(crate) fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     let digest = digest(&SHA256, format!("{group}/{version}/{kind}").as_bytes());
     STANDARD.encode(&digest.as_ref()[..8])
 }
 
-/// Groups in the order of discovery, each with its versions from the preferred one on: built-in groups as they come,
-/// then those of custom resources by name.
+/// Groups in discovery order, each with its versions, preferred first: built-in groups in their order, then
+/// custom groups by name.
 pub(super) fn groups<'a>(all: &'a [Listed<'a>]) -> Vec<(&'a str, Vec<&'a str>)> {
     let mut groups: Vec<(bool, &str, Vec<&str>)> = Vec::new();
     for it in all {
@@ -111,7 +111,7 @@ pub(super) fn groups<'a>(all: &'a [Listed<'a>]) -> Vec<(&'a str, Vec<&'a str>)> 
     groups.into_iter().map(|(_, group, versions)| (group, versions)).collect()
 }
 
-/// The resources of a version, those of the built-in kinds first.
+/// The resources of a version, built-in ones first.
 pub(super) fn of_version<'a>(all: &'a [Listed<'a>], group: &str, version: &str) -> Vec<&'a Listed<'a>> {
     let mut found: Vec<_> = all.iter().filter(|it| (it.group, it.version) == (group, version)).collect();
     found.sort_by_key(|it| it.is_custom);

@@ -34,14 +34,14 @@ struct ApiResource<'a> {
     storage_version_hash: &'a str,
 }
 
-/// The resources of a version and their subresources, if it is served.
+/// The resources of a version and their subresources; `None` if it is not served.
 pub(crate) fn resources(all: &[Listed<'_>], group: &str, version: &str) -> Option<String> {
     let of_version = listed::of_version(all, group, version);
     if of_version.is_empty() {
         return None;
     }
     let (api_version, group_version) = match group {
-        // Kubernetes: the list of the core group came before lists said their version.
+        // Kubernetes: the list of the core group has no apiVersion.
         "" => ("", version.to_owned()),
         _ => ("v1", format!("{group}/{version}")),
     };

@@ -1,4 +1,4 @@
-//! The documents of discovery as the real server wrote them.
+//! Discovery documents compared with kube-apiserver's.
 
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn storage_hashes_are_those_of_kubernetes() {
 }
 
 #[test]
-fn one_document_says_it_all() {
+fn the_aggregated_document_lists_all_resources() {
     let all = [built_in(), vec![custom("v1")]].concat();
     let core = aggregated(&all, true);
     assert!(core.body.starts_with(
@@ -123,7 +123,7 @@ fn one_document_says_it_all() {
 }
 
 #[test]
-fn whoever_asks_for_one_document_gets_it() {
+fn clients_that_accept_aggregated_discovery_get_it() {
     let wanted = AGGREGATED_MEDIA_TYPE;
     for (accept, expected) in [
         (String::new(), false),
@@ -139,7 +139,7 @@ fn whoever_asks_for_one_document_gets_it() {
 }
 
 #[test]
-fn the_version_is_that_of_the_reference() {
+fn the_version_is_that_of_the_emulated_kubernetes() {
     let version = parsed(&version());
     assert_eq!((&version["major"], &version["minor"]), (&json!("1"), &json!("36")));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A document of discovery in, the same in the form that the caller takes out.
+//! Encodes a discovery document in the form that the client accepts.
 
 use super::{kept::Document, serve};
 use crate::{
@@ -19,7 +19,7 @@ pub(super) fn shown(document: &Document, form: Form, head: &Parts) -> Response<B
     let types = kinds::types();
     match (form.encoding, types.kind("", "v1", kind)) {
         (Encoding::Protobuf, Some((of, _))) => {
-            // Kubernetes: what the document does not say of itself, the envelope does not say either.
+            // Kubernetes: fields that the document lacks are empty in the envelope, too.
             let api_version = value["apiVersion"].as_str().unwrap_or_default();
             let message = proto::encode(types, of, &value);
             let sealed = proto::Envelope::new(api_version, kind, &message).seal();

@@ -1,4 +1,4 @@
-//! Documents that were made once and are handed out until they are out of date.
+//! Cached documents.
 
 use crate::answer::compress;
 use bytes::Bytes;
@@ -8,7 +8,8 @@ use std::{
 };
 use world::Timestamp;
 
-/// More than the versions of all groups of a large cluster; beyond, the oldest are made again when needed.
+/// More than the versions of all groups of a large cluster; beyond that the oldest are made again when
+/// needed.
 const MAX_DOCUMENTS: usize = 10_000;
 
 #[derive(Debug)]
@@ -16,9 +17,9 @@ pub(crate) struct Document {
     pub(super) content_type: &'static str,
     pub(super) body: Bytes,
     gzipped: OnceLock<Bytes>,
-    /// With its quotes; empty where there is none.
+    /// With quotes; empty for none.
     pub(super) etag: String,
-    /// When it was made, where that is told.
+    /// For Last-Modified, if it is sent.
     pub(super) made: Option<Timestamp>,
 }
 
@@ -51,22 +52,22 @@ impl Document {
     }
 }
 
-/// All that are kept, by name.
+/// The cached documents, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Documents(Mutex<BTreeMap<String, Kept>>);
 
 #[derive(Debug)]
 struct Kept {
     document: Arc<Document>,
-    /// Names all that it was made from.
+    /// Identifies all that the document was made from.
     stamp: String,
-    /// What is served has changed so often; up to then the document is known to be right.
+    /// The registry's generation at which the document was last known to be current.
     generation: u64,
 }
 
 impl Documents {
-    /// The document of that name. One that was right before the latest change is right still if what it is made from
-    /// has the same stamp.
+    /// The document of that name. After a change of the registry a document is still current if its stamp
+    /// is the same.
     pub(super) fn get(
         &self,
         generation: u64,
@@ -82,7 +83,7 @@ impl Documents {
             self.lock().get(name).filter(|kept| kept.stamp == stamp).map(|kept| Arc::clone(&kept.document));
         let document = match same {
             Some(document) => document,
-            // Made outside of the lock: two who come at once make it twice, and nobody waits.
+            // Made outside of the lock: concurrent callers may make it twice, but do not wait.
             _ => match make() {
                 Some(document) => Arc::new(document),
                 None => {
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_has_changed_is_made_again() {
+    fn only_changed_documents_are_made_again() {
         let documents = Documents::default();
         for (generation, stamp, text, expected) in [
             (1, "s", Some("a"), Some("a")),

@@ -1,42 +1,42 @@
-//! In which forms a description can be had, and which of them a caller likes best.
+//! Content negotiation of OpenAPI documents.
 
-/// A media type that is understood in `Accept`, and the one that the answer says.
+/// A media type in `Accept`, and the Content-Type of its response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Offer {
-    asked: &'static str,
+    accepts: &'static str,
     pub(super) answered: &'static str,
     pub(super) is_protobuf: bool,
 }
 
-const JSON: Offer = Offer { asked: "application/json", answered: "application/json", is_protobuf: false };
+const JSON: Offer = Offer { accepts: "application/json", answered: "application/json", is_protobuf: false };
 const OLDER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// `/openapi/v2`.
-// Kubernetes: the name with `@` is what clients of old ask for.
+// Kubernetes: old clients use the name with `@`.
 pub(super) const OLDER: [Offer; 3] = [
     JSON,
     Offer {
-        asked: "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+        accepts: "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
         answered: OLDER_PROTOBUF,
         is_protobuf: true,
     },
-    Offer { asked: OLDER_PROTOBUF, answered: OLDER_PROTOBUF, is_protobuf: true },
+    Offer { accepts: OLDER_PROTOBUF, answered: OLDER_PROTOBUF, is_protobuf: true },
 ];
 
 /// `/openapi/v3/…`.
 pub(super) const NEWER: [Offer; 1] = [JSON];
 
-/// The first offer that the caller's favourite clause allows.
+/// The first offer that matches the client's preferred clause.
 pub(super) fn choose(accept: &str, offers: &[Offer]) -> Option<Offer> {
     let accept = if accept.trim().is_empty() { "*/*" } else { accept };
     let mut clauses: Vec<_> = accept.split(',').filter_map(clause).collect();
-    // Favourites first, and of those the ones that say most.
+    // By weight, then the most specific first.
     clauses.sort_by(|(one, one_weight), (other, other_weight)| {
         let vague = |(kind, sub): &(&str, &str)| (*kind == "*", *sub == "*");
         other_weight.total_cmp(one_weight).then(vague(one).cmp(&vague(other)))
     });
     let fits = |(kind, sub): (&str, &str), offer: &&Offer| {
-        let (offered_kind, offered_sub) = offer.asked.split_once('/').unwrap_or_default();
+        let (offered_kind, offered_sub) = offer.accepts.split_once('/').unwrap_or_default();
         (kind == "*" || kind == offered_kind) && (sub == "*" || sub == offered_sub)
     };
     clauses.into_iter().find_map(|(wanted, _)| offers.iter().find(|offer| fits(wanted, offer)).copied())
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_favourite_that_we_have_is_chosen() {
+    fn the_preferred_available_type_is_chosen() {
         let json = Some("application/json");
         let protobuf = Some(OLDER_PROTOBUF);
         for (accept, expected) in [

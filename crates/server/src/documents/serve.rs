@@ -1,6 +1,6 @@
-//! A document in, the answer out: whole, compressed, or the word that the caller has it already.
+//! Responses with a document: whole, compressed, or 304.
 //!
-//! Kubernetes: what Go's `http.ServeContent` does, but for ranges.
+//! Kubernetes: as Go's `http.ServeContent`, without ranges.
 
 use super::kept::Document;
 use crate::answer::{self, Body, Gzip};
@@ -10,14 +10,14 @@ use world::Timestamp;
 const YEAR_SECONDS: i64 = 365 * 24 * 3600;
 
 pub(super) fn whole(document: &Document, head: &Parts) -> Response<Body> {
-    let is_compressed = Gzip::asked_for(&head.headers).suits(document.body.len() as u64);
+    let is_compressed = Gzip::accepted_by(&head.headers).suits(document.body.len() as u64);
     match is_compressed {
         true => answer::mark_gzipped(answer::full(StatusCode::OK, document.content_type, document.gzipped())),
         false => answer::full(StatusCode::OK, document.content_type, document.body.clone()),
     }
 }
 
-/// The document, unless the caller has this very one.
+/// 304 if the client has this document already.
 pub(super) fn conditional(document: &Document, head: &Parts) -> Response<Body> {
     let modified = document.made.map(http_date);
     if is_known(document, modified.as_deref(), &head.headers) {
@@ -31,7 +31,7 @@ pub(super) fn conditional(document: &Document, head: &Parts) -> Response<Body> {
     response
 }
 
-/// The caller asked for what it was; this is where it is.
+/// Redirects a request with an outdated hash.
 pub(super) fn moved(document: &Document, to: &str) -> Response<Body> {
     let mut response = answer::full(StatusCode::MOVED_PERMANENTLY, document.content_type, "");
     set(&mut response, header::ETAG, &document.etag);
@@ -59,7 +59,7 @@ fn is_known(document: &Document, modified: Option<&str>, headers: &HeaderMap) ->
             let weak = |tag: &str| tag.trim().trim_start_matches("W/") == document.etag;
             !document.etag.is_empty() && (known.trim() == "*" || known.split(',').any(weak))
         }
-        // Clients send back what they were told.
+        // Clients send back the Last-Modified that they got.
         None => modified.is_some() && value(header::IF_MODIFIED_SINCE) == modified,
     }
 }

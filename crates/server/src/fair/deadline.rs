@@ -1,4 +1,4 @@
-//! How long a request may take: what it says itself, within what the server allows.
+//! The time limit of a request: its `timeout`, within the server's maximum.
 
 use crate::{
     refusal::Refusal,
@@ -9,29 +9,29 @@ use http::Method;
 use std::time::Duration;
 use world::{Moment, World};
 
-/// What a request gets that asks for nothing less.
+/// The limit of requests that set no shorter timeout.
 // Kubernetes: --request-timeout.
 const REQUEST: Duration = Duration::from_secs(60);
 /// No request waits longer for seats.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// How long a request may take.
+/// The time limit of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deadline {
     After(Duration),
-    /// A watch, or a connection into a pod: as long as the client wants.
+    /// A watch, or a connection to a pod: as long as the client wants.
     Never,
 }
 
 impl Deadline {
-    /// By what is asked for, and what the query says.
+    /// From the path and the query.
     pub(crate) fn new(method: &Method, place: &Place, options: &Options) -> Result<Deadline, Refusal> {
         if let Place::Resource(target) = place
             && (is_connection(target) || target.verb(method, options.watch) == Some(Verb::Watch))
         {
             return Ok(Deadline::Never);
         }
-        let asked = match options.rest.get("timeout").map(String::as_str) {
+        let timeout = match options.rest.get("timeout").map(String::as_str) {
             None | Some("") => None,
             Some(text) => {
                 let nanos = parse_duration(text).map_err(|problem| {
@@ -40,11 +40,11 @@ impl Deadline {
                 u64::try_from(nanos).ok().map(Duration::from_nanos)
             }
         };
-        let asked = asked.filter(|asked| !asked.is_zero() && *asked < REQUEST);
-        Ok(Deadline::After(asked.unwrap_or(REQUEST)))
+        let timeout = timeout.filter(|timeout| !timeout.is_zero() && *timeout < REQUEST);
+        Ok(Deadline::After(timeout.unwrap_or(REQUEST)))
     }
 
-    /// Gives work that began a while ago what is left.
+    /// Runs work that began a while ago within the remaining time.
     pub(crate) async fn keep<T>(
         self,
         world: &World,
@@ -56,7 +56,7 @@ impl Deadline {
         world.timeout(left, work).await.unwrap_or_else(|_| Err(too_slow()))
     }
 
-    /// How much of it may pass without seats.
+    /// The part of the limit that may pass waiting for seats.
     // Kubernetes: a quarter.
     pub(super) fn wait(self) -> Duration {
         let whole = match self {
@@ -67,14 +67,14 @@ impl Deadline {
     }
 }
 
-/// Whether a request holds a connection for as long as its client wants.
+/// Whether a request holds its connection for as long as the client wants.
 // Kubernetes: these take no seats, and have no deadline.
 pub(super) fn is_connection(target: &Target) -> bool {
     let subresource = target.subresource.split('/').next().unwrap_or_default();
     matches!(subresource, "attach" | "exec" | "proxy" | "log" | "portforward")
 }
 
-/// The answer to a request that was not done in time.
+/// The answer to a request that timed out.
 fn too_slow() -> Refusal {
     Refusal::timeout("request did not complete within the allotted timeout", 0)
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queries_name_deadlines() {
+    fn the_timeout_parameter_sets_the_deadline() {
         for (query, expected) in [
             ("", Ok(60_000)),
             ("timeout=", Ok(60_000)),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_of_the_time_may_pass_waiting() {
+    fn a_request_waits_a_quarter_of_its_time_at_most() {
         for (deadline, expected) in [
             (Deadline::After(Duration::from_secs(60)), 15),
             (Deadline::After(Duration::from_secs(4)), 1),

@@ -1,12 +1,12 @@
-//! A flow in, the few queues that it may wait in out: noise in some of them leaves others quiet.
+//! Shuffle sharding: the few queues that a flow may wait in, so that a noisy flow fills only some queues.
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-/// Queues of one flow, at most: more would ask for more random bits than a hash has.
+/// Limit on the queues of one flow: more would need more random bits than the hash has.
 // Kubernetes: what its validation allows.
 pub(super) const MAX_HAND: usize = 15;
 
-/// What stands for a flow among those of all schemas.
+/// The hash of a flow, unique among all schemas.
 pub(super) fn flow(schema: &str, distinguisher: &str) -> u64 {
     let text = [schema.as_bytes(), &[0], distinguisher.as_bytes()].concat();
     let hash = digest(&SHA256, &text);
@@ -14,7 +14,7 @@ pub(super) fn flow(schema: &str, distinguisher: &str) -> u64 {
     u64::from_le_bytes(*first)
 }
 
-/// Deals `hand` different cards from a deck, always the same ones for a hash.
+/// Deals `hand` different cards from a deck, the same ones for the same hash.
 pub(super) fn deal(mut hash: u64, deck: u32, hand: usize) -> impl Iterator<Item = u32> {
     let hand = hand.min(MAX_HAND).min(deck as usize);
     let mut left = [0; MAX_HAND];
@@ -24,7 +24,7 @@ pub(super) fn deal(mut hash: u64, deck: u32, hand: usize) -> impl Iterator<Item 
         hash /= cards;
     }
     (0..hand).map(move |index| {
-        // A draw counts the cards that are left: each earlier one at or below it moves it up.
+        // A draw is an index among the cards left: each earlier card at or below it moves it up.
         let earlier = left[..index].iter().rev();
         earlier.fold(left[index], |card, before| if card >= *before { card + 1 } else { card })
     })
@@ -36,7 +36,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
-    fn hands_hold_different_cards() {
+    fn a_hand_holds_different_cards() {
         for (deck, hand) in [(128, 6), (64, 8), (16, 4), (8, 8), (1, 1), (3, 9)] {
             for user in 0..200 {
                 let cards: Vec<u32> = deal(flow("schema", &format!("user-{user}")), deck, hand).collect();

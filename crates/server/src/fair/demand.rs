@@ -1,8 +1,8 @@
-//! How many seats a priority level has wanted of late: each change in, a smoothed figure out once a period.
+//! Seat demand of a priority level: a time-weighted average with its deviation, smoothed per period.
 
 use std::time::Duration;
 
-/// How much of what was known stays known after a period.
+/// The weight of the old value after a period.
 // Kubernetes: half of it is gone after five minutes.
 const MEMORY: f64 = 0.977;
 
@@ -10,12 +10,12 @@ const MEMORY: f64 = 0.977;
 pub(super) struct Demand {
     seats: f64,
     since: Duration,
-    /// Of this period: its length in seconds, and sums of seats and of their squares over it.
+    /// This period's length in seconds, and integrals of seats and squared seats.
     length: f64,
     sum: f64,
     squares: f64,
     most: f64,
-    /// The most seats of the period before.
+    /// The maximum of the previous period.
     pub(super) high: u32,
     pub(super) smoothed: f64,
 }
@@ -35,7 +35,7 @@ impl Demand {
         self.squares += self.seats * self.seats * seconds;
     }
 
-    /// Ends a period, or several at once that nobody looked at.
+    /// Ends one or more periods.
     pub(super) fn turn(&mut self, now: Duration, periods: u32) {
         self.pass(now);
         self.high = self.most.round() as u32;
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn demand_rises_at_once_and_falls_slowly() {
+    fn smoothed_demand_rises_at_once_and_falls_slowly() {
         let seconds = Duration::from_secs;
         let mut demand = Demand::default();
         demand.set(seconds(0), 10);
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!((demand.high, demand.smoothed.round()), (10, 10.0));
         demand.set(seconds(15), 30);
         demand.turn(seconds(20), 1);
-        // Half the time 10, half 30: 20 on average, 10 off it.
+        // Half the time 10, half 30: average 20, deviation 10.
         assert_eq!((demand.high, demand.smoothed.round()), (30, 30.0));
         demand.set(seconds(20), 0);
         demand.turn(seconds(30), 1);

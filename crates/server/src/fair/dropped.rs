@@ -1,4 +1,4 @@
-//! How long those who are sent away should stay away: longer while many are, a little shorter each second after.
+//! Retry-After of rejected requests: grows while many are rejected, shrinks by one each second after.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 // Kubernetes: never more than this.
 const MAX_RETRY_AFTER: u64 = 32;
 
-/// Those sent away from one priority level, by second.
+/// Rejections of one priority level by second.
 #[derive(Debug)]
 pub(super) struct Dropped {
-    /// Seconds before the current one, no older than what is looked at.
+    /// Earlier seconds, up to the span that `adjust` looks at.
     history: VecDeque<(u64, u64)>,
     current: (u64, u64),
     retry_after: u64,
@@ -23,7 +23,7 @@ impl Default for Dropped {
 }
 
 impl Dropped {
-    /// Counts one more; answers after how many seconds it should try again.
+    /// Counts one rejection; returns its Retry-After.
     pub(super) fn count(&mut self, second: u64) -> u64 {
         if self.current.0 == second {
             self.current.1 += 1;
@@ -40,8 +40,8 @@ impl Dropped {
         self.retry_after
     }
 
-    // Kubernetes: doubled where three times as many were sent away in that time as it has seconds, and at most once
-    // in that time; shortened by one where fewer were than it has seconds.
+    // Kubernetes: doubled if at least three rejections per second of retry_after came in that span, at most
+    // once in the span; decremented if there was less than one per second.
     fn adjust(&mut self, second: u64) {
         let recent = self.history.iter().filter(|(then, _)| second.saturating_sub(*then) <= self.retry_after);
         let dropped: u64 = recent.map(|(_, count)| count).sum();
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wait_grows_with_those_sent_away_and_shrinks_again() {
+    fn retry_after_grows_with_rejections_and_shrinks_again() {
         for (name, seconds, expected) in [
             ("one", &[(5, 1)][..], 1),
             ("two a second", &[(5, 2), (6, 2), (7, 2)], 1),

@@ -1,4 +1,4 @@
-//! The priority levels as they are, as a table for somebody who wonders why a request waits.
+//! The debug endpoint that dumps all priority levels as a table.
 
 use super::levels::Report;
 use crate::{Body, Inner, answer};
@@ -6,7 +6,7 @@ use http::{Response, StatusCode};
 
 pub(crate) const PATH: &str = "/debug/api_priority_and_fairness/dump_priority_levels";
 
-// Kubernetes: its columns.
+// Kubernetes: the same columns.
 const COLUMNS: [&str; 10] = [
     "PriorityLevelName,",
     "ActiveQueues,",
@@ -19,7 +19,7 @@ const COLUMNS: [&str; 10] = [
     "TimedoutRequests,",
     "CancelledRequests",
 ];
-/// No column is narrower, as in the real one.
+/// Kubernetes: the minimum width of a column.
 const MIN_WIDTH: usize = 8;
 
 pub(crate) fn answer(inner: &Inner) -> Response<Body> {
@@ -45,7 +45,7 @@ fn table(levels: &[Report]) -> String {
 
 fn row(level: &Report) -> [String; 10] {
     let tally = level.tally;
-    // Kubernetes: who left a queue is counted as rejected, too.
+    // Kubernetes: timed-out and cancelled requests count as rejected, too.
     let rejected = tally.refused + tally.timed_out + tally.cancelled;
     [
         format!("{},", level.name),

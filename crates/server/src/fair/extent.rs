@@ -1,4 +1,4 @@
-//! How much there is of a resource: counted when it is asked for, at most once a minute.
+//! Number and size of a resource's objects: counted on demand, at most once a minute.
 
 use super::width::Extent;
 use crate::{Inner, request::Target};
@@ -9,12 +9,12 @@ use std::{
 };
 use store::Range;
 
-/// For how long a count is good.
+/// How long a count is used.
 // Kubernetes: as often as it counts.
 const GOOD_FOR: Duration = Duration::from_secs(60);
-/// Objects whose size stands for that of all.
+/// Objects whose average size is taken for that of all.
 const SAMPLE: usize = 16;
-/// Resources that are known at once; more only come of definitions made and removed without end.
+/// Limit on the cached resources; only definitions created and deleted endlessly reach it.
 const MAX_KNOWN: usize = 5000;
 
 /// By the prefix of the resource's keys.
@@ -28,7 +28,7 @@ struct CachedExtent {
 }
 
 impl Extents {
-    /// `None` for what is not served, or cannot be counted.
+    /// `None` if the resource is not served or cannot be counted.
     pub(super) async fn of(&self, inner: &Inner, target: &Target, now: Duration) -> Option<Extent> {
         let store = inner.store.as_ref();
         let served = inner.registry.served(store, &target.group, &target.version, &target.resource).await;
@@ -37,7 +37,7 @@ impl Extents {
         if let Some(known) = known.filter(|known| known.until > now) {
             return Some(known.extent);
         }
-        // Whoever comes meanwhile takes the old count: one look is enough.
+        // Concurrent requests use the old count: one count at a time is enough.
         let old = known.map(|known| known.extent).unwrap_or_default();
         self.put(&prefix, old, now);
         let objects = store.count(Range::prefix(prefix.clone())).await.ok()?;

@@ -1,4 +1,5 @@
-//! All priority levels and the seats between them: each event in, who gets seats now out. No clock, no waiting.
+//! Priority levels and the seats they lend each other: each event returns the requests that now get seats.
+//! No clock, no waiting.
 
 use super::{
     demand::Demand,
@@ -12,7 +13,7 @@ use super::{
 use http::HeaderValue;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// How often seats move to the levels that want them.
+/// How often seats move between levels.
 // Kubernetes: borrowingAdjustmentPeriod.
 const PERIOD: Duration = Duration::from_secs(10);
 
@@ -24,7 +25,7 @@ pub(super) struct Levels<W> {
     turned: Duration,
 }
 
-/// A priority level and what it has at the moment.
+/// A priority level and its current seats.
 #[derive(Debug)]
 struct Standing<W> {
     settings: Arc<Level>,
@@ -32,19 +33,19 @@ struct Standing<W> {
     demand: Demand,
     shares: Shares,
     current: u32,
-    dropped: Dropped,
-    /// Its object is gone; it stays until its requests are.
+    rejected: Dropped,
+    /// Its object is deleted; it remains until its requests end.
     is_leaving: bool,
 }
 
-/// One level, as seen from outside.
+/// The state of one level, for metrics and the dump.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Report {
     pub(super) name: String,
     pub(super) shares: Shares,
-    /// What it has now.
+    /// Its current seats.
     pub(super) seats: u32,
-    /// What it wanted in the last period.
+    /// Its maximum demand in the last period.
     pub(super) high: u32,
     pub(super) smoothed: f64,
     pub(super) queues: usize,
@@ -55,13 +56,13 @@ pub(super) struct Report {
     pub(super) tally: Tally,
 }
 
-/// What a request must know of its level before it asks for seats.
+/// What a request needs to know of its level before it asks for seats.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
     pub(super) uid: HeaderValue,
-    /// Whether flows are told apart.
+    /// Whether its requests are queued by flow.
     pub(super) has_flows: bool,
-    /// Seats of a single request at most; said where requests may have to wait.
+    /// Limit on the seats of one request; set where requests may be queued.
     pub(super) widest: Option<u32>,
 }
 
@@ -70,10 +71,10 @@ impl<W> Levels<W> {
         Levels { total, levels: BTreeMap::new(), turned: now }
     }
 
-    /// New settings. Requests that wait or run keep what they have.
+    /// Takes new settings. Waiting and running requests keep their places.
     pub(super) fn configure(&mut self, now: Duration, settings: Vec<Arc<Level>>) -> Vec<Dispatched<W>> {
         let mut wanted: BTreeMap<String, Arc<Level>> = BTreeMap::new();
-        for level in settings.into_iter().filter(|level| level.is_sound()) {
+        for level in settings.into_iter().filter(|level| level.is_consistent()) {
             wanted.insert(level.metadata.name.clone(), level);
         }
         for name in [EXEMPT, CATCH_ALL] {
@@ -97,7 +98,7 @@ impl<W> Levels<W> {
         self.levels.get(level).is_some_and(|level| !level.is_leaving)
     }
 
-    /// What a request that comes to a level must know of it.
+    /// The terms of a level.
     pub(super) fn terms(&self, level: &str) -> Option<Terms> {
         let level = self.levels.get(level).filter(|level| !level.is_leaving)?;
         let (has_flows, widest) = match level.settings.response() {
@@ -119,17 +120,17 @@ impl<W> Levels<W> {
             return (Arrival::Refused(Rejection::NoSeat), Vec::new());
         };
         let arrival = standing.queues.arrive(now, flow, width, waiter);
-        (arrival, self.settle(now, level))
+        (arrival, self.rebalance_and_dispatch(now, level))
     }
 
     pub(super) fn finish(&mut self, now: Duration, level: &str, seats: Seats) -> Vec<Dispatched<W>> {
         if let Some(standing) = self.levels.get_mut(level) {
             standing.queues.finish(now, seats);
         }
-        self.settle(now, level)
+        self.rebalance_and_dispatch(now, level)
     }
 
-    /// Takes somebody out of its queue; `false` if they have seats already.
+    /// Removes a request from its queue; `false` if it has seats already.
     pub(super) fn leave(
         &mut self,
         now: Duration,
@@ -143,15 +144,15 @@ impl<W> Levels<W> {
             let tally = &mut standing.queues.tally;
             *(if timed_out { &mut tally.timed_out } else { &mut tally.cancelled }) += 1;
         }
-        (left, self.settle(now, level))
+        (left, self.rebalance_and_dispatch(now, level))
     }
 
-    /// Time has passed, and nothing else.
+    /// Called when time has passed and nothing else happened.
     pub(super) fn tick(&mut self, now: Duration, level: &str) -> Vec<Dispatched<W>> {
-        self.settle(now, level)
+        self.rebalance_and_dispatch(now, level)
     }
 
-    /// When time alone gives seats to somebody who waits.
+    /// When lingering seats are next released while requests wait.
     pub(super) fn next_release(&self, level: &str) -> Option<Duration> {
         let queues = &self.levels.get(level)?.queues;
         queues.next_release().filter(|_| queues.waiting() > 0)
@@ -161,9 +162,9 @@ impl<W> Levels<W> {
         self.levels.get(level).map_or(0, |level| level.queues.waiting())
     }
 
-    /// Somebody is sent away; answers for how many seconds.
-    pub(super) fn dropped(&mut self, now: Duration, level: &str) -> u64 {
-        self.levels.get_mut(level).map_or(1, |level| level.dropped.count(now.as_secs()))
+    /// Counts a rejection; returns its Retry-After in seconds.
+    pub(super) fn rejected(&mut self, now: Duration, level: &str) -> u64 {
+        self.levels.get_mut(level).map_or(1, |level| level.rejected.count(now.as_secs()))
     }
 
     pub(super) fn report(&self) -> Vec<Report> {
@@ -183,8 +184,8 @@ impl<W> Levels<W> {
         self.levels.iter().map(report).collect()
     }
 
-    /// After every event: seats move if it is time, and go to who waits.
-    fn settle(&mut self, now: Duration, level: &str) -> Vec<Dispatched<W>> {
+    /// After every event: rebalances seats if a period has ended, and gives free seats to waiting requests.
+    fn rebalance_and_dispatch(&mut self, now: Duration, level: &str) -> Vec<Dispatched<W>> {
         let Some(standing) = self.levels.get_mut(level) else { return Vec::new() };
         let mut dispatched = standing.queues.dispatch(now);
         standing.demand.set(now, standing.queues.demand());
@@ -233,7 +234,7 @@ impl<W> Standing<W> {
             demand: Demand::default(),
             shares: Shares::default(),
             current: 0,
-            dropped: Dropped::default(),
+            rejected: Dropped::default(),
             is_leaving: false,
         }
     }

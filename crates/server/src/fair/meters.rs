@@ -1,4 +1,4 @@
-//! What fairness has done so far, for Prometheus: requests by priority level and flow schema, seats by level.
+//! Metrics of fairness: requests by priority level and flow schema, seats by level.
 
 use super::{CountedSchema, levels::Report, rejection::Rejection, settings::Schema, width::Width};
 use crate::{
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-/// Pairs that are kept apart; more only come of schemas made and removed without end.
+/// Limit on the pairs; only schemas created and deleted endlessly reach it.
 const MAX_METERS: usize = 1000;
 
 // Kubernetes: the bounds of its histograms.
@@ -32,21 +32,21 @@ pub(super) struct Meter {
     rejected: [AtomicU64; Rejection::ALL.len()],
     waiting: Under,
     executing: Under,
-    /// Of those who were sent away, and of those who were served.
+    /// Of rejected and of served requests.
     waited: [Histogram; 2],
-    /// Of watches, until they begin; and of everything else.
+    /// Of watches until they begin, and of all other requests.
     lasted: [Histogram; 2],
     widths: Histogram,
 }
 
-/// Requests that are somewhere, and their seats.
+/// A number of requests, and their seats.
 #[derive(Debug, Default)]
 struct Under {
     requests: AtomicI64,
     seats: AtomicI64,
 }
 
-/// A request that waits, or one that has its seats; counted as long as it lives.
+/// A waiting or running request; counted while it lives.
 #[derive(Debug)]
 pub(super) struct Counted {
     meter: Arc<Meter>,
@@ -64,7 +64,7 @@ impl Meters {
         Arc::clone(meters.entry(key).or_insert_with(|| Arc::new(Meter::new())))
     }
 
-    /// Each schema with the meter of its requests.
+    /// Each schema with its meter.
     pub(super) fn sorts(&self, schemas: Vec<Arc<Schema>>) -> Arc<Vec<CountedSchema>> {
         let sort = |schema: Arc<Schema>| {
             let level = &schema.spec.priority_level_configuration.name;
@@ -96,12 +96,12 @@ impl Meter {
         self.widths.observe(f64::from(width.most()));
     }
 
-    /// Somebody waits, until what comes back is dropped.
+    /// Counts a waiting request until the result is dropped.
     pub(super) fn waits(self: &Arc<Meter>, width: Width) -> Counted {
         Counted::begin(self, width, true)
     }
 
-    /// Somebody is served, until what comes back is dropped.
+    /// Counts a running request until the result is dropped.
     pub(super) fn dispatches(self: &Arc<Meter>, width: Width, waited: Option<Duration>) -> Counted {
         self.dispatched.fetch_add(1, Relaxed);
         if let Some(waited) = waited {
@@ -142,7 +142,7 @@ impl Drop for Counted {
     }
 }
 
-/// What Prometheus collects.
+/// Writes the metrics.
 pub(crate) fn measure(inner: &Inner, page: &mut Page) {
     let fair = &inner.fair;
     let meters = fair.meters.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -210,7 +210,7 @@ fn requests(meters: &BTreeMap<(String, String), Arc<Meter>>, page: &mut Page) {
             let count = meter.rejected[why as usize].load(Relaxed);
             let labels =
                 [("flow_schema", schema.as_str()), ("priority_level", level), ("reason", why.text())];
-            // Kubernetes: nothing is said of what has never happened.
+            // Kubernetes: counters of zero are left out.
             if count > 0 {
                 page.sample(&name, &labels, count as f64);
             }

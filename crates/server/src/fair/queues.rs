@@ -1,7 +1,8 @@
-//! The requests of one priority level: each arrival and end in, who gets seats now out. No clock, no waiting.
+//! The queues of one priority level: each arrival and end returns the requests that now get seats. No
+//! clock, no waiting.
 //!
-//! A flow waits in one of a few queues. Queues take turns by the work that each has been given, as if all of them were
-//! served at once and evenly: a queue is served in the order in which its oldest request would then be done.
+//! A flow waits in one of a few queues. Fair queuing: the next request is that which would end first if all
+//! queues were served at once and evenly.
 
 use super::{deal::deal, rejection::Rejection, width::Width};
 use std::{
@@ -13,11 +14,11 @@ use std::{
 /// Seats times nanoseconds.
 type Work = i128;
 
-/// What a request is taken to last before it is known.
-// Kubernetes: its own guess.
+/// The duration that a request is charged before it ends.
+// Kubernetes: the same estimate.
 const GUESS: Duration = Duration::from_millis(3);
 
-/// What becomes of requests that find no seat.
+/// What happens to requests that find no seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Response {
     /// They get one anyway.
@@ -30,16 +31,16 @@ pub(super) enum Response {
     },
 }
 
-/// One priority level's seats, and who waits for them. `W` is whoever is to be told.
+/// The seats of one priority level and the requests that wait for them. `W` notifies a waiting request.
 #[derive(Debug)]
 pub(super) struct Queues<W> {
     response: Response,
     limit: u32,
-    /// Only those that somebody waits in or is served from.
+    /// Only queues with waiting or running requests.
     queues: BTreeMap<u32, Queue<W>>,
-    /// Queues with somebody in them, or served from them.
+    /// The number of queues with waiting or running requests.
     active: u64,
-    /// The work that each active queue was given so far, had it always been there.
+    /// Virtual time: the work given to a queue that was always active.
     progress: Work,
     seen: Duration,
     last_served: u32,
@@ -48,12 +49,13 @@ pub(super) struct Queues<W> {
     seats_in_use: u64,
     waiting: usize,
     seats_waiting: u64,
-    /// Seats of requests that have ended, kept a while for what these cause: until when, how many, of which queue.
+    /// Seats held for a while after their request ended, for its watch events: until when, how many, of
+    /// which queue.
     lingering: BinaryHeap<Reverse<(Duration, u32, Option<u32>)>>,
     pub(super) tally: Tally,
 }
 
-/// What has happened so far.
+/// Counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) dispatched: u64,
@@ -66,7 +68,7 @@ pub(super) struct Tally {
 struct Queue<W> {
     waiting: VecDeque<Waiting<W>>,
     work_waiting: Work,
-    /// How much progress there is when its next request should be served.
+    /// The virtual time at which its next request starts.
     next: Work,
     executing: u64,
     seats_in_use: u64,
@@ -80,30 +82,30 @@ struct Waiting<W> {
     waiter: W,
 }
 
-/// Seats taken. Whoever has them gives them back with [`Queues::finish`].
+/// Seats of a request, to be returned with [`Queues::finish`].
 #[derive(Debug)]
-#[must_use = "seats that are not given back are lost"]
+#[must_use = "seats that are not returned are lost"]
 pub(super) struct Seats {
     queue: Option<u32>,
     width: Width,
     since: Duration,
 }
 
-/// A place in a queue.
+/// The place of a waiting request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
     queue: u32,
     number: u64,
 }
 
-/// Somebody who waited and has seats now.
+/// A waiting request that now has seats.
 #[derive(Debug)]
 pub(super) struct Dispatched<W> {
     pub(super) waiter: W,
     pub(super) seats: Seats,
 }
 
-/// What becomes of an arrival. One that waits may be among those who are dispatched at once.
+/// The outcome of an arrival. A request that waits may be among those dispatched at once.
 #[derive(Debug)]
 pub(super) enum Arrival {
     Seated(Seats),
@@ -131,13 +133,13 @@ impl<W> Queues<W> {
         }
     }
 
-    /// New settings. Whoever waits goes on waiting where it is, even where queues are now fewer.
+    /// Takes new settings. Waiting requests stay in their queues, even if there are now fewer.
     pub(super) fn configure(&mut self, now: Duration, response: Response, limit: u32) {
         self.pass(now);
         (self.response, self.limit) = (response, limit);
     }
 
-    /// A request of a flow. `waiter` is made only if it has to wait.
+    /// A request of a flow arrives. `waiter` is called only if it has to wait.
     pub(super) fn arrive(
         &mut self,
         now: Duration,
@@ -156,7 +158,8 @@ impl<W> Queues<W> {
         let at = self.choose(flow, queues, hand);
         let progress = self.progress;
         let queue = self.queues.entry(at).or_insert_with(Queue::new);
-        // Kubernetes lets a queue grow further as long as any seat is free, even if nobody can take it.
+        // Kubernetes lets a queue grow beyond its limit while any seat is free, even one too few for its
+        // requests.
         if queue.waiting.len() >= length.max(1) {
             self.tally.refused += 1;
             return Arrival::Refused(Rejection::QueueFull);
@@ -171,7 +174,7 @@ impl<W> Queues<W> {
             return Arrival::Seated(self.seat(now, Some(at), narrowed));
         }
         let ticket = Ticket { queue: at, number: self.arrivals };
-        let queue = self.queues.get_mut(&at).expect("it was put there above");
+        let queue = self.queues.get_mut(&at).expect("inserted above");
         queue.waiting.push_back(Waiting { ticket, width, arrived: progress, waiter: waiter() });
         queue.work_waiting += width.work();
         queue.bound();
@@ -180,17 +183,17 @@ impl<W> Queues<W> {
         Arrival::Waits(ticket)
     }
 
-    /// Gives seats to whoever is next, as long as there are any.
+    /// Gives free seats to waiting requests in fair order.
     pub(super) fn dispatch(&mut self, now: Duration) -> Vec<Dispatched<W>> {
         self.pass(now);
         let mut dispatched = Vec::new();
         while let Some(at) = self.next_queue() {
-            let queue = self.queues.get_mut(&at).expect("it was found above");
-            let head = queue.waiting.front().expect("somebody waits in it").width.within(self.limit);
+            let queue = self.queues.get_mut(&at).expect("found above");
+            let head = queue.waiting.front().expect("the chosen queue is not empty").width.within(self.limit);
             if !self.has_room(head) {
                 break;
             }
-            let queue = self.queues.get_mut(&at).expect("it was found above");
+            let queue = self.queues.get_mut(&at).expect("found above");
             let Some(Waiting { width, waiter, .. }) = queue.waiting.pop_front() else { break };
             queue.work_waiting -= width.work();
             self.waiting -= 1;
@@ -212,7 +215,7 @@ impl<W> Queues<W> {
             && let Some(queue) = self.queues.get_mut(&at)
         {
             queue.executing -= 1;
-            // What was charged was a guess.
+            // Replace the estimate by the actual duration.
             let lasted = now.saturating_sub(since).as_nanos() as Work;
             queue.next -= Work::from(width.seats) * (GUESS.as_nanos() as Work - lasted);
             queue.bound();
@@ -225,7 +228,7 @@ impl<W> Queues<W> {
         }
     }
 
-    /// Somebody does not want to wait any longer; `false` if they got seats meanwhile.
+    /// A request gives up waiting; `false` if it got seats meanwhile.
     pub(super) fn leave(&mut self, now: Duration, ticket: Ticket) -> bool {
         self.pass(now);
         let Some(queue) = self.queues.get_mut(&ticket.queue) else { return false };
@@ -240,7 +243,7 @@ impl<W> Queues<W> {
         true
     }
 
-    /// When seats are next freed by time alone.
+    /// When the next lingering seats are released.
     pub(super) fn next_release(&self) -> Option<Duration> {
         self.lingering.peek().map(|Reverse((until, ..))| *until)
     }
@@ -257,17 +260,17 @@ impl<W> Queues<W> {
         self.executing
     }
 
-    /// Seats that are taken or waited for.
+    /// Seats in use or waited for.
     pub(super) fn demand(&self) -> u64 {
         self.seats_in_use + self.seats_waiting
     }
 
-    /// Queues that somebody waits in.
+    /// The number of queues with waiting requests.
     pub(super) fn filled(&self) -> usize {
         self.queues.values().filter(|queue| !queue.waiting.is_empty()).count()
     }
 
-    /// Of the queues that a flow may wait in, the one with the least work.
+    /// Of a flow's queues, the one with the least work.
     fn choose(&mut self, flow: u64, queues: u32, hand: u32) -> u32 {
         let mut cards = [0; super::deal::MAX_HAND];
         let mut count = 0;
@@ -275,7 +278,7 @@ impl<W> Queues<W> {
             cards[count] = card;
             count += 1;
         }
-        // Not always in the same order, or flows whose hands overlap would meet in the same queue.
+        // Start at changing positions, or flows with overlapping hands would meet in the same queue.
         let first = (self.arrivals % count as u64) as usize;
         self.arrivals += 1;
         let work = |at: &u32| self.queues.get(at).map_or(0, |queue| queue.work_waiting);
@@ -283,7 +286,7 @@ impl<W> Queues<W> {
         early.iter().chain(late).copied().min_by_key(work).unwrap_or_default()
     }
 
-    /// The queue whose oldest request would be done first; after the one served last, if there are several.
+    /// The queue whose oldest request would end first; among equals the next after the one served last.
     fn next_queue(&self) -> Option<u32> {
         if self.waiting == 0 {
             return None;
@@ -299,9 +302,9 @@ impl<W> Queues<W> {
         let seats = u64::from(width.most());
         match self.response {
             Response::Exempt => true,
-            // Kubernetes: a level of no seats halts those who wait for one.
+            // Kubernetes: a level without seats stops all queued requests.
             Response::Queue { .. } if self.seats_in_use >= u64::from(self.limit) => false,
-            // What is wider than everything there is gets everything there is.
+            // A request wider than the level gets all of it, alone.
             _ if seats > u64::from(self.limit) => self.executing == 0,
             _ => self.seats_in_use + seats <= u64::from(self.limit),
         }
@@ -325,7 +328,7 @@ impl<W> Queues<W> {
         }
     }
 
-    /// Lets time pass: progress is made, seats that lingered are free.
+    /// Advances virtual time, and releases lingering seats.
     fn pass(&mut self, now: Duration) {
         let elapsed = now.saturating_sub(self.seen).as_nanos() as Work;
         self.seen = self.seen.max(now);
@@ -364,7 +367,7 @@ impl<W> Queue<W> {
         !self.waiting.is_empty() || self.executing > 0
     }
 
-    /// Nobody is served before they came: a queue that had little to do cannot save that up.
+    /// A queue that was idle does not save up its share: no request starts before it arrived.
     fn bound(&mut self) {
         if let Some(oldest) = self.waiting.front() {
             self.next = self.next.max(oldest.arrived);
@@ -378,7 +381,7 @@ impl Width {
         work(self.seats, GUESS) + work(self.after, self.lingering)
     }
 
-    /// No more seats after the end than there are, for as much longer.
+    /// Limits the lingering seats to the level's; they linger proportionally longer.
     fn within(self, limit: u32) -> Width {
         if self.after <= limit || limit == 0 {
             return self;

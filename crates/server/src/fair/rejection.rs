@@ -1,6 +1,5 @@
-//! Why a request is sent away, in the words of the metrics.
+//! Why a request is rejected.
 
-/// Why somebody is sent away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rejection {
     QueueFull,
@@ -13,7 +12,7 @@ impl Rejection {
     pub(super) const ALL: [Rejection; 4] =
         [Rejection::QueueFull, Rejection::NoSeat, Rejection::TimedOut, Rejection::Cancelled];
 
-    // Kubernetes: as its metrics say it.
+    // Kubernetes: the texts of its metrics.
     pub(super) fn text(self) -> &'static str {
         match self {
             Rejection::QueueFull => "queue-full",

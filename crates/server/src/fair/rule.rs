@@ -1,9 +1,9 @@
-//! Whether a rule of a FlowSchema speaks of a request.
+//! Matching of a FlowSchema rule to a request.
 
 use crate::{authenticate::Caller, authorize::Attributes};
 use serde::Deserialize;
 
-/// Who, doing what.
+/// Subjects, and the requests that they make.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Rule {
@@ -97,7 +97,7 @@ impl ResourceRule {
 }
 
 impl PathRule {
-    // Kubernetes: a path stands for everything below it, star or not.
+    // Kubernetes: a path matches everything below it, with or without a star.
     fn has_path(&self, path: &str) -> bool {
         self.paths.iter().any(|rule| {
             let prefix = rule.trim_end_matches('*').trim_end_matches('/');
@@ -106,7 +106,7 @@ impl PathRule {
     }
 }
 
-/// Kubernetes: a star counts only if it stands alone.
+/// Kubernetes: a star matches only as the sole entry.
 fn has(list: &[String], wanted: &str) -> bool {
     matches!(list, [only] if only == "*") || list.iter().any(|it| it == wanted)
 }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_speak_of_subjects() {
+    fn rules_match_subjects() {
         let wanted = Attributes::Path { verb: "get", path: "/healthz" };
         for (caller, expected) in [
             (Caller::known("ann", "", vec![]), true),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_speak_of_requests() {
+    fn rules_match_requests() {
         let ann = Caller::known("ann", "", vec![]);
         for (verb, group, resource, subresource, namespace, expected) in [
             ("get", "", "pods", "", "shop", true),

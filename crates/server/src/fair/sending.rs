@@ -1,6 +1,6 @@
-//! A large answer on its way: its request keeps its seat until the last of it is taken, or its time is up.
+//! Sending a large response: its request keeps its seat until the client has read it, or its time is up.
 //!
-//! Otherwise whoever asks for much and reads little would have as many answers in memory as they like.
+//! Otherwise a client that requests much and reads little could hold any number of responses in memory.
 
 use super::Seat;
 use crate::Body;
@@ -17,37 +17,39 @@ use std::{
 };
 use world::{Moment, Task, World};
 
-/// Smaller answers lie in buffers of the connection anyway.
+/// Smaller responses fit in the connection's buffers.
 const LARGE: u64 = 16 << 10;
-/// What is handed over at once: the connection buffers no more than this of an answer that nobody reads.
+/// Bytes handed over at once: the connection buffers no more than this of a response that the client does
+/// not read.
 const PIECE: usize = 64 << 10;
-/// What takes longer is cut off.
+/// A response that takes longer is cut off.
 // Kubernetes: --request-timeout ends the writing of an answer, too.
 const TIME: Duration = Duration::from_secs(60);
-/// Whoever takes nothing for so long is cut off while others wait for the seat.
+/// A client that reads nothing for this long is cut off while other requests wait for the seat.
 const STALL: Duration = Duration::from_secs(5);
 
 struct Sending {
     rest: Arc<Mutex<Option<Rest>>>,
-    /// Cuts it off, unless it ends before.
+    /// Cuts the response off, unless it ends before.
     _timer: Task<()>,
     world: World,
 }
 
-/// What is still to be sent, and who sits for it.
+/// The rest of a response and its seat.
 struct Rest {
     body: Body,
     piece: Bytes,
-    /// When something was last taken.
+    /// When the client last read something.
     taken: Moment,
     seat: Seat,
 }
 
-/// Sends a response, with its seat where it is large.
+/// Sends a response; a large one holds its seat.
 pub(super) fn send(seat: Seat, response: Response<Body>) -> Response<Body> {
     let is_large = match response.body().size_hint().exact() {
         Some(size) => size >= LARGE,
-        // Only large ones are compressed. Other bodies of unknown length last as long as their clients want.
+        // Compressed ones are large. Other bodies of unknown length (watches) last as long as their clients
+        // want.
         None => response.headers().contains_key(header::CONTENT_ENCODING),
     };
     if !is_large {
@@ -62,13 +64,13 @@ pub(super) fn send(seat: Seat, response: Response<Body>) -> Response<Body> {
     })
 }
 
-/// Drops what nobody takes, once others want the seat or it was long enough.
+/// Drops a response that the client does not read, when its seat is wanted or its time is up.
 async fn cut_off(world: World, rest: Arc<Mutex<Option<Rest>>>) {
     let begun = world.now();
     loop {
         world.sleep(STALL).await;
         let now = world.now();
-        // Its seat is given back after the lock is.
+        // Dropped after the lock is released: it releases the seat.
         let _late = {
             let mut place = lock(&rest);
             let Some(rest) = place.as_ref() else { return };

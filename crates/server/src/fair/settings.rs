@@ -1,4 +1,4 @@
-//! FlowSchemas and PriorityLevelConfigurations: objects in, what fairness needs of them out.
+//! Decodes FlowSchemas and PriorityLevelConfigurations.
 
 use super::{queues::Response, rule::Rule};
 use crate::{live::Fold, stored::Stored};
@@ -6,11 +6,11 @@ use http::HeaderValue;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use std::{collections::BTreeMap, sync::Arc};
 
-// Kubernetes: these two are there even if their objects are not.
+// Kubernetes: these two exist even without objects.
 pub(super) const EXEMPT: &str = "exempt";
 pub(super) const CATCH_ALL: &str = "catch-all";
 
-/// Which requests belong together, and to which priority level.
+/// A FlowSchema: which requests belong to which priority level.
 #[derive(Debug, Deserialize)]
 pub(super) struct Schema {
     pub(super) metadata: Metadata,
@@ -28,7 +28,7 @@ fn no_uid() -> HeaderValue {
     HeaderValue::from_static("")
 }
 
-/// As answers carry it.
+/// As a header value.
 fn uid<'de, D: Deserializer<'de>>(from: D) -> Result<HeaderValue, D::Error> {
     let text = String::deserialize(from)?;
     Ok(HeaderValue::try_from(text).unwrap_or_else(|_| no_uid()))
@@ -57,14 +57,14 @@ pub(super) struct Method {
     pub(super) by: Distinguisher,
 }
 
-/// What makes flows of a schema's requests.
+/// What distinguishes the flows of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(super) enum Distinguisher {
     ByUser,
     ByNamespace,
 }
 
-/// How many seats a group of requests has, and what becomes of those that find none.
+/// A PriorityLevelConfiguration: its share of seats, and what happens to requests that find none.
 #[derive(Debug, Deserialize)]
 pub(super) struct Level {
     pub(super) metadata: Metadata,
@@ -110,7 +110,7 @@ struct Queuing {
     queue_length_limit: usize,
 }
 
-/// The objects of one of the two kinds, and how often they have changed.
+/// The objects of one of the two kinds, and a change counter.
 #[derive(Debug)]
 pub(super) struct View<T> {
     pub(super) objects: BTreeMap<String, Arc<T>>,
@@ -134,7 +134,7 @@ impl<T: DeserializeOwned> Fold for View<T> {
         match serde_json::from_slice(&object.json) {
             Ok(object) => drop(self.objects.insert(key.to_owned(), Arc::new(object))),
             Err(error) => {
-                tracing::warn!(key, problem = %error, "a setting of fairness is left out");
+                tracing::warn!(key, problem = %error, "cannot decode flow schema or priority level: ignored");
                 self.objects.remove(key);
             }
         }
@@ -149,7 +149,7 @@ impl<T: DeserializeOwned> Fold for View<T> {
 impl Level {
     fn limits(&self) -> Option<&Limited> {
         let LevelSpec { kind, limited, exempt } = &self.spec;
-        // Kubernetes: only one level is exempt, and that one always.
+        // Kubernetes: the level `exempt`, and no other, is of type Exempt.
         match (kind, self.metadata.name == EXEMPT) {
             (LevelKind::Exempt, true) => exempt.as_ref(),
             (LevelKind::Limited, false) => limited.as_ref(),
@@ -157,8 +157,8 @@ impl Level {
         }
     }
 
-    /// Whether it makes sense; others are as if they were not there.
-    pub(super) fn is_sound(&self) -> bool {
+    /// Whether the configuration is consistent; others are ignored.
+    pub(super) fn is_consistent(&self) -> bool {
         self.limits().is_some()
     }
 
@@ -190,7 +190,7 @@ impl Level {
     }
 }
 
-/// The schemas in the order in which they are tried; those that lead nowhere are left out.
+/// The schemas in matching order, without those whose level is missing.
 pub(super) fn in_order(
     schemas: impl Iterator<Item = Arc<Schema>>,
     is_level: impl Fn(&str) -> bool,
@@ -212,7 +212,7 @@ pub(super) fn in_order(
     schemas
 }
 
-/// The mandatory schema or level of a name.
+/// The mandatory schema or level of that name.
 pub(super) fn mandatory<T: DeserializeOwned>(name: &str) -> T {
     let wanted = |json: &'static str| {
         let text: serde_json::Value = serde_json::from_str(json).ok()?;
@@ -220,5 +220,5 @@ pub(super) fn mandatory<T: DeserializeOwned>(name: &str) -> T {
     };
     let all = kinds::bootstrap().filter(|(path, _)| path.starts_with("/apis/flowcontrol.apiserver.k8s.io/"));
     let found = all.map(|(_, json)| json).find_map(wanted);
-    found.expect("a new cluster has both, of either kind")
+    found.expect("the bootstrap objects include the mandatory ones")
 }

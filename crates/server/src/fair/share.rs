@@ -1,27 +1,27 @@
-//! Who gets how many of the server's seats: shares by configuration, moved by who wants them.
+//! Division of the server's seats among priority levels: by configured shares, moved by demand.
 
-/// The seats of one priority level by its configuration.
+/// The configured seats of a priority level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shares {
     pub(super) nominal: u32,
-    /// What it never lends.
+    /// The seats that it never lends.
     pub(super) least: u32,
-    /// What it has with all that it may borrow.
+    /// Its seats with all that it may borrow.
     pub(super) most: u32,
 }
 
-/// What one priority level has and wants.
+/// The configuration and demand of a priority level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
     pub(super) is_exempt: bool,
     pub(super) shares: Shares,
-    /// The most seats wanted at once in the last period.
+    /// The maximum demand in the last period.
     pub(super) high: u32,
     pub(super) smoothed: f64,
     pub(super) current: u32,
 }
 
-/// A part of a sum to be divided: as much as its target in proportion, within bounds.
+/// A part of a sum to divide: proportional to its target, within bounds.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     target: f64,
@@ -29,11 +29,11 @@ struct Part {
     most: f64,
 }
 
-/// Targets are not taken to be smaller, so that all have a proportion.
+/// Minimum target, so that every part has a proportion.
 const MIN_TARGET: f64 = 0.001;
 
 impl Shares {
-    /// The shares of a level whose part of all is `part` of `whole`.
+    /// The seats of a level with `part` of `whole` shares.
     pub(super) fn new(total: u32, part: u32, whole: f64, lendable: u32, borrowing: Option<u32>) -> Shares {
         let percent = |of: u32, percent: u32| (f64::from(of) * f64::from(percent) / 100.0).round() as u32;
         let nominal = match whole > 0.0 {
@@ -44,8 +44,8 @@ impl Shares {
         Shares { nominal, least: nominal.saturating_sub(percent(nominal, lendable)), most: nominal + borrows }
     }
 
-    /// Seats of a single request, at most.
-    // Kubernetes: a request must not fill what its flow is dealt.
+    /// Limit on the seats of one request.
+    // Kubernetes: one request must not fill all queues of its flow.
     pub(super) fn widest(&self, hand: u32) -> u32 {
         let percent = (f64::from(self.nominal) * 0.15).ceil() as u32;
         percent.min(self.nominal / hand.max(1)).max(1)
@@ -53,15 +53,15 @@ impl Shares {
 }
 
 impl Claim {
-    /// What it keeps whatever others want.
+    /// The seats that it keeps regardless of other levels.
     fn floor(&self) -> u32 {
         let wanted = if self.is_exempt { self.high } else { self.high.min(self.shares.nominal) };
         self.shares.least.max(wanted)
     }
 }
 
-/// The seats that each level has until the next look.
-// Kubernetes: what exempt levels use is missing for the others only where that leaves too little.
+/// The seats of each level for the next period.
+// Kubernetes: seats used by exempt levels are subtracted only if the rest does not cover what others keep.
 pub(super) fn divide(claims: &[Claim]) -> Vec<u32> {
     let total: u32 = claims.iter().map(|claim| claim.shares.nominal).sum();
     let taken: u32 = claims.iter().filter(|claim| claim.is_exempt).map(Claim::floor).sum();
@@ -99,10 +99,10 @@ impl Part {
     }
 }
 
-/// The proportion of their targets at which parts have a sum; `None` where their bounds do not let them.
+/// The proportion at which the parts add up to `sum`; `None` where their bounds do not allow it.
 fn proportion(sum: f64, parts: &[Part]) -> Option<f64> {
     let total = |proportion: f64| parts.iter().map(|part| part.at(proportion)).sum::<f64>();
-    // Between two of the points where a part meets a bound, the sum grows evenly.
+    // Between two points where a part reaches a bound, the sum is linear.
     let bounds = parts.iter().flat_map(|part| [part.least / part.target, part.most / part.target]);
     let mut bounds: Vec<f64> = bounds.collect();
     bounds.sort_by(f64::total_cmp);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_of_the_real_server() {
+    fn shares_equal_those_of_kube_apiserver() {
         for (part, lendable, borrowing, expected) in [
             (5, 0, None, [13, 13, 613]),
             (20, 50, None, [49, 24, 649]),
@@ -151,8 +151,8 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_more_borrows_from_who_does_not() {
-        // All nominal seats are given out, and nobody falls below what it keeps.
+    fn levels_with_demand_borrow_from_idle_levels() {
+        // All nominal seats are given out, and each level keeps its minimum.
         let cases: [(&str, Vec<Claim>, Vec<u32>); 4] = [
             ("equals", vec![level(100, 50, None, 10, 10.0), level(100, 50, None, 10, 10.0)], vec![245, 245]),
             (
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn exempt_levels_take_what_they_use() {
+    fn exempt_levels_take_the_seats_they_use() {
         let exempt =
             Claim { is_exempt: true, shares: Shares::default(), high: 400, smoothed: 400.0, current: 0 };
         let busy = level(245, 50, None, 600, 600.0);

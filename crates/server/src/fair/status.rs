@@ -1,4 +1,5 @@
-//! Whether the priority level of a FlowSchema is there: written to its status when either changes.
+//! The condition Dangling of FlowSchemas: whether their priority level exists; updated when either is
+//! written.
 
 use super::settings::Level;
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
     request::Target,
     served::Served,
     stored::Stored,
-    write::{self, Attempt, ByServer, Record},
+    write::{self, Attempt, ByServer, DraftState},
 };
 use api::{go, object};
 use schema::managed_fields;
@@ -20,51 +21,51 @@ use store::{Batch, Range};
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const SCHEMAS: &str = "flowschemas";
 const LEVELS: &str = "prioritylevelconfigurations";
-// Kubernetes: who the owner of the condition is recorded as.
+// Kubernetes: the field manager of the condition.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 const DANGLING: &str = "Dangling";
 
-/// A write to the spec of a flow schema or a priority level. When a client overwrites the condition `Dangling` through
-/// `/status`, the server writes it again at the next change of a spec.
+/// Writes to the spec of a flow schema or a priority level. If a client overwrites the condition `Dangling`
+/// through `/status`, the server corrects it at the next write of a spec.
 // Kubernetes: a controller writes the condition again.
 pub(crate) fn concerns(served: &Served, target: &Target) -> bool {
     let is_one = served.is(GROUP, SCHEMAS) || served.is(GROUP, LEVELS);
     is_one && target.subresource != "status"
 }
 
-/// Looks at all flow schemas, since one of them or a priority level was written.
+/// Checks all flow schemas, since one of them or a priority level was written.
 pub(crate) async fn after(call: &Call, _: &[Committed]) -> Result<(), Refusal> {
-    super::upkeep::soon(&call.inner);
-    settle_all(&call.inner).await
+    super::upkeep::schedule(&call.inner);
+    write_statuses(&call.inner).await
 }
 
-/// Brings the status of all flow schemas to what it should be.
-pub(crate) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Refusal> {
+/// Writes the condition Dangling of all flow schemas where it is wrong.
+pub(crate) async fn write_statuses(inner: &Arc<Inner>) -> Result<(), Refusal> {
     let Some(served) = inner.registry.find(GROUP, "v1", SCHEMAS) else { return Ok(()) };
-    let settled = write::try_again(&mut Settle { inner, served }).await?;
-    settled
+    let with_condition = write::try_again(&mut WriteStatuses { inner, served }).await?;
+    with_condition
         .ok_or_else(|| Refusal::internal_error("flow schemas change faster than their status can be written"))
 }
 
-struct Settle<'a> {
+struct WriteStatuses<'a> {
     inner: &'a Arc<Inner>,
     served: &'a Served,
 }
 
-impl Attempt for Settle<'_> {
+impl Attempt for WriteStatuses<'_> {
     type Done = ();
 
     async fn attempt(&mut self) -> Result<Option<()>, Refusal> {
-        let Settle { inner, served } = *self;
+        let WriteStatuses { inner, served } = *self;
         let levels = lookup::objects(inner, (GROUP, "v1", LEVELS), "").await?;
-        let levels: BTreeSet<String> = levels.into_iter().filter_map(sound_name).collect();
+        let levels: BTreeSet<String> = levels.into_iter().filter_map(name_if_consistent).collect();
         let page = inner.store.range(Range::prefix(served.prefix(""))).await;
         let mut batches = vec![Batch::new()];
         for entry in page?.entries {
             let stored = Stored::new(entry.value, entry.revision);
             let call = status_call(inner, &stored.text_at(&["metadata", "name"]));
             let Some(call) = call else { continue };
-            let Some(mut object) = settled(&call, &stored, &levels).await? else { continue };
+            let Some(mut object) = with_condition(&call, &stored, &levels).await? else { continue };
             let json = write::encode(&call, &mut object).await?;
             if batches.last().is_some_and(|batch| batch.writes().len() >= store::MAX_BATCH_WRITES) {
                 batches.push(Batch::new());
@@ -81,13 +82,17 @@ impl Attempt for Settle<'_> {
     }
 }
 
-fn sound_name(level: Value) -> Option<String> {
+fn name_if_consistent(level: Value) -> Option<String> {
     let level: Level = serde_json::from_value(level).ok()?;
-    level.is_sound().then_some(level.metadata.name)
+    level.is_consistent().then_some(level.metadata.name)
 }
 
-/// A schema with its condition set; `None` where it says so already.
-async fn settled(call: &Call, stored: &Stored, levels: &BTreeSet<String>) -> Result<Option<Value>, Refusal> {
+/// A schema with its condition updated; `None` where it is right already.
+async fn with_condition(
+    call: &Call,
+    stored: &Stored,
+    levels: &BTreeSet<String>,
+) -> Result<Option<Value>, Refusal> {
     let schema = &stored.value()?;
     let level = schema["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
     let about = format!(
@@ -117,7 +122,7 @@ async fn settled(call: &Call, stored: &Stored, levels: &BTreeSet<String>) -> Res
         managed_fields::apply(target, Some(schema), &config, &manager, true, &text)
     });
     let draft = merged.await??.into_value();
-    let next = write::prepare_next(call, (stored, schema), draft, Record::AlreadyDone).await?;
+    let next = write::prepare_next(call, (stored, schema), draft, DraftState::DefaultedAndOwned).await?;
     Ok(next.map(write::Checked::into_object))
 }
 

@@ -1,4 +1,4 @@
-//! Levels and queues, tried with made-up requests: who is served when, and that nobody starves.
+//! Levels and queues with simulated requests: order, shares, and that no flow starves.
 
 use super::{
     deal::flow,
@@ -12,15 +12,15 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 const MILLI: Duration = Duration::from_millis(1);
 const QUEUES: Response = Response::Queue { queues: 64, hand: 6, length: 50 };
 
-/// One priority level, served by a machine that takes a fixed time for each request.
+/// One priority level on a machine that takes a fixed time per request.
 struct Machine {
     queues: Queues<(&'static str, Duration)>,
     now: Duration,
     service: Duration,
     running: BTreeMap<(Duration, u64), Seats>,
     count: u64,
-    /// The longest that each flow has waited, and how many of it were served and refused.
-    told: BTreeMap<&'static str, (Duration, u64, u64)>,
+    /// Per flow: the longest wait, and the numbers of served and rejected requests.
+    served: BTreeMap<&'static str, (Duration, u64, u64)>,
     most_running: usize,
     most_waiting: usize,
 }
@@ -33,7 +33,7 @@ impl Machine {
             service,
             running: BTreeMap::new(),
             count: 0,
-            told: BTreeMap::new(),
+            served: BTreeMap::new(),
             most_running: 0,
             most_waiting: 0,
         }
@@ -42,7 +42,7 @@ impl Machine {
     fn arrive(&mut self, name: &'static str, width: Width) {
         match self.queues.arrive(self.now, flow("schema", name), width, || (name, self.now)) {
             Arrival::Seated(seats) => self.run(name, self.now, seats),
-            Arrival::Refused(_) => self.told.entry(name).or_default().2 += 1,
+            Arrival::Refused(_) => self.served.entry(name).or_default().2 += 1,
             Arrival::Waits(_) => {}
         }
         self.dispatch();
@@ -57,15 +57,15 @@ impl Machine {
     }
 
     fn run(&mut self, name: &'static str, since: Duration, seats: Seats) {
-        let told = self.told.entry(name).or_default();
-        told.0 = told.0.max(self.now - since);
-        told.1 += 1;
+        let served = self.served.entry(name).or_default();
+        served.0 = served.0.max(self.now - since);
+        served.1 += 1;
         self.count += 1;
         self.running.insert((self.now + self.service, self.count), seats);
         self.most_running = self.most_running.max(self.running.len());
     }
 
-    /// Lets time pass until nothing that ends by then is left.
+    /// Runs until `then`.
     fn until(&mut self, then: Duration) {
         loop {
             let end = self.running.first_key_value().map(|((end, _), _)| *end);
@@ -83,9 +83,9 @@ impl Machine {
 }
 
 #[test]
-fn a_noisy_flow_makes_nobody_wait_but_itself() {
-    // Ten seats of 10 ms each serve 1,000 requests a second. One client sends ten times that, for a second; another
-    // sends ten in the same time.
+fn a_noisy_flow_delays_only_itself() {
+    // Ten seats of 10 ms each serve 1,000 requests a second. One client sends ten times that for a second,
+    // another sends ten requests.
     let mut machine = Machine::new(QUEUES, 10, 10 * MILLI);
     for number in 0..10_000u32 {
         machine.until(MILLI * number / 10);
@@ -95,12 +95,12 @@ fn a_noisy_flow_makes_nobody_wait_but_itself() {
         }
     }
     machine.until(Duration::from_secs(60));
-    let (quiet, noisy) = (machine.told["quiet"], machine.told["noisy"]);
+    let (quiet, noisy) = (machine.served["quiet"], machine.served["noisy"]);
     assert_eq!((quiet.1, quiet.2), (10, 0), "all of the quiet ones are served");
     assert!(quiet.0 <= 20 * MILLI, "a quiet one waited for {:?}", quiet.0);
     assert!(noisy.0 > 100 * MILLI && noisy.2 > 5000, "{noisy:?}");
     assert_eq!(noisy.1 + noisy.2, 10_000);
-    // Bounded: a hand of six queues of fifty, and the seats.
+    // Limited to a hand of six queues of fifty, and the seats.
     assert!(machine.most_waiting <= 6 * 50 + 10, "{}", machine.most_waiting);
     assert_eq!(machine.most_running, 10);
     assert!(machine.queues.is_idle());
@@ -112,7 +112,7 @@ fn equal_flows_get_equal_shares() {
     const FLOWS: [&str; 4] = ["ann", "bob", "cleo", "dan"];
     let one_each = Response::Queue { queues: 64, hand: 1, length: 50 };
     let mut machine = Machine::new(one_each, 4, 10 * MILLI);
-    // The first sends four times as much as it could be served, the others as much.
+    // The first sends four times what can be served, the others as much as can be.
     for tick in 0..2000u32 {
         machine.until(MILLI * tick);
         (0..4).for_each(|_| machine.arrive(FLOWS[0], Width::ONE));
@@ -120,13 +120,13 @@ fn equal_flows_get_equal_shares() {
             FLOWS[1..].iter().for_each(|name| machine.arrive(name, Width::ONE));
         }
     }
-    let served: Vec<u64> = FLOWS.iter().map(|name| machine.told[name].1).collect();
+    let served: Vec<u64> = FLOWS.iter().map(|name| machine.served[name].1).collect();
     let (least, most) = (served.iter().min().unwrap(), served.iter().max().unwrap());
     assert!(most - least <= most / 10, "{served:?}");
 }
 
 #[test]
-fn wide_requests_wait_for_room_and_are_not_overtaken_for_ever() {
+fn wide_requests_wait_for_seats_and_do_not_starve() {
     let wide = Width { seats: 8, ..Width::ONE };
     let mut machine = Machine::new(QUEUES, 10, 10 * MILLI);
     for tick in 0..1000u32 {
@@ -138,9 +138,9 @@ fn wide_requests_wait_for_room_and_are_not_overtaken_for_ever() {
         }
     }
     machine.until(Duration::from_secs(60));
-    let (waited, served, _) = machine.told["wide"];
+    let (waited, served, _) = machine.served["wide"];
     assert!(served == 1 && waited < 200 * MILLI, "{waited:?}");
-    // Wider than everything: alone.
+    // Wider than the level: served alone.
     machine.arrive("huge", Width { seats: 40, ..Width::ONE });
     machine.arrive("narrow", Width::ONE);
     assert_eq!(machine.running.len(), 1);
@@ -149,28 +149,28 @@ fn wide_requests_wait_for_room_and_are_not_overtaken_for_ever() {
 }
 
 #[test]
-fn seats_linger_while_watches_are_told() {
-    let told = Width { seats: 1, after: 5, lingering: 50 * MILLI };
+fn seats_linger_while_watch_events_are_sent() {
+    let write = Width { seats: 1, after: 5, lingering: 50 * MILLI };
     let mut machine = Machine::new(QUEUES, 5, 10 * MILLI);
-    machine.arrive("writer", told);
+    machine.arrive("writer", write);
     machine.until(10 * MILLI);
     assert!(machine.running.is_empty() && !machine.queues.is_idle());
     machine.arrive("reader", Width::ONE);
     assert_eq!(machine.queues.waiting(), 1);
     machine.until(60 * MILLI);
-    assert_eq!(machine.told["reader"].0, 50 * MILLI);
-    // More than there is: narrower, and longer.
+    assert_eq!(machine.served["reader"].0, 50 * MILLI);
+    // More seats than the level has: fewer, for longer.
     let mut machine = Machine::new(QUEUES, 2, 10 * MILLI);
-    machine.arrive("writer", told);
+    machine.arrive("writer", write);
     machine.until(10 * MILLI);
     machine.arrive("reader", Width::ONE);
     machine.until(Duration::from_secs(1));
     assert!(machine.queues.is_idle());
-    assert_eq!(machine.told["reader"].0, 125 * MILLI);
+    assert_eq!(machine.served["reader"].0, 125 * MILLI);
 }
 
 #[test]
-fn who_finds_no_seat_is_refused_waits_or_gets_one() {
+fn requests_without_a_seat_are_rejected_queued_or_exempt() {
     for (name, response, limit, arrivals, expected) in [
         ("exempt", Response::Exempt, 0, 100, (100, 0, 0)),
         ("rejecting", Response::Reject, 13, 100, (13, 0, 87)),
@@ -180,14 +180,14 @@ fn who_finds_no_seat_is_refused_waits_or_gets_one() {
     ] {
         let mut machine = Machine::new(response, limit, MILLI);
         (0..arrivals).for_each(|_| machine.arrive("flow", Width::ONE));
-        let refused = machine.told.get("flow").map_or(0, |told| told.2);
+        let refused = machine.served.get("flow").map_or(0, |served| served.2);
         assert_eq!((machine.running.len(), machine.queues.waiting(), refused), expected, "{name}");
         assert_eq!(machine.queues.tally.refused, refused);
     }
 }
 
 #[test]
-fn who_leaves_its_queue_makes_room() {
+fn a_request_that_gives_up_makes_room_in_its_queue() {
     let mut queues: Queues<u32> = Queues::new(QUEUES, 1, Duration::ZERO);
     let mut seated = Vec::new();
     let mut tickets: Vec<Ticket> = Vec::new();
@@ -195,7 +195,7 @@ fn who_leaves_its_queue_makes_room() {
         match queues.arrive(Duration::ZERO, 7, Width::ONE, || number) {
             Arrival::Seated(seats) => seated.push(seats),
             Arrival::Waits(ticket) => tickets.push(ticket),
-            Arrival::Refused(_) => panic!("there is room to wait"),
+            Arrival::Refused(_) => panic!("the queue has room"),
         }
     }
     assert_eq!((seated.len(), tickets.len()), (1, 19));
@@ -206,7 +206,7 @@ fn who_leaves_its_queue_makes_room() {
     assert!(queues.is_idle() && queues.dispatch(MILLI).is_empty());
 }
 
-/// Settings of a level, from the text of its spec.
+/// A level from the JSON of its spec.
 fn level(name: &str, spec: &str) -> Arc<Level> {
     let text = format!(r#"{{"metadata":{{"name":"{name}","uid":"u-{name}"}},"spec":{spec}}}"#);
     Arc::new(serde_json::from_str(&text).unwrap())
@@ -223,7 +223,7 @@ fn limited(name: &str, shares: u32, lendable: u32) -> Arc<Level> {
 }
 
 #[test]
-fn seats_move_to_the_level_that_wants_them_and_back() {
+fn seats_move_to_levels_with_demand_and_back() {
     let mut levels: Levels<()> = Levels::new(100, Duration::ZERO);
     drop(levels.configure(Duration::ZERO, vec![limited("busy", 45, 50), limited("calm", 50, 80)]));
     let seats = |levels: &Levels<()>, name: &str| {
@@ -231,7 +231,7 @@ fn seats_move_to_the_level_that_wants_them_and_back() {
     };
     let mut taken = Vec::new();
     let mut second = 0;
-    // Everybody wants a seat at "busy" all the time.
+    // The level "busy" always has demand.
     for _ in 0..6 {
         second += 10;
         for _ in 0..100 {
@@ -248,17 +248,17 @@ fn seats_move_to_the_level_that_wants_them_and_back() {
     for seats in taken {
         drop(levels.finish(now, "busy", seats));
     }
-    // A level whose object is gone stays until its requests are.
+    // A level whose object is deleted remains until its requests end.
     drop(levels.configure(now, vec![limited("busy", 45, 50)]));
     assert!(!levels.has("calm") && levels.has("busy") && levels.has(EXEMPT) && levels.has(CATCH_ALL));
 }
 
 #[test]
-fn levels_leave_once_their_requests_have() {
+fn deleted_levels_remain_until_their_requests_end() {
     let mut levels: Levels<&str> = Levels::new(100, Duration::ZERO);
     drop(levels.configure(Duration::ZERO, vec![limited("gone", 50, 0), limited("stays", 50, 0)]));
     let (Arrival::Seated(seats), _) = levels.arrive(MILLI, "gone", 1, Width::ONE, || "first") else {
-        panic!("there is room")
+        panic!("the level has free seats")
     };
     drop(levels.configure(MILLI, vec![limited("stays", 50, 0)]));
     let names = |levels: &Levels<&str>| levels.report().into_iter().map(|it| it.name).collect::<Vec<_>>();
@@ -269,7 +269,7 @@ fn levels_leave_once_their_requests_have() {
 }
 
 #[test]
-fn levels_that_make_no_sense_are_as_if_they_were_not_there() {
+fn inconsistent_levels_are_ignored() {
     for (name, spec, expected) in [
         ("exempt", r#"{"type":"Exempt","exempt":{}}"#, true),
         ("exempt", r#"{"type":"Limited","limited":{}}"#, false),
@@ -277,12 +277,12 @@ fn levels_that_make_no_sense_are_as_if_they_were_not_there() {
         ("other", r#"{"type":"Limited","limited":{"limitResponse":{"type":"Reject"}}}"#, true),
         ("other", r#"{"type":"Limited"}"#, false),
     ] {
-        assert_eq!(level(name, spec).is_sound(), expected, "{name} {spec}");
+        assert_eq!(level(name, spec).is_consistent(), expected, "{name} {spec}");
     }
 }
 
 #[test]
-fn schemas_are_tried_by_precedence_and_then_by_name() {
+fn schemas_match_by_precedence_and_then_by_name() {
     let schema = |name: &str, precedence: i32, level: &str| {
         let text = format!(
             r#"{{"metadata":{{"name":"{name}"}},"spec":{{"matchingPrecedence":{precedence},"priorityLevelConfiguration":{{"name":"{level}"}}}}}}"#

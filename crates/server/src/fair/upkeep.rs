@@ -1,7 +1,8 @@
-//! The schemas and levels that every cluster has: made again where they are missing, put right where they are wrong.
+//! Maintains the mandatory and suggested FlowSchemas and PriorityLevelConfigurations: recreates and
+//! corrects them.
 //!
-//! Two of each kind are the server's own, and stay as they are. The others are suggestions: an administrator who
-//! changes one keeps the change, unless an annotation says that the server should see to it.
+//! Two mandatory objects of each kind always keep their spec. The others are suggestions: an
+//! administrator's change is kept, unless the annotation autoupdate-spec is true.
 
 use super::settings::{CATCH_ALL, EXEMPT};
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
     refusal::Refusal,
     stored::Stored,
     verbs,
-    write::{self, ByServer, Record},
+    write::{self, ByServer, DraftState},
 };
 use api::{object, path::ResourcePath};
 use serde_json::{Value, json};
@@ -27,14 +28,14 @@ use store::{Batch, Range};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const KINDS: [&str; 2] = ["prioritylevelconfigurations", "flowschemas"];
-// Kubernetes: who the owner of these fields is recorded as, and who sees to the object.
+// Kubernetes: the field manager of these fields, and the annotation that enables updates.
 pub(crate) const MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
-/// How long a change stays before it is looked at.
-// Kubernetes: as often as the real server looks.
+/// Delay before a changed object is checked.
+// Kubernetes: its interval.
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// What is to be done about an object.
+/// How to correct an object.
 #[derive(Debug, PartialEq)]
 enum Repair {
     None,
@@ -42,25 +43,25 @@ enum Repair {
     Remove,
 }
 
-/// Looks after the objects before long, since one of them was written.
-pub(super) fn soon(inner: &Arc<Inner>) {
+/// Schedules a check, since one of the objects was written.
+pub(super) fn schedule(inner: &Arc<Inner>) {
     if inner.fair.upkeep.swap(true, AcqRel) {
         return;
     }
-    // A server that is gone keeps nothing up.
+    // Weak: a dropped server is not maintained.
     let (world, waiting) = (inner.world.clone(), Arc::downgrade(inner));
-    let task = inner.world.spawn("fairness is kept up", async move {
+    let task = inner.world.spawn("maintain flow schemas and priority levels", async move {
         world.sleep(PERIOD).await;
         let Some(inner) = waiting.upgrade() else { return };
         inner.fair.upkeep.store(false, Release);
         if let Err(refusal) = ensure(&inner).await {
-            tracing::warn!(problem = %refusal, "schemas and levels are not as they should be");
+            tracing::warn!(problem = %refusal, "cannot maintain flow schemas and priority levels");
         }
     });
     task.detach();
 }
 
-/// Brings all of them to what they should be.
+/// Checks and corrects all of them.
 pub(crate) async fn ensure(inner: &Arc<Inner>) -> Result<(), Refusal> {
     for resource in KINDS {
         let Some(served) = inner.registry.find(GROUP, "v1", resource) else { continue };
@@ -93,23 +94,23 @@ pub(crate) async fn ensure(inner: &Arc<Inner>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What an object needs, given what it was when the cluster was new.
+/// How to correct an object, given its bootstrap object.
 fn repair(current: &Value, wanted: Option<&Value>) -> Repair {
-    let said = current["metadata"]["annotations"][AUTO_UPDATE].as_str();
-    let said = said.and_then(|said| match said {
+    let auto_update = current["metadata"]["annotations"][AUTO_UPDATE].as_str();
+    let auto_update = auto_update.and_then(|auto_update| match auto_update {
         "true" | "1" | "t" | "T" | "TRUE" | "True" => Some(true),
         "false" | "0" | "f" | "F" | "FALSE" | "False" => Some(false),
         _ => None,
     });
     let Some(wanted) = wanted else {
-        // Kubernetes: what an earlier version suggested, and nobody has taken over.
-        return if said == Some(true) { Repair::Remove } else { Repair::None };
+        // Kubernetes: a suggestion of an earlier version that no administrator has taken over.
+        return if auto_update == Some(true) { Repair::Remove } else { Repair::None };
     };
     let is_mandatory = [EXEMPT, CATCH_ALL].contains(&object::name(wanted));
-    let updates = is_mandatory || said.unwrap_or_else(|| object::generation(current) == 1);
+    let updates = is_mandatory || auto_update.unwrap_or_else(|| object::generation(current) == 1);
     let spec = wanted_spec(current, wanted);
     let is_right = !updates || current["spec"] == spec;
-    if is_right && said == Some(updates) {
+    if is_right && auto_update == Some(updates) {
         return Repair::None;
     }
     let mut next = current.clone();
@@ -123,7 +124,7 @@ fn repair(current: &Value, wanted: Option<&Value>) -> Repair {
     Repair::Write(next)
 }
 
-/// Kubernetes: how many seats the exempt level lends is the administrator's business.
+/// Kubernetes: administrators may change shares and lendable percent of the level exempt.
 fn wanted_spec(current: &Value, wanted: &Value) -> Value {
     let mut spec = wanted["spec"].clone();
     let ours = spec.get_mut("exempt").and_then(Value::as_object_mut);
@@ -139,20 +140,22 @@ fn wanted_spec(current: &Value, wanted: &Value) -> Value {
 
 async fn make(inner: &Inner, path: &str, json: &str) -> Result<(), Refusal> {
     let Some((key, object)) = bootstrap::make(inner, path, json) else { return Ok(()) };
-    // Where another writer was faster, it is there.
+    // On a conflict it exists already.
     write::commit(inner, Batch::new().create(key, object)).await?;
     Ok(())
 }
 
-/// Somebody who writes the same object at the same time is heard first; it is looked at again then.
+/// On a conflict the other write wins; it schedules the next check.
 async fn carry_out(call: &Call, repair: Repair, current: &Value, stored: &Stored) -> Result<(), Refusal> {
     match repair {
         Repair::None => Ok(()),
         Repair::Remove => verbs::delete::by_server(call).await,
-        Repair::Write(next) => match write::prepare_next(call, (stored, current), next, Record::Now).await? {
-            Some(checked) => write::replace(call, checked, stored).await.map(drop),
-            None => Ok(()),
-        },
+        Repair::Write(next) => {
+            match write::prepare_next(call, (stored, current), next, DraftState::AsSent).await? {
+                Some(checked) => write::replace(call, checked, stored).await.map(drop),
+                None => Ok(()),
+            }
+        }
     }
 }
 
@@ -166,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suggestions_can_be_changed_and_what_is_mandatory_cannot() {
+    fn suggested_objects_can_be_changed_and_mandatory_ones_cannot() {
         let object = |name: &str, annotation: Option<&str>, generation: i64, spec: Value| {
             let mut metadata = json!({"name": name, "generation": generation});
             if let Some(annotation) = annotation {
@@ -178,7 +181,7 @@ mod tests {
         for (case, name, annotation, generation, spec, expected) in [
             ("as it should be", "x", Some("true"), 1, &ours, None),
             ("seen to by the server", "x", Some("true"), 3, &theirs, Some(("true", &ours))),
-            ("seen to by somebody else", "x", Some("false"), 3, &theirs, None),
+            ("taken over by an administrator", "x", Some("false"), 3, &theirs, None),
             ("without a word, untouched", "x", None, 1, &theirs, Some(("true", &ours))),
             ("without a word, changed", "x", None, 2, &theirs, Some(("false", &theirs))),
             ("nonsense", "x", Some("maybe"), 2, &theirs, Some(("false", &theirs))),
@@ -189,7 +192,9 @@ mod tests {
             let wanted = object(name, Some("true"), 1, ours.clone());
             let expected = match expected {
                 None => Repair::None,
-                Some((said, spec)) => Repair::Write(object(name, Some(said), generation, spec.clone())),
+                Some((auto_update, spec)) => {
+                    Repair::Write(object(name, Some(auto_update), generation, spec.clone()))
+                }
             };
             assert_eq!(repair(&current, Some(&wanted)), expected, "{case}");
         }

@@ -1,4 +1,4 @@
-//! Waiting for seats, and giving them back: what `queues` decides, carried out.
+//! Waits for seats and returns them, as `queues` decides.
 
 use super::{
     State,
@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 use world::Moment;
 
-/// Somebody in a queue, who leaves it when this is dropped.
+/// A queued request. Dropping it leaves the queue.
 struct Waiter<'a> {
     inner: &'a Arc<Inner>,
     level: &'a str,
@@ -24,8 +24,8 @@ struct Waiter<'a> {
     _waiting: Counted,
 }
 
-/// Somebody who wants seats.
-pub(super) struct Wish<'a> {
+/// A request for seats.
+pub(super) struct SeatRequest<'a> {
     pub(super) level: &'a str,
     pub(super) flow: u64,
     pub(super) width: Width,
@@ -33,9 +33,9 @@ pub(super) struct Wish<'a> {
     pub(super) meter: &'a Arc<Meter>,
 }
 
-/// Takes seats, now or after a while.
-pub(super) async fn take(inner: &Arc<Inner>, wish: Wish<'_>) -> Result<Seats, Rejection> {
-    let Wish { level, flow, width, patience, meter } = wish;
+/// Takes seats, at once or after waiting.
+pub(super) async fn take(inner: &Arc<Inner>, request: SeatRequest<'_>) -> Result<Seats, Rejection> {
+    let SeatRequest { level, flow, width, patience, meter } = request;
     let since = inner.world.now();
     let mut promised = None;
     let ticket = {
@@ -47,7 +47,7 @@ pub(super) async fn take(inner: &Arc<Inner>, wish: Wish<'_>) -> Result<Seats, Re
             sender
         };
         let (arrival, dispatched) = state.levels.arrive(fair.now(&inner.world), level, flow, width, promise);
-        state.tell(dispatched);
+        state.send_seats(dispatched);
         arm(inner, &mut state, level);
         match arrival {
             Arrival::Seated(seats) => return Ok(seats),
@@ -58,7 +58,7 @@ pub(super) async fn take(inner: &Arc<Inner>, wish: Wish<'_>) -> Result<Seats, Re
             Arrival::Waits(ticket) => ticket,
         }
     };
-    let seats = promised.expect("whoever waits was promised seats");
+    let seats = promised.expect("a queued request waits for its seats");
     let _waiting = meter.waits(width);
     let mut waiter = Waiter { inner, level, ticket, seats, is_over: false, meter, since, _waiting };
     let seats = match inner.world.timeout(patience, &mut waiter.seats).await {
@@ -71,17 +71,17 @@ pub(super) async fn take(inner: &Arc<Inner>, wish: Wish<'_>) -> Result<Seats, Re
     seats.ok_or(Rejection::TimedOut)
 }
 
-/// Somebody else may have them.
+/// Returns seats, and gives them to waiting requests.
 pub(super) fn give_back(inner: &Arc<Inner>, level: &str, seats: Seats) {
     let fair = &inner.fair;
     let mut state = fair.lock();
     let dispatched = state.levels.finish(fair.now(&inner.world), level, seats);
-    state.tell(dispatched);
+    state.send_seats(dispatched);
     arm(inner, &mut state, level);
 }
 
-/// Where seats are freed by time alone, somebody must be there to notice: one task, while there are such seats and
-/// somebody waits for them.
+/// Spawns a task that dispatches when lingering seats are released: one per level, only while requests wait
+/// for such seats.
 fn arm(inner: &Arc<Inner>, state: &mut State, level: &str) {
     let Some(until) = state.levels.next_release(level) else { return };
     if !state.armed.insert(level.to_owned()) {
@@ -95,14 +95,14 @@ fn arm(inner: &Arc<Inner>, state: &mut State, level: &str) {
         let mut state = fair.lock();
         state.armed.remove(&level);
         let dispatched = state.levels.tick(fair.now(&world), &level);
-        state.tell(dispatched);
+        state.send_seats(dispatched);
         arm(&inner, &mut state, &level);
     });
     task.detach();
 }
 
 impl Waiter<'_> {
-    /// Leaves the queue, with seats if there were some just now.
+    /// Leaves the queue; returns seats that were granted meanwhile.
     fn give_up(&mut self, why: Rejection) -> Option<Seats> {
         self.is_over = true;
         let timed_out = why == Rejection::TimedOut;
@@ -110,7 +110,7 @@ impl Waiter<'_> {
         let mut state = fair.lock();
         let (left, dispatched) =
             state.levels.leave(fair.now(&self.inner.world), self.level, self.ticket, timed_out);
-        state.tell(dispatched);
+        state.send_seats(dispatched);
         arm(self.inner, &mut state, self.level);
         drop(state);
         if left {

@@ -1,4 +1,4 @@
-//! How many watches are told of a write, counted while they live.
+//! The number of watches that get an event for a write.
 
 use super::Fair;
 use crate::{Body, Inner, answer::Holding, authorize::OnResource};
@@ -8,14 +8,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Watches by what they watch. There are never more entries than watches.
+/// Watch counts by what they watch. There are never more entries than watches.
 #[derive(Debug, Default)]
 pub(super) struct Watches(Mutex<HashMap<Watched, u64>>);
 
 /// Group, resource, namespace and name.
 type Watched = [String; 4];
 
-/// One watch, for as long as it lives.
+/// One open watch.
 #[derive(Debug)]
 pub(super) struct Watch {
     inner: Arc<Inner>,
@@ -23,8 +23,8 @@ pub(super) struct Watch {
 }
 
 impl Watches {
-    /// Those that are told of a write.
-    pub(super) fn told(&self, write: &OnResource<'_>) -> u64 {
+    /// The number of watches that get an event for a write.
+    pub(super) fn events_for(&self, write: &OnResource<'_>) -> u64 {
         let counts = self.lock();
         let count = |namespace: &str, name: &str| {
             let key = [write.group, write.resource, namespace, name].map(str::to_owned);
@@ -33,14 +33,14 @@ impl Watches {
         if counts.is_empty() {
             return 0;
         }
-        let mut told = count("", "");
+        let mut events_for = count("", "");
         if !write.namespace.is_empty() {
-            told += count(write.namespace, "");
+            events_for += count(write.namespace, "");
         }
         if !write.name.is_empty() {
-            told += count(write.namespace, write.name);
+            events_for += count(write.namespace, write.name);
         }
-        told
+        events_for
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Watched, u64>> {
@@ -49,7 +49,7 @@ impl Watches {
 }
 
 impl Watch {
-    /// `None` for one that is not told of most writes, because it asks for the pods of one node.
+    /// `None` for a watch of one node's pods, which gets no event for most writes.
     pub(super) fn begin(inner: &Arc<Inner>, wanted: &OnResource<'_>) -> Option<Watch> {
         let node = wanted.fields.and_then(|fields| fields.required_value("spec.nodeName"));
         if wanted.resource == "pods" && node.is_some_and(|node| !node.is_empty()) {
@@ -61,7 +61,7 @@ impl Watch {
         Some(Watch { inner: Arc::clone(inner), watched })
     }
 
-    /// Counts it until its answer is over.
+    /// Counts the watch until its response ends.
     pub(super) fn during(self, response: Response<Body>) -> Response<Body> {
         response.map(|body| Holding::boxed(body, self))
     }

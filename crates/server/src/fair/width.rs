@@ -1,61 +1,61 @@
-//! A request in, how many seats it takes out: one, unless it reads much or many are told of it.
+//! The number of seats of a request: one, unless it reads much or many watches get its event.
 
 use std::time::Duration;
 
-/// How much of the server a request takes, and for how long beyond its end.
+/// The seats of a request, and for how long after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Width {
     pub(super) seats: u32,
-    /// Seats that stay taken after its end, while watches are told.
+    /// Seats held after its end, while watch events are sent.
     pub(super) after: u32,
     pub(super) lingering: Duration,
 }
 
-/// What a list reads.
+/// The objects that a list reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) objects: u64,
-    /// Of one object on average, in bytes.
+    /// Average size of an object, in bytes.
     pub(super) size: u64,
 }
 
-/// How a list reads it.
+/// How a list reads them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// One object, by its name.
+    /// One object by name.
     pub(super) is_single: bool,
-    /// As of now, or as of whenever; not as of a certain revision.
+    /// At the latest or at any revision; not at an exact one.
     pub(super) is_latest: bool,
     pub(super) is_selective: bool,
     pub(super) limit: u64,
 }
 
-/// What a list holds in memory for each seat, in bytes.
-// Kubernetes: bytesPerSeat, and so the others below.
+/// Bytes that a list holds in memory per seat.
+// Kubernetes: bytesPerSeat; likewise for the constants below.
 const BYTES_PER_SEAT: u64 = 100_000;
-/// What a list of the latest state holds at once: it is streamed.
+/// Bytes that a list at the latest revision holds at once: it is streamed.
 const STREAMED_BYTES: u64 = 1_000_000;
 const MAX_LIST_SEATS: u32 = 100;
 const MAX_WRITE_SEATS: u32 = 10;
 const WATCHES_PER_SEAT: u64 = 10;
-/// How long telling that many takes.
-const TELLING: Duration = Duration::from_millis(5);
+/// The time to send events to that many watches.
+const SENDING: Duration = Duration::from_millis(5);
 
 impl Width {
     pub(super) const ONE: Width = Width { seats: 1, after: 0, lingering: Duration::ZERO };
 
-    /// What must be free for it.
+    /// The seats that must be free for it.
     pub(super) fn most(&self) -> u32 {
         self.seats.max(self.after)
     }
 
-    /// A list, or a watch that begins with one.
+    /// For a list, or a watch that begins with one.
     pub(super) fn list(extent: Extent, reading: Reading, widest: Option<u32>) -> Width {
-        let asked = if reading.limit > 0 { extent.objects.min(reading.limit) } else { extent.objects };
+        let objects = if reading.limit > 0 { extent.objects.min(reading.limit) } else { extent.objects };
         let held = match reading {
             Reading { is_single: true, .. } => 1,
-            Reading { is_latest: false, is_selective: true, .. } => asked.max(extent.objects / 2),
-            _ => asked,
+            Reading { is_latest: false, is_selective: true, .. } => objects.max(extent.objects / 2),
+            _ => objects,
         };
         let bytes = held.saturating_mul(extent.size);
         let bytes = if reading.is_latest { bytes.min(STREAMED_BYTES) } else { bytes };
@@ -64,15 +64,15 @@ impl Width {
         Width { seats: seats.clamp(1, most.max(1)), ..Width::ONE }
     }
 
-    /// A write that so many watches are told of.
+    /// For a write with that many watch events.
     pub(super) fn write(watches: u64, widest: Option<u32>) -> Width {
         if watches < WATCHES_PER_SEAT {
             return Width::ONE;
         }
         let wanted = u32::try_from(watches.div_ceil(WATCHES_PER_SEAT)).unwrap_or(u32::MAX);
         let after = wanted.min(widest.unwrap_or(MAX_WRITE_SEATS)).clamp(1, MAX_WRITE_SEATS);
-        // Narrower is longer: the work is the same.
-        Width { seats: 1, after, lingering: TELLING * wanted / after }
+        // Fewer seats linger longer: the work is the same.
+        Width { seats: 1, after, lingering: SENDING * wanted / after }
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_as_wide_as_what_they_hold() {
+    fn lists_take_seats_by_the_bytes_they_hold() {
         let latest = Reading { is_latest: true, ..Reading::default() };
         let exact = Reading::default();
         for (name, objects, size, reading, widest, expected) in [
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_linger_for_those_who_watch() {
+    fn writes_linger_while_watch_events_are_sent() {
         for (watches, widest, expected) in [
             (0, None, (0, 0)),
             (9, None, (0, 0)),

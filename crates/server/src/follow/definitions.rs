@@ -1,8 +1,8 @@
-//! What follows from a write to a definition: its names are accepted, it is established, and when it goes its objects
-//! go first.
+//! After a write to a CustomResourceDefinition: accepts its names, establishes it, and on deletion deletes
+//! its objects first.
 //!
-//! The real server has a handful of controllers for this. A server that was stopped between the commit and this catches up
-//! when it starts.
+//! Kubernetes has several controllers for this. A server that stopped between the commit and this hook
+//! catches up when it starts.
 
 mod outline;
 
@@ -32,27 +32,27 @@ use std::{
 };
 use store::{Batch, Range};
 
-// Kubernetes: whoever sees this finalizer knows that objects are still being removed.
+// Kubernetes: this finalizer says that objects are still being removed.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 const GROUP: &str = "apiextensions.k8s.io";
 const RESOURCE: &str = "customresourcedefinitions";
-/// When a definition that could not be settled is tried again; twice as long after each failure.
+/// Delay before a failed definition is tried again; doubled after each failure.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
-/// Why a definition has to be settled.
+/// Why a definition is reconciled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
-    /// It was written just now: what follows bears the time of the write, and lists of owners do not change their order
-    /// with the second in which it was.
-    ItsWrite,
+    /// It was just written: the status gets the time of that write, so that the order of managedFields does
+    /// not depend on the second.
+    OwnWrite,
     Other,
 }
 
-/// Brings all definitions to where they should be.
-pub(super) async fn settle_all(inner: &Arc<Inner>) -> Result<(), Refusal> {
-    for name in inner.registry.unsettled(&*inner.store).await? {
-        settle(inner, &name, Cause::Other).await?;
+/// Reconciles all definitions that need it.
+pub(super) async fn reconcile_all(inner: &Arc<Inner>) -> Result<(), Refusal> {
+    for name in inner.registry.unreconciled(&*inner.store).await? {
+        reconcile(inner, &name, Cause::Other).await?;
     }
     Ok(())
 }
@@ -61,19 +61,19 @@ pub(super) fn concerns(served: &Served, _: &Target) -> bool {
     served.is(GROUP, RESOURCE) || served.custom().is_some()
 }
 
-/// Settles definitions that were written, or the one whose last object may be gone.
+/// Reconciles the definitions that were written, or the one whose last object may be gone.
 pub(super) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
-    let settled = settle_after(call, commits).await;
-    if settled.is_err() {
+    let reconciled = reconcile_after(call, commits).await;
+    if reconciled.is_err() {
         retry_later(&call.inner);
     }
-    settled
+    reconciled
 }
 
-async fn settle_after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
+async fn reconcile_after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
     let Some(custom) = call.served.custom() else {
         for commit in commits {
-            settle_with_neighbours(&call.inner, &commit.name).await?;
+            reconcile_with_waiting(&call.inner, &commit.name).await?;
         }
         return Ok(());
     };
@@ -83,23 +83,23 @@ async fn settle_after(call: &Call, commits: &[Committed]) -> Result<(), Refusal>
     }
 }
 
-/// Tries to settle all definitions until that succeeds: no later request may come that would do it.
+/// Retries all definitions until that succeeds: no later request may trigger it.
 fn retry_later(inner: &Arc<Inner>) {
     if inner.registry.is_retrying.swap(true, AcqRel) {
         return;
     }
-    // A server that is gone retries nothing.
+    // Weak: a dropped server does not retry.
     let (world, waiting) = (inner.world.clone(), Arc::downgrade(inner));
-    let task = inner.world.spawn("definitions are settled later", async move {
+    let task = inner.world.spawn("retry definitions", async move {
         let mut pause = FIRST_RETRY;
         loop {
             world.sleep(pause).await;
             let Some(inner) = waiting.upgrade() else { return };
             inner.registry.is_retrying.store(false, Release);
-            match settle_all(&inner).await {
+            match reconcile_all(&inner).await {
                 Ok(()) => return,
                 Err(refusal) => {
-                    tracing::warn!(problem = %refusal, "definitions still wait");
+                    tracing::warn!(problem = %refusal, "still cannot update the status of definitions");
                     if inner.registry.is_retrying.swap(true, AcqRel) {
                         return;
                     }
@@ -111,65 +111,67 @@ fn retry_later(inner: &Arc<Inner>) {
     task.detach();
 }
 
-/// An object of a definition that is going may have been the last one.
+/// The deleted object may have been the last one of a definition under deletion.
 async fn finish_removal(inner: &Arc<Inner>, served: &Served, definition: &str) -> Result<(), Refusal> {
     let resource = &served.resource;
     let now =
         inner.registry.served(&*inner.store, &resource.group, &resource.version, &resource.name).await?;
     let is_going =
         now.as_ref().and_then(|now| now.custom()).is_some_and(|it| it.definition.state.terminating);
-    if is_going { settle(inner, definition, Cause::Other).await } else { Ok(()) }
+    if is_going { reconcile(inner, definition, Cause::Other).await } else { Ok(()) }
 }
 
-/// Names that one definition lets go of may be what another waits for.
-async fn settle_with_neighbours(inner: &Arc<Inner>, name: &str) -> Result<(), Refusal> {
-    settle(inner, name, Cause::ItsWrite).await?;
+/// Reconciles a definition, and others in its group that may wait for names that it gave up.
+async fn reconcile_with_waiting(inner: &Arc<Inner>, name: &str) -> Result<(), Refusal> {
+    reconcile(inner, name, Cause::OwnWrite).await?;
     let group = name.split_once('.').map_or("", |(_, group)| group);
     for waiting in inner.registry.waiting_in(&*inner.store, group).await? {
-        settle(inner, &waiting, Cause::Other).await?;
+        reconcile(inner, &waiting, Cause::Other).await?;
     }
     Ok(())
 }
 
-async fn settle(inner: &Arc<Inner>, name: &str, cause: Cause) -> Result<(), Refusal> {
-    let settled = write::try_again(&mut Settle { inner, name, cause }).await?;
-    settled.ok_or_else(|| Refusal::modified(&GroupResource::new(GROUP, RESOURCE), name))
+async fn reconcile(inner: &Arc<Inner>, name: &str, cause: Cause) -> Result<(), Refusal> {
+    let reconciled = write::try_again(&mut Reconcile { inner, name, cause }).await?;
+    reconciled.ok_or_else(|| Refusal::modified(&GroupResource::new(GROUP, RESOURCE), name))
 }
 
-struct Settle<'a> {
+struct Reconcile<'a> {
     inner: &'a Arc<Inner>,
     name: &'a str,
     cause: Cause,
 }
 
-impl Attempt for Settle<'_> {
+impl Attempt for Reconcile<'_> {
     type Done = ();
 
     async fn attempt(&mut self) -> Result<Option<()>, Refusal> {
-        let Settle { inner, name, cause } = *self;
-        let Some(known) = inner.registry.to_settle(&*inner.store, name).await? else { return Ok(Some(())) };
+        let Reconcile { inner, name, cause } = *self;
+        let Some(known) = inner.registry.to_reconcile(&*inner.store, name).await? else {
+            return Ok(Some(()));
+        };
         let Some(mut call) = status_write(name).call(inner) else { return Ok(Some(())) };
         let Some(stored) = lookup::of_call(&call, name).await? else { return Ok(Some(())) };
-        if cause == Cause::ItsWrite {
+        if cause == Cause::OwnWrite {
             call.time = last_written(&stored);
         }
         let is_done = match Outline::read(&call.served, &known, &stored) {
-            Some(outline) => settle_outline(inner, &call, &outline, &stored).await?,
-            None => settle_whole(inner, &call, &stored).await?,
+            Some(outline) => reconcile_outline(inner, &call, &outline, &stored).await?,
+            None => reconcile_whole(inner, &call, &stored).await?,
         };
         Ok(is_done.then_some(()))
     }
 }
 
-/// The time of the latest write, as its owners are recorded.
+/// The time of the latest write in managedFields.
 fn last_written(stored: &Stored) -> Option<Time> {
     let owners = scan::find(&stored.json, &["metadata", "managedFields"])?;
     let owners: Vec<Value> = serde_json::from_slice(owners).ok()?;
     owners.iter().filter_map(|owner| owner["time"].as_str()?.parse().ok()).max()
 }
 
-/// The common case, in which the versions have no say; `false` where somebody else was faster.
-async fn settle_outline(
+/// The common case, which needs no schemas of versions; `false` where another writer was faster.
+async fn reconcile_outline(
     inner: &Arc<Inner>,
     call: &Call,
     outline: &Outline,
@@ -184,7 +186,7 @@ async fn settle_outline(
     Ok(write::commit(inner, Batch::new().replace(key, json, stored.revision)).await?)
 }
 
-async fn settle_whole(inner: &Arc<Inner>, call: &Call, stored: &Stored) -> Result<bool, Refusal> {
+async fn reconcile_whole(inner: &Arc<Inner>, call: &Call, stored: &Stored) -> Result<bool, Refusal> {
     let live = in_request_version(call, stored).await?;
     let mut draft = live.clone();
     let is_going = object::is_deleting(&live) && object::finalizers(&live).any(|held| held == CLEANUP);
@@ -203,7 +205,7 @@ async fn accepted(inner: &Arc<Inner>, call: &Call, definition: &Value) -> Result
     inner.registry.names_in_use(&*inner.store, group, |in_use| accept(definition, in_use, now)).await
 }
 
-/// Removes what can be removed; the definition is free to go once nothing is left.
+/// Deletes the objects of a definition; removes its finalizer once none is left.
 async fn remove_objects(
     inner: &Arc<Inner>,
     call: &Call,
@@ -231,7 +233,7 @@ async fn remove_objects(
     Ok(())
 }
 
-/// Deletes all objects of a resource; answers how many stay for a while.
+/// Deletes all objects of a resource; returns how many remain because of finalizers.
 async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Result<usize, Refusal> {
     let range = || Range::prefix(served.prefix(""));
     let page = inner.store.range(range()).await.map_err(Refusal::from)?;
@@ -253,7 +255,7 @@ async fn remove_all(inner: &Arc<Inner>, call: &Call, served: &Arc<Served>) -> Re
     Ok(usize::try_from(left).unwrap_or(usize::MAX))
 }
 
-/// Writes the status; `false` where somebody else was faster.
+/// Writes the status; `false` where another writer was faster.
 async fn put(call: &Call, live: &Value, draft: Value, stored: &Stored) -> Result<bool, Refusal> {
     let part = if object::is_deleting(live) { OwnPart::Deletion } else { OwnPart::Status };
     let Some(checked) = write::own_change(call, part, live, draft).await? else { return Ok(true) };

@@ -1,8 +1,8 @@
-//! The service `kubernetes` in the namespace `default`, under which everything in a cluster finds this server.
+//! The service `kubernetes` in the namespace `default`, through which pods reach this server.
 //!
-//! Kubernetes: `pkg/controlplane/controller/kubernetesservice` and its reconciler of endpoints. The service is made
-//! once and then left as people change it; endpoints always say where the server is. Left out on purpose: leases
-//! among several servers on one etcd; the endpoints name the one that started last.
+//! Kubernetes: `pkg/controlplane/controller/kubernetesservice` and its endpoint reconciler. The service is
+//! created once and later changes by users are kept; the endpoints always have the server's address. Left
+//! out on purpose: leases among several servers on one etcd; the endpoints name the one that started last.
 
 use crate::{Caller, Server};
 use bytes::Bytes;
@@ -16,15 +16,15 @@ use world::World;
 
 const NAME: &str = "kubernetes";
 const SERVICE_PORT: u16 = 443;
-/// Where clients look for a server that does not say where it is.
+/// The port of a server that advertises no address.
 const USUAL_PORT: u16 = 6443;
-// Kubernetes: how often it looks.
+// Kubernetes: the interval of its reconciler.
 const RETRY: Duration = Duration::from_secs(10);
-/// Group, version and plural of what is kept.
+/// Group, version and plural of the objects that are kept.
 const KEPT: [[&str; 3]; 3] =
     [["", "v1", "services"], ["", "v1", "endpoints"], ["discovery.k8s.io", "v1", "endpointslices"]];
 
-/// Makes what is missing of the service and its endpoints, and corrects the endpoints.
+/// Creates the service and its endpoints where missing, and corrects the endpoints.
 pub(crate) async fn ensure(server: &Server) -> bool {
     let advertised = server.0.advertised;
     let made = async {
@@ -36,7 +36,7 @@ pub(crate) async fn ensure(server: &Server) -> bool {
     };
     match made.await {
         Ok(()) => true,
-        // Everything else works without it.
+        // A warning only: the server works without it.
         Err(problem) => {
             tracing::warn!(problem, "cannot make the service kubernetes");
             false
@@ -44,7 +44,7 @@ pub(crate) async fn ensure(server: &Server) -> bool {
     }
 }
 
-/// Makes them again whenever somebody removes them, until the server drains.
+/// Recreates these objects when one is deleted, until the server drains.
 pub(crate) fn keep(world: &World, server: &Server) {
     for [group, version, resource] in KEPT {
         let Some(served) = server.0.registry.find(group, version, resource) else { continue };
@@ -58,7 +58,7 @@ async fn keep_one(server: &Server, key: &str) {
     let mut draining = server.0.draining.subscribe();
     let drained = draining.wait_for(|draining| *draining).map(drop);
     let kept = async {
-        // Ends with the store.
+        // Ends when the store shuts down.
         while let Ok(feed) = server.0.store.feed(key.to_owned().into(), None).await {
             match ensure(server).await {
                 true => removal(feed, key).await,
@@ -70,7 +70,7 @@ async fn keep_one(server: &Server, key: &str) {
     futures::future::select(drained, kept).await;
 }
 
-/// Ends when the key is removed, or may have been.
+/// Ends when the key is deleted, or when the feed ends.
 async fn removal(mut feed: Feed, key: &str) {
     while let Ok(event) = feed.next().await {
         if let Event::Commit(commit) = event
@@ -107,7 +107,7 @@ async fn endpoints(server: &Server, address: SocketAddr) -> Result<(), String> {
     let port = json!({"name": "https", "port": address.port(), "protocol": "TCP"});
     let endpoints = json!({
         "apiVersion": "v1", "kind": "Endpoints",
-        // It has its slice already: nobody needs to mirror it.
+        // It has an EndpointSlice already: not to be mirrored.
         "metadata": {
             "name": NAME, "namespace": "default", "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
         },
@@ -125,14 +125,14 @@ async fn endpoints(server: &Server, address: SocketAddr) -> Result<(), String> {
     });
     let place = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
     let current = read(server, place).await?;
-    // What a slice holds never changes its sort.
+    // The addressType of a slice is immutable.
     if current.is_some_and(|current| current["addressType"] != slice["addressType"]) {
         send(server, Method::DELETE, &format!("{place}/{NAME}"), &Value::Null).await?;
     }
     put(server, place, slice, &["endpoints", "ports"]).await
 }
 
-/// Makes an object, or sets those of its fields that differ.
+/// Creates an object, or updates those of its fields that differ.
 async fn put(server: &Server, place: &str, wanted: Value, fields: &[&str]) -> Result<(), String> {
     let Some(mut current) = read(server, place).await? else {
         return send(server, Method::POST, place, &wanted).await;
@@ -161,20 +161,20 @@ async fn read(server: &Server, place: &str) -> Result<Option<Value>, String> {
 async fn send(server: &Server, method: Method, path: &str, body: &Value) -> Result<(), String> {
     let bytes = if body.is_null() { Bytes::new() } else { body.to_string().into() };
     match request(server, method, path, bytes).await {
-        // 409: another process on the same store is as fast.
+        // 409: another server on the same store was faster.
         (200 | 201 | 409, _) => Ok(()),
         (_, body) => Err(String::from_utf8_lossy(&body).into_owned()),
     }
 }
 
-/// As any client would, but that the server knows itself.
+/// Sends a request to this server as a member of system:masters.
 async fn request(server: &Server, method: Method, path: &str, body: Bytes) -> (u16, Bytes) {
     let mut request = Request::new(Full::new(body));
     *request.method_mut() = method;
     *request.uri_mut() = path.parse().expect("paths here are constant");
     let headers = request.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-    // Kubernetes: field owners are named after it.
+    // Kubernetes: field managers are named after the user agent.
     headers.insert(header::USER_AGENT, header::HeaderValue::from_static("kube-apiserver"));
     let myself = Caller::known("system:apiserver", "", vec!["system:masters".to_owned()]);
     request.extensions_mut().insert(myself);

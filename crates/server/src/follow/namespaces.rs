@@ -1,5 +1,5 @@
-//! The default objects of a namespace: the ServiceAccount that its pods run as, and the ConfigMap with the CA that they
-//! trust. `kube-system` also has what the real server says of itself there.
+//! Default objects of a namespace: the ServiceAccount that its pods run as, and the ConfigMap with the CA
+//! that they trust. `kube-system` also has kube-apiserver's own ConfigMaps.
 
 use crate::{
     Inner,
@@ -18,14 +18,15 @@ use std::sync::Arc;
 const ACCOUNT: &str = "default";
 const AUTHORITY: &str = "kube-root-ca.crt";
 const SYSTEM: &str = "kube-system";
-// Kubernetes: the controller manager cleans up tokens in secrets only once this says since when their use is tracked.
+// Kubernetes: the controller manager cleans up token secrets only once this says since when their use is
+// tracked.
 const TOKEN_TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
 // Kubernetes: aggregated API servers read the CA of client certificates from this ConfigMap.
 const AUTHENTICATION: &str = "extension-apiserver-authentication";
 const DEFAULT_MAPS: [&str; 3] = [AUTHORITY, TOKEN_TRACKING, AUTHENTICATION];
 const BY_CONTROLLERS: &str = "kube-controller-manager";
 
-/// Creates what is missing in any namespace.
+/// Creates the default objects that are missing, in all namespaces.
 pub(super) async fn ensure_all_default_objects(inner: &Arc<Inner>) -> Result<(), Refusal> {
     for namespace in lookup::objects(inner, ("", "v1", "namespaces"), "").await? {
         if !object::is_deleting(&namespace) {
@@ -35,7 +36,7 @@ pub(super) async fn ensure_all_default_objects(inner: &Arc<Inner>) -> Result<(),
     Ok(())
 }
 
-/// A new namespace, or the delete of a default object: these come back.
+/// New namespaces, and default objects that are deleted and must be recreated.
 pub(super) fn concerns(served: &Served, _: &Target) -> bool {
     ["namespaces", "serviceaccounts", "configmaps"].iter().any(|resource| served.is("", resource))
 }
@@ -58,12 +59,12 @@ pub(super) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refu
 
 async fn ensure_default_objects(inner: &Arc<Inner>, namespace: &str) -> Result<(), Refusal> {
     for (resource, manager, object) in wanted(inner, namespace) {
-        make(inner, namespace, resource, manager, &object).await?;
+        create_if_missing(inner, namespace, resource, manager, &object).await?;
     }
     Ok(())
 }
 
-/// The objects that a namespace should have, each with its resource and who its fields belong to.
+/// The default objects of a namespace, each with its resource and field manager.
 fn wanted(inner: &Inner, namespace: &str) -> Vec<(&'static str, &'static str, Value)> {
     let mut wanted = Vec::new();
     if inner.fills_namespaces {
@@ -79,7 +80,7 @@ fn wanted(inner: &Inner, namespace: &str) -> Vec<(&'static str, &'static str, Va
         });
         wanted.push(("configmaps", BY_CONTROLLERS, map));
     }
-    // Only a server with an advertised address: an in-process server of a test creates no ConfigMaps of its own.
+    // Only with an advertised address: in-process servers of tests create no ConfigMaps of their own.
     if namespace == SYSTEM && inner.advertised.is_some() {
         let today = &Time::from(inner.world.wall()).to_string()[.."2006-01-02".len()];
         let tracking = json!({"metadata": {"name": TOKEN_TRACKING}, "data": {"since": today}});
@@ -96,8 +97,8 @@ fn wanted(inner: &Inner, namespace: &str) -> Vec<(&'static str, &'static str, Va
     wanted
 }
 
-/// Creates an object that is not there yet.
-async fn make(
+/// Creates an object unless it exists.
+async fn create_if_missing(
     inner: &Arc<Inner>,
     namespace: &str,
     resource: &str,

@@ -1,4 +1,4 @@
-//! Patch bytes in, a function from one state of an object to the next out.
+//! Decodes patches, and applies them to objects.
 
 use super::Undecodable;
 use crate::refusal::Refusal;
@@ -19,12 +19,12 @@ use schema::{
 use serde_json::{Value, value::RawValue};
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// A patch, and how carefully it is to be read.
+/// A patch and its field validation.
 #[derive(Debug)]
 pub(crate) struct Patch {
     patch_type: PatchType,
-    /// What it says and what is doubtful about it. Kubernetes: nobody hears of a bad patch before the object that
-    /// it is for was found.
+    /// The decoded patch and its warnings. Kubernetes: a malformed patch is reported only after its object
+    /// was found.
     read: Result<Decoded, Refusal>,
     validation: FieldValidation,
 }
@@ -36,22 +36,22 @@ enum PatchType {
     Strategic,
 }
 
-/// The object that a patch is for.
+/// The object to patch.
 pub(crate) struct Patched<'a, D> {
-    /// As a GET would give it.
+    /// Its JSON, as in a GET.
     pub(crate) json: &'a [u8],
-    /// The type that says how lists are merged; none where only the JSON is known.
+    /// The type that defines how lists merge; `None` where only JSON is known.
     pub(crate) of: Option<(&'a Types, TypeId)>,
-    /// JSON in, an object of the kind out, and what is doubtful about it.
+    /// Decodes JSON into an object of the kind, with warnings.
     pub(crate) decode: D,
 }
 
-// Kubernetes: the sorts, in the order in which the real server lists them.
+// Kubernetes: patch types in the order of its error text.
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub(crate) const PATCH_TYPES: [&str; 4] =
     [APPLY, "application/json-patch+json", "application/merge-patch+json", STRATEGIC];
-// Kubernetes: what custom resources take, in another order again.
+// Kubernetes: patch types of custom resources, in another order.
 pub(crate) const CUSTOM_PATCH_TYPES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", APPLY];
 
@@ -67,7 +67,7 @@ impl Patch {
         Ok(Patch { patch_type, read: patch_type.read(body, validation), validation })
     }
 
-    /// What the patch makes of an object.
+    /// Applies the patch to an object.
     pub(crate) fn apply<D>(&self, patched: &Patched<'_, D>) -> Result<Decoded, Refusal>
     where
         D: Fn(&[u8], FieldValidation) -> Result<Decoded, Undecodable>,
@@ -91,19 +91,19 @@ impl Patch {
         };
         let result = result.map_err(|error| refuse(&error))?;
         let outcome = self.take(patched, &result);
-        // Kubernetes: what is shown is the object as patched, or else the patch.
+        // Kubernetes: the error shows the patched object, or for a strategic merge the patch.
         outcome.map_err(|problem| match self.patch_type {
             PatchType::Strategic => unreadable(&patch::printed(&patch.value), &problem),
             _ => unreadable(&text_of_whole(patched.json, &document, &result), &problem),
         })
     }
 
-    /// The result as an object of its kind, or what is wrong with it.
+    /// The result as an object of its kind, or an error text.
     fn take<D>(&self, patched: &Patched<'_, D>, result: &Value) -> Result<Decoded, String>
     where
         D: Fn(&[u8], FieldValidation) -> Result<Decoded, Undecodable>,
     {
-        let careful = self.validation != FieldValidation::Ignore;
+        let checks_fields = self.validation != FieldValidation::Ignore;
         let mut result = Cow::Borrowed(result);
         let unknown = match (self.patch_type, patched.of) {
             (PatchType::Strategic, Some((types, of))) => {
@@ -112,8 +112,8 @@ impl Patch {
             _ => None,
         };
         let result = &*result;
-        let validation = if careful { FieldValidation::Warn } else { FieldValidation::Ignore };
-        // Kubernetes: a strategic merge patch is put into an object of the kind, whatever it says that it is.
+        let validation = if checks_fields { FieldValidation::Warn } else { FieldValidation::Ignore };
+        // Kubernetes: a strategic merge patch cannot change apiVersion and kind.
         let named = unknown.is_some().then(|| with_kind_of(patched.json, result)).flatten();
         let mut decoded = match named.is_none() && patched.of.is_some() && has_no_version(result) {
             true => {
@@ -125,25 +125,25 @@ impl Patch {
                 decoded.map_err(|undecodable| undecodable.problem)?
             }
         };
-        if !careful {
+        if !checks_fields {
             return Ok(Decoded { warnings: Vec::new(), ..decoded });
         }
-        let mut doubts = self.read.as_ref().map(|patch| patch.warnings.clone()).unwrap_or_default();
-        doubts.extend(unknown.unwrap_or(decoded.warnings));
-        if self.validation == FieldValidation::Strict && !doubts.is_empty() {
-            return Err(decode::DecodeError::Strict(doubts).to_string());
+        let mut all_warnings = self.read.as_ref().map(|patch| patch.warnings.clone()).unwrap_or_default();
+        all_warnings.extend(unknown.unwrap_or(decoded.warnings));
+        if self.validation == FieldValidation::Strict && !all_warnings.is_empty() {
+            return Err(decode::DecodeError::Strict(all_warnings).to_string());
         }
-        decoded.warnings = doubts;
+        decoded.warnings = all_warnings;
         Ok(decoded)
     }
 }
 
 impl PatchType {
-    /// Reads the patch itself, and notes what a careful reader has to say of it.
+    /// Decodes the patch itself, with warnings.
     fn read(self, body: &[u8], validation: FieldValidation) -> Result<Decoded, Refusal> {
-        let careful = validation != FieldValidation::Ignore;
-        let level = if careful { FieldValidation::Warn } else { FieldValidation::Ignore };
-        let decoding = |problem: &dyn std::fmt::Display| match (self, careful) {
+        let checks_fields = validation != FieldValidation::Ignore;
+        let level = if checks_fields { FieldValidation::Warn } else { FieldValidation::Ignore };
+        let decoding = |problem: &dyn std::fmt::Display| match (self, checks_fields) {
             (PatchType::Strategic, _) | (PatchType::Json, false) => Refusal::bad_request(problem.to_string()),
             (PatchType::Merge, false) => Refusal::bad_request("Invalid JSON Patch"),
             _ => Refusal::bad_request(format!("error decoding patch: {problem}")),
@@ -151,13 +151,13 @@ impl PatchType {
         match self {
             PatchType::Json => {
                 let mut read = decode::decode_json(body, level).map_err(|problem| decoding(&problem))?;
-                if careful {
+                if checks_fields {
                     read.warnings.iter_mut().for_each(|text| *text = format!("json patch {text}"));
                     read.warnings.extend(JsonPatch::unknown_members(&read.value));
                 }
                 Ok(read)
             }
-            PatchType::Merge if !careful => {
+            PatchType::Merge if !checks_fields => {
                 decode::decode_json(body, level).map_err(|problem| decoding(&problem))
             }
             PatchType::Merge | PatchType::Strategic => {
@@ -170,7 +170,7 @@ impl PatchType {
 fn refuse(error: &PatchError) -> Refusal {
     match error {
         PatchError::Malformed(text) => Refusal::bad_request(text.clone()),
-        // Kubernetes: the text stays with the server.
+        // Kubernetes: the cause is not sent to the client.
         PatchError::Unfit(_) => {
             Refusal::by_router(422, "the server rejected our request due to an error in our request")
         }
@@ -179,7 +179,7 @@ fn refuse(error: &PatchError) -> Refusal {
     }
 }
 
-/// What a patch has made is no object of the kind any more.
+/// The error for a patch whose result is not an object of the kind.
 fn unreadable(shown: &str, problem: &str) -> Refusal {
     let mut errors = ErrorList::new();
     errors.push(Error::invalid(&Path::new("patch"), shown, problem));
@@ -193,8 +193,8 @@ fn has_no_version(object: &Value) -> bool {
     }
 }
 
-/// A patch has taken the version away from an object of a built-in kind.
-// Kubernetes: it is read into a type of the server's own, whose members have other names, so that nothing of it is left.
+/// A patch has removed the apiVersion of an object of a built-in kind.
+// Kubernetes: decodes it into an internal type with other field names, so that nothing of it is left.
 fn read_without_version(object: &Value) -> Decoded {
     let known = ["kind", "apiVersion"];
     let names = object.as_object().into_iter().flat_map(serde_json::Map::keys);
@@ -205,7 +205,7 @@ fn read_without_version(object: &Value) -> Decoded {
     }
 }
 
-/// What a patch has made with the kind and version from before, where it says others.
+/// The patched object with its previous kind and apiVersion, where it has others.
 fn with_kind_of(json: &[u8], made: &Value) -> Option<Value> {
     let before = ["kind", "apiVersion"].map(|name| (name, schema::scan::text(json, &[name])));
     let is_same = |(name, text): &(&str, Cow<'_, str>)| made.get(*name).and_then(Value::as_str) == Some(text);
@@ -218,8 +218,8 @@ fn with_kind_of(json: &[u8], made: &Value) -> Option<Value> {
     Some(made)
 }
 
-/// The patched object as Go's patch library writes it: what the patch has not touched stands as it stood, where it
-/// has, members are sorted.
+/// The patched object as Go's patch library writes it: untouched parts keep their text, touched ones have
+/// sorted members.
 fn text_of(json: &[u8], before: &Value, after: &Value) -> String {
     match before == after {
         true => String::from_utf8_lossy(json).into_owned(),
@@ -227,7 +227,7 @@ fn text_of(json: &[u8], before: &Value, after: &Value) -> String {
     }
 }
 
-/// The same for an object that was touched, if only to find nothing to do.
+/// The text of an object that was touched, even if nothing changed.
 fn text_of_whole(json: &[u8], before: &Value, after: &Value) -> String {
     let json = std::str::from_utf8(json).unwrap_or_default();
     if let (Value::Object(before), Value::Object(after)) = (before, after)
@@ -245,7 +245,7 @@ fn text_of_whole(json: &[u8], before: &Value, after: &Value) -> String {
     plain(after)
 }
 
-/// The JSON of what a patch has made. A whole number with a fraction keeps it: no field for integers takes one.
+/// The JSON of a patched object. An integral number with a fraction keeps it: integer fields reject it.
 fn spelled(value: &Value) -> Vec<u8> {
     fn has_fractions(value: &Value) -> bool {
         match value {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn doubtful_patches_warn() {
+    fn duplicate_and_unknown_fields_in_patches_warn() {
         for (patch_type, body, expected) in [
             (PATCH_TYPES[2], r#"{"data":{"k":"x"}}"#, vec![]),
             (
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_patches_are_refused_in_the_words_of_the_real_server() {
+    fn malformed_patches_are_rejected_with_kube_apiservers_texts() {
         use FieldValidation::{Ignore, Strict, Warn};
         for (patch_type, body, validation, expected) in [
             (

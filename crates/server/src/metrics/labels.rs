@@ -7,7 +7,7 @@ use crate::{
 use http::{Method, Request, header};
 use std::{borrow::Cow, sync::Arc};
 
-/// In the words of Kubernetes; a closed set of them.
+/// In Kubernetes' words; all from closed sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Labelled<'a> {
     pub(super) verb: &'static str,
@@ -19,12 +19,12 @@ pub(super) struct Labelled<'a> {
     scope: &'static str,
 }
 
-/// Paths beside resources that are counted one by one.
+/// Paths beside resources that have their own label.
 const PATHS: [&str; 8] =
     ["/healthz", "/livez", "/readyz", "/metrics", "/version", "/api", "/apis", "/openapi/v2"];
 
 impl<'a> Labelled<'a> {
-    /// As the caller would have them, not yet compared with what there is.
+    /// As in the request, not yet checked against what is served.
     pub(super) fn of<B>(request: &'a Request<B>, place: Option<&'a Place>) -> Labelled<'a> {
         let query = request.uri().query().unwrap_or_default();
         match place {
@@ -69,8 +69,8 @@ impl<'a> Labelled<'a> {
 }
 
 impl Labelled<'static> {
-    /// Takes out whatever is not served.
-    pub(super) async fn settle(self, inner: &Arc<Inner>) -> Labelled<'static> {
+    /// Removes values that are not served.
+    pub(super) async fn keep_served(self, inner: &Arc<Inner>) -> Labelled<'static> {
         let mut labels = self;
         if labels.resource.is_empty() {
             let path = &*labels.subresource;
@@ -145,7 +145,7 @@ mod tests {
     use http::Uri;
 
     #[test]
-    fn requests_are_counted_in_the_words_of_kubernetes() {
+    fn requests_have_the_labels_of_kubernetes() {
         for (method, uri, kind, expected) in [
             ("GET", "/api/v1/pods", "", "LIST   v1 pods  cluster"),
             ("GET", "/api/v1/namespaces/a/pods", "", "LIST   v1 pods  namespace"),

@@ -3,7 +3,7 @@
 use super::Page;
 use std::fs;
 
-/// Linux: the unit of times in `/proc`, for every program on every machine.
+/// Linux: the unit of times in `/proc`, on every machine.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Adds what can be read: nothing on a system without `/proc`.
@@ -28,10 +28,10 @@ pub(super) fn write(page: &mut Page) {
     }
 }
 
-/// Seconds of processor time, and when the process started.
+/// CPU time and start time in seconds.
 fn times() -> Option<[f64; 2]> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field, the name of the program, may hold anything but ends with the last parenthesis.
+    // The second field, the program's name, may hold anything but ends with the last parenthesis.
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
     let ticks = |at: usize| Some(fields.get(at)?.parse::<f64>().ok()? / TICKS_PER_SECOND);
     let system = fs::read_to_string("/proc/stat").ok()?;
@@ -39,7 +39,7 @@ fn times() -> Option<[f64; 2]> {
     Some([ticks(11)? + ticks(12)?, boot.trim().parse::<f64>().ok()? + ticks(19)?])
 }
 
-/// Bytes in memory, and bytes of address space.
+/// Resident and virtual memory in bytes.
 fn memory() -> Option<[f64; 2]> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let bytes = |name: &str| {

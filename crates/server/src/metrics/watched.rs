@@ -62,7 +62,7 @@ impl http_body::Body for Watched {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        // Each event is a frame of its own.
+        // Each event is one frame.
         if let Poll::Ready(Some(Ok(frame))) = &frame
             && let Some(event) = frame.data_ref()
         {

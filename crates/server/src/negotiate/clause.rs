@@ -1,6 +1,6 @@
-//! The alternatives of an `Accept` header, favourites first, and what each allows.
+//! The clauses of an `Accept` header in order of preference.
 //!
-//! Kubernetes: this is goautoneg's reading, which is not that of the RFC in every corner.
+//! Kubernetes: as goautoneg parses them, which is not always as in the RFC.
 
 use super::Shape;
 use crate::input::Encoding;
@@ -13,10 +13,10 @@ pub(super) struct Clause<'a> {
     parameters: Vec<(&'a str, &'a str)>,
 }
 
-/// Favourites first, and of those the ones that say most.
+/// By weight, then the most specific first.
 pub(super) fn parse(accept: &str) -> Vec<Clause<'_>> {
     let mut clauses: Vec<_> = accept.split(',').filter_map(clause).collect();
-    // An insertion sort, as Go's is for so few: the order between clauses is not transitive.
+    // An insertion sort, as Go's for so few: the order between clauses is not transitive.
     for end in 1..clauses.len() {
         let mut at = end;
         while at > 0 && goes_before(&clauses[at], &clauses[at - 1]) {
@@ -69,7 +69,7 @@ impl Clause<'_> {
         self.parameters.iter().any(|(key, _)| matches!(*key, "as" | "g" | "v"))
     }
 
-    /// Whether it wants nothing of a stream that the encoding cannot do.
+    /// Whether the encoding supports its `stream` parameter.
     fn is_streamable(&self, encoding: Encoding) -> bool {
         match self.value("stream") {
             "" => true,
@@ -78,7 +78,7 @@ impl Clause<'_> {
         }
     }
 
-    /// What it makes of objects, if that can be had.
+    /// The shape that it asks for, if available.
     pub(super) fn shape(&self, encoding: Encoding) -> Option<Shape> {
         if !self.is_streamable(encoding) || !matches!(self.value("sv"), "" | "v1") {
             return None;
@@ -92,7 +92,7 @@ impl Clause<'_> {
             _ => return None,
         };
         match self.value("as") {
-            // Kubernetes: a table has no protobuf.
+            // Kubernetes: a Table has no protobuf.
             "Table" => Some(Shape::Table(version)).filter(|_| encoding != Encoding::Protobuf),
             "PartialObjectMetadata" => Some(Shape::Metadata(version)),
             "PartialObjectMetadataList" => Some(Shape::MetadataList(version)),
@@ -100,7 +100,7 @@ impl Clause<'_> {
         }
     }
 
-    /// The only shape of what is no object.
+    /// The only shape of values without metadata.
     pub(super) fn no_shape(&self, encoding: Encoding) -> Option<Shape> {
         let is_plain = self.is_streamable(encoding) && !self.is_shaped() && self.value("sv").is_empty();
         is_plain.then_some(Shape::AsIs)

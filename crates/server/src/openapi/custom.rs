@@ -1,4 +1,4 @@
-//! The schema of a custom resource as its definition has it in, the one that clients see out, with that of its list.
+//! Schemas of a custom resource and its list for OpenAPI, from the schema in its definition.
 
 mod older;
 mod unfold;
@@ -12,11 +12,11 @@ const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const CONVENTIONS: &str =
     "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
 
-/// Which OpenAPI it is for.
+/// The version of OpenAPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Version 2, as kubectl of old reads it: what it does not understand is left out. References are those of
-    /// version 3 still.
+    /// Version 2, for old kubectl: constructs that it does not support are left out. References are still
+    /// those of version 3.
     Older,
     /// Version 3.
     Newer,
@@ -34,7 +34,7 @@ pub(crate) struct CustomKind<'a> {
     pub(crate) schema: Option<&'a Value>,
     /// `jsonPath` of its selectable fields.
     pub(crate) selectable: &'a [String],
-    /// All of its objects' fields are kept, whatever its schema says.
+    /// `preserveUnknownFields`: all fields are kept, whatever the schema.
     pub(crate) preserves: bool,
 }
 
@@ -62,16 +62,16 @@ pub(crate) fn custom_schemas(of: &CustomKind<'_>, form: Form) -> [(String, Value
     [(name, object_schema(of, form)), (list_name, list)]
 }
 
-/// The schema's name of a custom resource: `com.example.v1.Widget`.
+/// The schema name of a custom resource: `com.example.v1.Widget`.
 pub(crate) fn custom_name(group: &str, version: &str, kind: &str) -> String {
     let reversed: Vec<_> = group.split('.').rev().collect();
     format!("{}.{version}.{kind}", reversed.join("."))
 }
 
 fn object_schema(of: &CustomKind<'_>, form: Form) -> Value {
-    let mut schema = of.schema.filter(|_| !says_nothing(of, form)).cloned();
+    let mut schema = of.schema.filter(|_| !is_published_empty(of, form)).cloned();
     if let Some(schema) = &mut schema {
-        unfold::numbers_or_texts(schema);
+        unfold::int_or_string(schema);
         if form == Form::Older {
             older::simplify(schema);
         }
@@ -86,9 +86,9 @@ fn object_schema(of: &CustomKind<'_>, form: Form) -> Value {
     schema
 }
 
-/// Kubernetes: kubectl of old refuses every field that a schema does not name, so where unknown ones are welcome it is
-/// told of none.
-fn says_nothing(of: &CustomKind<'_>, form: Form) -> bool {
+/// Kubernetes: old kubectl rejects every field that a schema does not name, so a schema that preserves
+/// unknown fields is published without any.
+fn is_published_empty(of: &CustomKind<'_>, form: Form) -> bool {
     let preserves =
         of.schema.is_some_and(|it| it.get("x-kubernetes-preserve-unknown-fields") == Some(&true.into()));
     form == Form::Older && (preserves || of.preserves)

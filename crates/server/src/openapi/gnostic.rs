@@ -1,7 +1,7 @@
-//! `/openapi/v2` as protobuf: its JSON in, the messages of gnostic's `OpenAPIv2.proto` out.
+//! Encodes `/openapi/v2` as protobuf: the messages of gnostic's `OpenAPIv2.proto`.
 //!
-//! client-go asks for this form. Numbers are those of that file; what Kubernetes never says (forms, OAuth, examples)
-//! is left out.
+//! client-go requests this form. Field numbers are those of that file; constructs that Kubernetes never
+//! uses (forms, OAuth, examples) are left out.
 
 use super::quoted_yaml::to_yaml;
 use serde_json::{Map, Value};
@@ -59,7 +59,7 @@ fn operation(out: &mut Message, operation: &Members) {
     out.extensions(13, operation);
 }
 
-/// Each in three wrappers: not a reference, not a body, and where it stands.
+/// Each in three wrappers: not a reference, not a body, and its location.
 fn parameters(out: &mut Message, number: u32, of: &Members) {
     for parameter in items(of, "parameters") {
         out.message(number, Some(parameter), |out, parameter| {
@@ -80,7 +80,7 @@ fn body(out: &mut Message, parameter: &Members) {
     out.extensions(6, parameter);
 }
 
-/// In a query one field comes before the type, so that all after it are `further` on.
+/// Query parameters have one more field before the type, so that later numbers are `further` on.
 fn plain(out: &mut Message, parameter: &Members, further: u32) {
     out.flags(parameter, &[("required", 1), ("uniqueItems", 19 + further)]);
     out.texts(parameter, &[("in", 2), ("description", 3), ("name", 4)]);
@@ -195,7 +195,7 @@ impl Message {
         self.bytes(number, &inner.0);
     }
 
-    /// A map, as pairs of name and value.
+    /// A map as pairs of name and value.
     fn named(&mut self, number: u32, all: &Members, write: impl Fn(&mut Message, &Members)) {
         for (name, value) in all {
             self.nested(number, |out| {
@@ -214,7 +214,7 @@ impl Message {
         }
     }
 
-    /// A value of which nothing is known, as YAML.
+    /// A value of any type, as YAML.
     fn anything(&mut self, number: u32, value: Option<&Value>) {
         if let Some(value) = value {
             self.nested(number, |out| out.text(2, &to_yaml(value)));
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Fields of a message by their path of numbers; what is no message is text or a number.
+    /// Checks fields by their path of numbers; leaves are text or numbers.
     fn check(document: &Value, expected: &[(&[u32], &str)]) {
         let bytes = gnostic(document.to_string().as_bytes()).unwrap();
         for (path, text) in expected {
@@ -263,7 +263,7 @@ mod tests {
         }
     }
 
-    /// The values of a field, each as its bytes.
+    /// The values of a field as bytes.
     fn fields(mut bytes: &[u8], wanted: u32) -> Vec<Vec<u8>> {
         fn varint(bytes: &mut &[u8]) -> usize {
             let end = bytes.iter().position(|byte| byte & 0x80 == 0).unwrap();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_the_number_that_readers_look_under() {
+    fn every_field_has_its_number_of_gnostic() {
         let document = json!({
             "swagger": "2.0",
             "info": {"title": "T"},

@@ -1,4 +1,4 @@
-//! The types that are no objects with fields: times, quantities, and what may be anything.
+//! Types without fields: times, quantities, and arbitrary values.
 
 use schema::types::{Node, Other};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 const RAW: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
-/// The name of the definition that a node refers to, if it has one.
+/// The name of the definition that a node refers to, if any.
 pub(super) fn name(node: &Node) -> Option<String> {
     Some(match node {
         Node::Time => format!("{META}.Time"),

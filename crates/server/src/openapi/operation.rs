@@ -1,4 +1,4 @@
-//! One operation of a path: what it is called, what it takes and what it answers.
+//! One operation of a path: its id, parameters, bodies and responses.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions
 const RESOURCE_LIST: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList";
 const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
-/// What operations are about: a resource or a subresource.
+/// A resource or subresource.
 pub(super) struct Subject<'a> {
     pub(super) group: &'a str,
     pub(super) version: &'a str,
-    /// Of the resource.
+    /// The kind of the resource.
     pub(super) kind: &'a str,
     /// Empty for the resource itself.
     pub(super) subresource: &'a str,
-    /// Group, version and kind of what is read and written.
+    /// Group, version and kind of the body.
     pub(super) content: (&'a str, &'a str, &'a str),
-    /// Names of the schemas of that, of its list, and of what a delete answers.
+    /// Names of the schemas of the body, of its list, and of the response to a delete.
     pub(super) schema: String,
     pub(super) list_schema: String,
     pub(super) deleted_schema: Option<String>,
@@ -84,10 +84,10 @@ impl Action {
 }
 
 impl Subject<'_> {
-    /// The keys of what an operation takes, besides its place.
+    /// The keys of an operation's query parameters.
     pub(super) fn parameters(&self, action: Action) -> BTreeSet<&'static str> {
         match action {
-            // Kubernetes: custom resources are described by the options of each verb, and these two have more.
+            // Kubernetes: for custom resources these two have all options of the verb.
             Action::Read if self.is_custom => ["pretty", "resourceVersion"].into(),
             Action::DeleteCollection if self.is_custom => LIST.into(),
             Action::Read | Action::Connect(_) => {
@@ -135,7 +135,7 @@ impl Subject<'_> {
     fn description(&self, action: Action) -> String {
         let (kind, subresource) = (self.kind, self.subresource);
         let article = match kind {
-            // Kubernetes: plurals, as Endpoints.
+            // Kubernetes: kinds that are plurals, such as Endpoints.
             _ if kind.ends_with('s') && !kind.ends_with("ss") => "",
             _ if kind.starts_with(['A', 'E', 'I', 'O', 'U']) => "an ",
             _ => "a ",
@@ -219,7 +219,7 @@ impl Subject<'_> {
             "application/merge-patch+json",
             "application/strategic-merge-patch+json",
         ];
-        // Kubernetes: custom resources have no merge keys, and so no strategic merge.
+        // Kubernetes: custom resources have no merge keys, and so no strategic merge patch.
         let patches = if self.is_custom { &patches[..3] } else { &patches[..] };
         Some(match action {
             Action::Create | Action::Replace => {

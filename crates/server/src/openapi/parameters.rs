@@ -1,4 +1,4 @@
-//! What may stand in a URL: the parameters that many operations share.
+//! Parameters that many operations share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -38,14 +38,14 @@ pub(super) static DELETE: [&str; 6] = [
 static KNOWN: LazyLock<BTreeMap<&str, (&str, String)>> =
     LazyLock::new(|| TEXT.lines().filter_map(read).collect());
 
-/// What only a subresource takes: `command` of `exec`.
+/// Parameters of one subresource only: `command` of `exec`.
 pub(super) fn of_subresource(subresource: &str) -> BTreeSet<&'static str> {
     let is_its_own = |key: &&str| key.split_once(':').is_some_and(|(_, of)| of == subresource);
     KNOWN.keys().copied().filter(is_its_own).collect()
 }
 
-/// The description of a parameter; that of `name` says of what. A key is a name, and where it is said otherwise
-/// than elsewhere, the place.
+/// The description of a parameter; that of `name` names the kind. A key is a name, with a suffix where its
+/// description differs.
 pub(super) fn describe(key: &str, kind: &str) -> Value {
     let name = key.split(':').next().unwrap_or(key);
     let text = json!({ "type": "string", "uniqueItems": true });

@@ -1,4 +1,4 @@
-//! A resource in, the paths under which it is served out, each with its operations.
+//! The paths of a resource, each with its operations.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::operation::{self, Action, Subject};
 use super::parameters::describe;
 use crate::discovery::Listed;
 
-/// Kubernetes: a delete of these answers with the object; that of others with a status.
+/// Kubernetes: a delete of these answers with the object, that of others with a Status.
 const ANSWERS_WITH_OBJECT: [(&str, &str); 16] = [
     ("", "persistentvolumeclaims"),
     ("", "persistentvolumes"),
@@ -121,7 +121,7 @@ fn subresource<'a>(it: &'a Listed<'a>, types: &Types, index: usize) -> (Subject<
     });
     let subject = Subject {
         subresource: sub.name,
-        // Kubernetes: the scale of a custom resource is said to be of its kind.
+        // Kubernetes: the scale of a custom resource is described as of its kind.
         content: if it.is_custom { (it.group, it.version, it.kind) } else { content },
         schema: schema_name(it, types, content),
         ..resource(it, types)
@@ -129,7 +129,7 @@ fn subresource<'a>(it: &'a Listed<'a>, types: &Types, index: usize) -> (Subject<
     (subject, actions.collect())
 }
 
-/// Kubernetes: what all operations of a path take is said once, beside them.
+/// Kubernetes: parameters of all operations of a path are listed once, at the path.
 fn item(subject: &Subject<'_>, actions: &[Action], place: &[&'static str]) -> Value {
     let Some(first) = actions.first() else { return Value::Null };
     let mut common = subject.parameters(*first);

@@ -1,4 +1,4 @@
-//! A value in, YAML that keeps the quotes of JSON out: what a document of types says beside its fields.
+//! YAML with the quotes of JSON, for extensions in protobuf documents.
 
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ fn yaml_member(member: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// Keys that are plain words stay plain; everything else is quoted, as JSON does it.
+/// Keys that are plain words are not quoted; all others are, as in JSON.
 fn yaml_key(key: &str) -> String {
     let plain = key.starts_with(|c: char| c.is_ascii_alphabetic())
         && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'))

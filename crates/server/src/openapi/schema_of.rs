@@ -1,4 +1,4 @@
-//! A type in, its OpenAPI schema out; and of all types those that a document reaches.
+//! The OpenAPI schema of a type, and the collection of all types that a document refers to.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +8,19 @@ use serde_json::{Map, Value, json};
 
 use super::{CustomSchemas, leaves};
 
-/// Before the name of a schema in a reference.
+/// The prefix of a reference to a schema.
 pub(super) const SCHEMAS: &str = "#/components/schemas/";
 
-/// Every document may hold these kinds, each of which stands for all groups.
+/// Kinds that belong to all groups and may be in every document.
 const SHARED: [&str; 2] =
     ["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"];
 
-/// The schemas that a document needs.
+/// Collects the schemas of a document.
 pub(super) struct Schemas<'a> {
     known: TypeTable<'a>,
     custom: &'a CustomSchemas,
     wanted: BTreeSet<String>,
-    /// Of those wanted, the ones whose own references are not followed yet.
+    /// Wanted schemas whose own references are not yet followed.
     open: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Schemas<'a> {
         Schemas { known: TypeTable::new(types), custom, wanted: BTreeSet::new(), open: Vec::new() }
     }
 
-    /// Wants whatever a piece of the document refers to.
+    /// Adds all schemas that a piece of the document refers to.
     pub(super) fn refer(&mut self, piece: &Value) {
         match piece {
             Value::Array(items) => items.iter().for_each(|item| self.refer(item)),
@@ -49,7 +49,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// All that is wanted, and all that they refer to, for the document of a version or for all of them.
+    /// The wanted schemas with all that they refer to, for one version's document or for all.
     pub(super) fn collect(mut self, version: Option<(&str, &str)>) -> Map<String, Value> {
         let mut schemas = Map::new();
         while let Some(name) = self.open.pop() {
@@ -67,7 +67,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// The types, and which of them can only be replaced as a whole.
+/// The types, and which of them are atomic.
 struct TypeTable<'a> {
     types: &'a Types,
     whole: BTreeSet<u32>,
@@ -102,7 +102,7 @@ fn schema_of(known: &TypeTable<'_>, id: TypeId, of: &Type, version: Option<(&str
         (field.name.to_string(), schema)
     };
     let mut properties: Map<_, _> = of.fields().iter().map(property_of).collect();
-    // Kubernetes: the items of a list of objects are the only ones of which nobody says how they merge.
+    // Kubernetes: only the items of a List kind have no list type.
     if let Some(items) = properties.get_mut("items").filter(|_| of.short_name().ends_with("List")) {
         items.as_object_mut().map(|items| items.remove("x-kubernetes-list-type"));
     }
@@ -194,7 +194,7 @@ fn node(known: &TypeTable<'_>, of: &Node) -> Value {
     }
 }
 
-/// Kubernetes: what stands in a list or a map is never absent, so Go's zero value is its default.
+/// Kubernetes: elements of a list or map always exist, so Go's zero value is their default.
 fn item(known: &TypeTable<'_>, of: &Node) -> Value {
     let mut schema = node(known, of);
     match of {

@@ -1,4 +1,4 @@
-//! `/openapi/v2`: the documents of all versions as one, in the older form of OpenAPI.
+//! `/openapi/v2`: the documents of all versions as one, in OpenAPI v2.
 
 use schema::types::Types;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use super::schema_of::{SCHEMAS, Schemas};
 use super::{CustomSchemas, bearer_token, paths};
 use crate::discovery::{self, Listed};
 
-/// Before the name of a definition in a reference.
+/// The prefix of a reference to a definition.
 const DEFINITIONS: &str = "#/definitions/";
 
 /// Everything that is served, in one document.
@@ -31,7 +31,7 @@ pub(crate) fn swagger(all: &[Listed<'_>], types: &Types, custom: &CustomSchemas)
     document.to_string()
 }
 
-/// Kubernetes: the older form has neither defaults nor alternatives, and references stand alone.
+/// Kubernetes: v2 has neither defaults nor alternatives, and no siblings of `$ref`.
 fn definition(schema: Value) -> Value {
     match schema {
         Value::Array(items) => items.into_iter().map(definition).collect(),
@@ -57,7 +57,7 @@ fn definition(schema: Value) -> Value {
     }
 }
 
-/// A field that is called `default` is no default.
+/// A field named `default` is not a default.
 fn in_definition((name, member): (String, Value)) -> (String, Value) {
     match (name.as_str(), member) {
         ("properties", Value::Object(fields)) => {

@@ -1,4 +1,4 @@
-//! The documents against what kubectl looks for in them, and against the real server's words.
+//! Documents as kubectl needs them, compared with kube-apiserver's.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ fn every_reference_has_its_schema() {
 }
 
 #[test]
-fn operations_are_called_as_generated_clients_expect() {
+fn operation_ids_are_those_of_generated_clients() {
     let core = built_in_document("", "v1");
     let apps = built_in_document("apps", "v1");
     let rbac = built_in_document("rbac.authorization.k8s.io", "v1");
@@ -122,7 +122,7 @@ fn operations_are_called_as_generated_clients_expect() {
 }
 
 #[test]
-fn kubectl_finds_what_it_needs_to_patch() {
+fn schemas_have_the_merge_keys_that_kubectl_patches_by() {
     let apps = built_in_document("apps", "v1");
     let patch = &apps["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"];
     assert!(patch["requestBody"]["content"]["application/strategic-merge-patch+json"].is_object());
@@ -163,7 +163,7 @@ fn kubectl_finds_what_it_needs_to_patch() {
     );
 }
 
-/// The paths of schemas and properties that say nothing of themselves.
+/// The paths of schemas and properties without a description.
 fn without_description(schemas: &Value) -> Vec<String> {
     let mut silent = Vec::new();
     for (name, schema) in schemas.as_object().unwrap() {
@@ -194,7 +194,7 @@ fn every_built_in_schema_and_property_has_a_description() {
 }
 
 #[test]
-fn custom_resources_are_described_in_the_words_of_the_real_server() {
+fn custom_resources_are_described_as_by_kube_apiserver() {
     let given = json!({ "type": "object", "properties": {
         "size": { "x-kubernetes-int-or-string": true },
         "inner": { "type": "object", "x-kubernetes-embedded-resource": true },
@@ -256,7 +256,7 @@ fn custom_resources_are_described_in_the_words_of_the_real_server() {
 }
 
 #[test]
-fn custom_resources_lose_in_the_older_form_what_it_cannot_say() {
+fn custom_schemas_in_v2_lack_unsupported_constructs() {
     let given = json!({ "type": "object", "required": ["maybe", "size"], "properties": {
         "size": { "x-kubernetes-int-or-string": true, "description": "how large" },
         "maybe": { "type": "object", "nullable": true, "properties": { "a": { "type": "string" } } },
@@ -305,7 +305,7 @@ fn custom_resources_lose_in_the_older_form_what_it_cannot_say() {
 }
 
 #[test]
-fn the_index_names_each_document_by_what_is_in_it() {
+fn the_index_has_a_hash_of_each_document() {
     let all = [built_in(), vec![custom()]].concat();
     let index_with = |customs: &str| {
         parsed(&index(&all, |group, version| {
@@ -321,7 +321,7 @@ fn the_index_names_each_document_by_what_is_in_it() {
 }
 
 #[test]
-fn the_older_form_says_the_same() {
+fn v2_has_the_same_content() {
     let text = swagger(&built_in(), kinds::types(), &CustomSchemas::new());
     assert!(!text.contains("#/components/schemas/") && !text.contains(r#""allOf":[{"$ref"#));
     let document = parsed(&text);

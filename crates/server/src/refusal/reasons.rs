@@ -1,4 +1,4 @@
-//! The refusals of the real server, in its words.
+//! Kubernetes' rejections, in its words.
 
 use super::Refusal;
 use api::{
@@ -23,7 +23,7 @@ impl Refusal {
         Status::forbidden(resource, name, cause).into()
     }
 
-    /// By the authorizer.
+    /// By an authorizer.
     pub(crate) fn denied(user: &str, attempt: Attempt<'_>, why: &str) -> Refusal {
         Status::denied(user, attempt, why).into()
     }
@@ -41,7 +41,7 @@ impl Refusal {
         Refusal::by_router(405, "the server does not allow this method on the requested resource")
     }
 
-    /// An answer of the router, which knows no more than the code.
+    /// By the router, which knows only the code.
     pub(crate) fn by_router(code: u16, message: &str) -> Refusal {
         let mut status = Status::generic(code, "", &GroupResource::none(), "", "");
         status.message = message.to_owned();
@@ -123,7 +123,7 @@ impl Refusal {
         Status::internal_error(cause).into()
     }
 
-    /// 500 without a reason: what the real server answers where it passes on an error that has no code.
+    /// 500 without a reason. Kubernetes: its response where an error has no code.
     pub(crate) fn unclassified(message: impl Into<String>) -> Refusal {
         Status::unclassified(message).into()
     }
@@ -150,7 +150,7 @@ impl Refusal {
         said.into()
     }
 
-    /// The same refusal with the reason and the code that a policy names for it.
+    /// With the reason and code that a policy names.
     pub(crate) fn with_reason(self, reason: Reason, code: Option<u16>) -> Refusal {
         self.edit(|status| {
             status.reason = reason;
@@ -159,7 +159,7 @@ impl Refusal {
     }
 }
 
-/// An apply that cannot be merged.
+/// A conflict or error of an apply.
 impl From<ApplyError> for Refusal {
     fn from(error: ApplyError) -> Refusal {
         match error {
@@ -183,7 +183,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_caller_reads_what_the_webhook_says() {
+    fn clients_get_the_webhooks_message() {
         for (said, code, message) in [
             (None, 400, "admission webhook \"a\" denied the request without explanation"),
             (Some(json!({"message": "no"})), 400, "admission webhook \"a\" denied the request: no"),

@@ -1,4 +1,4 @@
-//! A query string in, the options of a request out.
+//! Parses the query of a request.
 
 use crate::refusal::Refusal;
 use api::{field_selector, go, label_selector};
@@ -7,12 +7,12 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::path::decode;
 
-/// What a query asks for beside the target.
+/// The options of a query.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) labels: label_selector::Selector,
     pub(crate) fields: field_selector::Selector,
-    /// As given; `""` where it was not.
+    /// As given; empty if not set.
     pub(crate) resource_version: String,
     pub(crate) version_match: Option<Match>,
     pub(crate) limit: u64,
@@ -21,18 +21,18 @@ pub(crate) struct Options {
     pub(crate) bookmarks: bool,
     pub(crate) initial_events: Option<bool>,
     pub(crate) timeout: Option<Duration>,
-    /// The stages that a dry run leaves out; `All` is the only choice.
+    /// The stages that a dry run skips; `All` is the only value.
     pub(crate) dry_run: Vec<String>,
     pub(crate) field_manager: String,
     pub(crate) validation: FieldValidation,
-    /// A `fieldValidation` that is none.
+    /// An unknown `fieldValidation`.
     pub(crate) bad_validation: Option<String>,
-    /// Whether an apply takes fields from others; only an apply may say so.
+    /// Whether an apply takes fields from other managers; only valid for an apply.
     pub(crate) force: Option<bool>,
     pub(crate) pretty: bool,
-    /// Why the query names no selection, limit or timeout: only who lists or watches is told.
+    /// Parse errors of selectors, limit or timeout: reported for list and watch only.
     pub(crate) bad_selection: Option<String>,
-    /// What only some verbs look at.
+    /// Parameters of some verbs only.
     pub(crate) rest: BTreeMap<String, String>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Options {
 pub(crate) enum Match {
     Exact,
     NotOlderThan,
-    /// There is none of that name.
+    /// An unknown value.
     Unknown(String),
 }
 
@@ -64,18 +64,18 @@ impl Options {
         for (key, value) in pairs(query) {
             match key.as_str() {
                 "dryRun" => options.dry_run.push(value),
-                // Kubernetes: of several, the first.
+                // Kubernetes: the first of several values.
                 _ => drop(options.rest.entry(key).or_insert(value)),
             }
         }
         options.take_selection();
         let mut text = |key: &str| options.rest.remove(key);
-        let mut said = |key: &str| text(key).map(|value| flag(&value));
-        options.watch = said("watch").unwrap_or(false);
-        options.bookmarks = said("allowWatchBookmarks").unwrap_or(false);
-        options.initial_events = said("sendInitialEvents");
-        options.force = said("force");
-        options.pretty = said("pretty").unwrap_or(false);
+        let mut flag_at = |key: &str| text(key).map(|value| flag(&value));
+        options.watch = flag_at("watch").unwrap_or(false);
+        options.bookmarks = flag_at("allowWatchBookmarks").unwrap_or(false);
+        options.initial_events = flag_at("sendInitialEvents");
+        options.force = flag_at("force");
+        options.pretty = flag_at("pretty").unwrap_or(false);
         options.resource_version = text("resourceVersion").unwrap_or_default();
         options.version_match = text("resourceVersionMatch").and_then(version_match);
         options.continue_token = text("continue").unwrap_or_default();
@@ -89,7 +89,8 @@ impl Options {
         options
     }
 
-    /// What is listed or watched. Kubernetes: numbers are looked at before selectors, and one that is bad spoils all.
+    /// Options of list and watch. Kubernetes: numbers are parsed before selectors, and one error
+    /// invalidates all.
     fn take_selection(&mut self) {
         let mut take = |key: &str| self.rest.remove(key);
         let (timeout, limit) = (take("timeoutSeconds"), take("limit"));
@@ -122,13 +123,13 @@ impl Options {
         !self.dry_run.is_empty()
     }
 
-    /// Refuses a query that names no selection.
+    /// Rejects a malformed selector, limit or timeout.
     pub(crate) fn check_selection(&self) -> Result<(), Refusal> {
         self.bad_selection.as_ref().map_or(Ok(()), |problem| Err(Refusal::bad_request(problem.clone())))
     }
 }
 
-/// Names and values of a query. Kubernetes: what is not well-formed is not there.
+/// Names and values of a query. Kubernetes: malformed pairs are skipped.
 pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
     let well_formed = query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';'));
     well_formed.filter_map(|pair| {
@@ -137,7 +138,7 @@ pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// Kubernetes: a flag that is named is set, unless it says otherwise.
+/// Kubernetes: a flag is set by its name, unless its value is 0 or false.
 pub(crate) fn flag(value: &str) -> bool {
     !matches!(value.to_ascii_lowercase().as_str(), "0" | "false")
 }
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bad_selection_is_told_in_go_s_words() {
+    fn malformed_selections_are_reported_in_gos_words() {
         for (query, expected) in [
             ("", None),
             ("limit=-1&timeoutSeconds=5", None),

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// What a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// A resource, a collection of objects or a single one.
+    /// A resource: a collection or one object.
     Resource(Target),
     /// Anything else: discovery, health, documents.
     Other(String),
@@ -24,7 +24,7 @@ pub(crate) struct Target {
     /// Empty for a collection.
     pub(crate) name: String,
     pub(crate) subresource: String,
-    /// Under the old `/watch/` paths.
+    /// Under the deprecated `/watch/` paths.
     pub(crate) old_watch: bool,
 }
 
@@ -54,7 +54,7 @@ impl From<ResourcePath<'_>> for Target {
 }
 
 impl Target {
-    /// What a method means here.
+    /// The verb of a method for this target.
     pub(crate) fn verb(&self, method: &Method, watch: bool) -> Option<Verb> {
         let single = !self.name.is_empty();
         match *method {
@@ -73,7 +73,7 @@ impl Target {
     }
 }
 
-/// Undoes percent-encoding. `None` where it is broken, or the bytes are no text.
+/// Percent-decodes. `None` where it is malformed or not UTF-8.
 pub(crate) fn decode(part: &str) -> Option<String> {
     decoded(part).map(Cow::into_owned)
 }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_name_resources() {
+    fn paths_parse_to_targets() {
         for (path, expected) in [
             ("/api/v1/pods", Some("//v1/pods////")),
             ("/api/v1/namespaces", Some("//v1/namespaces////")),

@@ -1,4 +1,4 @@
-//! Server-side apply: what a client wants to own in, the object with it merged in out.
+//! Server-side apply: merges the fields that a client wants to own into the object.
 
 use crate::{
     answer::{self, Body},
@@ -6,7 +6,7 @@ use crate::{
     refusal::Refusal,
     served::StoredAs,
     stored::Stored,
-    write::{self, Change, Changed, Checked, Next, Record, Right, scale},
+    write::{self, Change, Changed, Checked, CreateRight, DraftState, Next, scale},
 };
 use api::object;
 use http::{Response, StatusCode};
@@ -25,8 +25,8 @@ pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Re
     let config = read(body);
     if call.target.subresource == "scale" {
         let config = config?;
-        config.tell_duplicates(call)?;
-        return scale::update(call, scale::Change::Apply(&config.value)).await;
+        config.report_duplicates(call)?;
+        return scale::update(call, scale::ScaleChange::Apply(&config.value)).await;
     }
     let changed = write::change(call, &mut Apply { config }).await?;
     let code = match changed {
@@ -36,22 +36,22 @@ pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Re
     answer::object(call, code, &changed.stored(call)?).await
 }
 
-/// What a client applies.
+/// The applied configuration.
 struct Config {
     value: Value,
-    /// Members that came twice, in words.
+    /// Duplicate fields, as text.
     duplicates: Option<String>,
 }
 
 impl Config {
-    /// Kubernetes: nobody hears of them before all is merged.
-    fn tell_duplicates(&self, call: &Call) -> Result<(), Refusal> {
+    /// Kubernetes: duplicate fields are reported after the merge.
+    fn report_duplicates(&self, call: &Call) -> Result<(), Refusal> {
         match (&self.duplicates, call.options.validation) {
-            (Some(told), FieldValidation::Strict) => Err(Refusal::bad_request(format!(
-                "error strict decoding YAML: error converting YAML to JSON: {told}"
+            (Some(duplicates), FieldValidation::Strict) => Err(Refusal::bad_request(format!(
+                "error strict decoding YAML: error converting YAML to JSON: {duplicates}"
             ))),
-            (Some(told), FieldValidation::Warn) => {
-                yaml::lines(told).into_iter().for_each(|warning| call.warn(warning));
+            (Some(duplicates), FieldValidation::Warn) => {
+                yaml::lines(duplicates).into_iter().for_each(|warning| call.warn(warning));
                 Ok(())
             }
             _ => Ok(()),
@@ -59,7 +59,7 @@ impl Config {
     }
 }
 
-/// Whether it fits the type, merging it tells.
+/// Parses the body. The merge checks it against the type.
 fn read(body: &[u8]) -> Result<Config, Refusal> {
     let bad = |problem: String| Refusal::bad_request(format!("error decoding YAML: {problem}"));
     let FromYaml { json, duplicates } =
@@ -71,7 +71,7 @@ fn read(body: &[u8]) -> Result<Config, Refusal> {
         let sort = sort.map(|error| error.to_string()).unwrap_or_default();
         return Err(bad(format!("error unmarshaling JSON: while decoding JSON: {sort}")));
     }
-    // Field owners nest deeper than what they own.
+    // Field owners nest deeper than the fields they own.
     if depth(&value) > MAX_OWNED_DEPTH {
         return Err(bad("exceeded max depth".to_owned()));
     }
@@ -93,8 +93,8 @@ impl Change for Apply {
         let mut draft = merge(call, Some(&live), self.config()?).await?;
         write::check_target(call, &mut draft)?;
         drop_malformed_metadata(call, &mut draft)?;
-        write::check_version(call, &live, &draft, write::Absent::AsStrategySays)?;
-        let next = write::prepare_next(call, (stored, &live), draft, Record::AlreadyDone).await?;
+        write::check_version(call, &live, &draft, write::MissingVersion::AsStrategyAllows)?;
+        let next = write::prepare_next(call, (stored, &live), draft, DraftState::DefaultedAndOwned).await?;
         Ok(next.map_or(Next::Keep, Next::Write))
     }
 
@@ -114,8 +114,8 @@ impl Change for Apply {
         write::check_target(call, &mut draft)?;
         drop_malformed_metadata(call, &mut draft)?;
         write::seen_version(&draft)?;
-        let draft = write::admit_new(call, draft, Record::AlreadyDone).await?;
-        write::prepare_new(call, draft, Right::ToBeAskedFor).await.map(Some)
+        let draft = write::admit_new(call, draft, DraftState::DefaultedAndOwned).await?;
+        write::prepare_new(call, draft, CreateRight::NotYetChecked).await.map(Some)
     }
 }
 
@@ -132,20 +132,20 @@ async fn merge(call: &Call, live: Option<&Value>, config: &Config) -> Result<Val
         )
     });
     let merged = merged.await??;
-    // Kubernetes: what changes nothing is the object as it was read, with no default that it lacks.
+    // Kubernetes: an apply that changes nothing answers with the object as read, without new defaults.
     let is_changed = matches!(merged, Applied::Changed(_));
     let mut merged = decode(call, merged.into_value(), &config.value)?;
     if is_changed {
         call.served.default(&mut merged);
     }
-    config.tell_duplicates(call)?;
+    config.report_duplicates(call)?;
     Ok(merged)
 }
 
-/// What was merged, as an object of its type.
+/// Decodes the merged object by its type.
 fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Refusal> {
-    // Kubernetes: a custom object is not read anew. What lost all of its members but not its owner is null now, which
-    // only some schemas allow.
+    // Kubernetes: a custom object is not decoded again. A field that lost all members but not its owner is
+    // null, which only some schemas allow.
     if call.served.custom().is_some() {
         return Ok(merged);
     }
@@ -166,7 +166,7 @@ fn drop_malformed_metadata(call: &Call, draft: &mut Value) -> Result<(), Refusal
     let is_kept_so = |at: &StoredAs| at.version == call.served.resource.version;
     if !call.served.stored.as_ref().is_some_and(is_kept_so) {
         let mut converted = draft.clone();
-        // The server sets the time of creation.
+        // The server sets creationTimestamp.
         object::set_creation_timestamp(&mut converted, None);
         let readable = schema::structural::check_metadata(&converted);
         readable.map_err(|error| Refusal::unclassified(error.to_string()))?;
@@ -175,7 +175,8 @@ fn drop_malformed_metadata(call: &Call, draft: &mut Value) -> Result<(), Refusal
     Ok(())
 }
 
-/// Kubernetes: what fits the schema but not the Go type is found late, and nobody is thought to be at fault.
+/// Kubernetes: a value that fits the schema but not the Go type is found late, and answered as an internal
+/// error.
 fn unconverted(call: &Call, config: &Value, problem: &str) -> Refusal {
     let (namespace, name) = (object::namespace(config), object::name(config));
     let Resource { group, version, kind, .. } = &call.served.resource;

@@ -1,4 +1,4 @@
-//! `pods/binding`, and the older `bindings`: names the node of a pod that has none.
+//! `pods/binding` and the older `bindings`: set the node of a pod that has none.
 
 use crate::{
     admission,
@@ -19,7 +19,7 @@ use schema::decode::Decoded;
 use serde_json::{Value, json};
 use write::check_conditions;
 
-/// `bindings`: the pod is the one that the binding is called after.
+/// `bindings`: the binding has the name of the pod.
 pub(super) async fn bind_by_name(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
     let binding = read(call, &body)?.value;
     let name = object::name(&binding);
@@ -54,7 +54,7 @@ fn check(call: &Call, binding: &Value) -> Result<(), Refusal> {
     if binding["target"]["name"].as_str().unwrap_or_default().is_empty() {
         errors.push(Error::required(&path.child("name"), ""));
     }
-    // Kubernetes: the list of errors is the whole answer, of no class.
+    // Kubernetes: answers with the list of errors as plain text, without a reason.
     errors.into_result().map_err(|errors| Refusal::unclassified(errors.to_string()))
 }
 
@@ -90,7 +90,7 @@ impl Change for Bind {
             return Err(conflict(format!("pod {name} has non-empty .spec.schedulingGates")));
         }
         pod["spec"]["nodeName"] = binding["target"]["name"].as_str().unwrap_or_default().into();
-        // Kubernetes: what the binding says beside goes to the pod.
+        // Kubernetes: annotations and labels of the binding are copied to the pod.
         for (key, value) in object::annotations(binding).into_iter().flatten() {
             pod["metadata"]["annotations"][key] = value.clone();
         }

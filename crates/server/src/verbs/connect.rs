@@ -1,4 +1,5 @@
-//! `log`, `exec`, `attach`, `portforward` and `proxy`: as far as a server gets that no node answers.
+//! `log`, `exec`, `attach`, `portforward` and `proxy`: all checks up to the connection to a kubelet, which
+//! is left out.
 
 use crate::{
     answer::{self, Body},
@@ -38,7 +39,7 @@ async fn log(call: &Call, pod: &Value) -> Result<Response<Body>, Refusal> {
     check_log_options(call)?;
     check_container(call, pod)?;
     if node_of(pod).is_empty() {
-        // Kubernetes: nobody has written anything yet.
+        // Kubernetes: a pod without a node has no logs yet.
         return Ok(answer::full(StatusCode::NO_CONTENT, "", ""));
     }
     Err(host(call, pod).await?)
@@ -52,9 +53,9 @@ fn check_log_options(call: &Call) -> Result<(), Refusal> {
         ("sinceSeconds", 1, "must be greater than 0"),
     ] {
         if let Some(text) = call.options.rest.get(name) {
-            let said = go::parse_int(text).map_err(Refusal::bad_request)?;
-            if said < least {
-                errors.push(Error::invalid(&Path::new(name), said, problem));
+            let number = go::parse_int(text).map_err(Refusal::bad_request)?;
+            if number < least {
+                errors.push(Error::invalid(&Path::new(name), number, problem));
             }
         }
     }
@@ -66,7 +67,7 @@ fn node_of(pod: &Value) -> &str {
     pod["spec"]["nodeName"].as_str().unwrap_or_default()
 }
 
-/// A pod of several containers must be told which is meant.
+/// A request to a pod of several containers must name the container.
 fn check_container(call: &Call, pod: &Value) -> Result<(), Refusal> {
     let names = |list: &str| -> Vec<&str> {
         let containers = pod["spec"][list].as_array().into_iter().flatten();
@@ -74,8 +75,8 @@ fn check_container(call: &Call, pod: &Value) -> Result<(), Refusal> {
     };
     let (own, first) = (names("containers"), names("initContainers"));
     let name = &call.target.name;
-    let asked = call.options.rest.get("container").map(String::as_str).unwrap_or_default();
-    if asked.is_empty() {
+    let wanted = call.options.rest.get("container").map(String::as_str).unwrap_or_default();
+    if wanted.is_empty() {
         if own.len() == 1 {
             return Ok(());
         }
@@ -87,13 +88,13 @@ fn check_container(call: &Call, pod: &Value) -> Result<(), Refusal> {
         return Err(Refusal::bad_request(problem));
     }
     let all = [own, first, names("ephemeralContainers")].concat();
-    match all.contains(&asked) {
+    match all.contains(&wanted) {
         true => Ok(()),
-        false => Err(Refusal::bad_request(format!("container {asked} is not valid for pod {name}"))),
+        false => Err(Refusal::bad_request(format!("container {wanted} is not valid for pod {name}"))),
     }
 }
 
-/// Why the node of a pod cannot be asked.
+/// The error for a kubelet that cannot be reached.
 async fn host(call: &Call, pod: &Value) -> Result<Refusal, Refusal> {
     let node = node_of(pod);
     if node.is_empty() {
@@ -101,7 +102,7 @@ async fn host(call: &Call, pod: &Value) -> Result<Refusal, Refusal> {
         return Ok(Refusal::bad_request(problem));
     }
     Ok(match lookup::object(&call.inner, NODES, "", node).await? {
-        // Kubernetes: it says that it is a pod that is missing.
+        // Kubernetes: the error names a pod, not a node, as missing.
         None => Refusal::not_found(&call.resource(), node),
         Some(node) => unreachable_node(&node),
     })

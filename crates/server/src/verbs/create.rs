@@ -1,18 +1,18 @@
-//! A create, top to bottom.
+//! Create, in the order of its stages.
 
 use crate::{
     answer::{self, Body},
     call::Call,
     input, lookup,
     refusal::Refusal,
-    write::{self, Outcome, Record, Right},
+    write::{self, CreateRight, DraftState, Outcome},
 };
 use api::{go, kind::GroupResource, object};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;
 
-/// How often another suffix is tried when a generated name is taken.
+/// Attempts with other suffixes when a generated name is taken.
 // Kubernetes: as often as the real server does.
 const NAME_ATTEMPTS: usize = 8;
 
@@ -36,18 +36,22 @@ pub(crate) async fn create(call: &Call, body: Bytes) -> Result<Response<Body>, R
     let mut draft = decoded.value;
     write::check_target(call, &mut draft)?;
     write::forget_system_fields(&mut draft);
-    make(call, draft, Right::Held).await
+    admit_and_store(call, draft, CreateRight::Authorized).await
 }
 
-/// Makes an object of what a client sent.
-pub(super) async fn make(call: &Call, draft: Value, right: Right) -> Result<Response<Body>, Refusal> {
-    // Kubernetes: it is the storage that minds, after all others, and a dry run does not get there.
+/// Admits and stores an object.
+pub(super) async fn admit_and_store(
+    call: &Call,
+    draft: Value,
+    right: CreateRight,
+) -> Result<Response<Body>, Refusal> {
+    // Kubernetes: the storage layer checks this, after all other stages; a dry run does not reach it.
     let version = go::parse_uint(object::resource_version(&draft));
     let is_versioned = !call.options.is_dry_run() && version.is_ok_and(|version| version > 0);
-    let mut draft = write::admit_new(call, draft, Record::Now).await?;
+    let mut draft = write::admit_new(call, draft, DraftState::AsSent).await?;
     let mut attempts = 0;
     loop {
-        // There is another attempt only with another name.
+        // Only a generated name is tried again.
         let mut named = match write::wants_name(&draft) {
             true => draft.clone(),
             false => draft.take(),
@@ -66,11 +70,11 @@ pub(super) async fn make(call: &Call, draft: Value, right: Right) -> Result<Resp
     }
 }
 
-/// Why a name is taken: perhaps only for as long as its holder is going.
+/// The error for a name that is taken, perhaps by an object that is being deleted.
 async fn taken(call: &Call, name: &str, prefix: &str) -> Refusal {
     let refusal = match prefix {
         "" => Refusal::already_exists(&call.resource(), name),
-        // Kubernetes: beside a prefix, a name that was given is taken for one that was generated.
+        // Kubernetes: with a generateName, the given name is reported as generated.
         _ => {
             let resource = GroupResource { group: call.served.kept_kind().group, ..call.resource() };
             Refusal::generate_name_conflict(&resource, name, 1)

@@ -1,4 +1,4 @@
-//! Delete: marks, waits for finalizers and grace, and removes.
+//! Delete: sets deletionTimestamp, and removes the object once grace period and finalizers allow.
 
 mod options;
 
@@ -26,7 +26,7 @@ use serde_json::Value;
 use std::time::Duration;
 use world::Timestamp;
 
-// Kubernetes: what the garbage collector acts on.
+// Kubernetes: the finalizers that the garbage collector acts on.
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
@@ -34,7 +34,7 @@ pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response<Body>, R
     let mut call = call.clone();
     let options = DeleteOptions::read(&mut call, &body)?;
     warn_of_orphans(&call, &options);
-    Ok(match delete_one(&call, &options, Asked::ToDelete).await? {
+    Ok(match delete_one(&call, &options, Origin::Delete).await? {
         Deleted::Absent => return Err(call.not_found(&call.target.name)),
         Deleted::Gone(stored) if !call.served.strategy().return_deleted_object => {
             let object = stored.value()?;
@@ -46,7 +46,7 @@ pub(crate) async fn delete(call: &Call, body: Bytes) -> Result<Response<Body>, R
     })
 }
 
-/// Kubernetes: jobs leave their pods behind, which few expect.
+/// Kubernetes: warns that the pods of a job are orphaned by default.
 fn warn_of_orphans(call: &Call, options: &DeleteOptions) {
     if call.served.is("batch", "jobs") && options.policy().is_none() {
         call.warn(
@@ -56,34 +56,34 @@ fn warn_of_orphans(call: &Call, options: &DeleteOptions) {
     }
 }
 
-/// A delete that the server makes by itself, of an object that may be gone already.
+/// A delete by the server. The object may be gone already.
 pub(crate) async fn by_server(call: &Call) -> Result<(), Refusal> {
-    delete_one(call, &DeleteOptions::default(), Asked::ToDelete).await.map(drop)
+    delete_one(call, &DeleteOptions::default(), Origin::Delete).await.map(drop)
 }
 
-/// What a delete comes from.
+/// Which request the delete comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    ToDelete,
-    /// Admission has spoken about the eviction already, and says nothing about what it does.
-    ToEvict,
+pub(super) enum Origin {
+    Delete,
+    /// Admission has reviewed the eviction; the delete is not reviewed again.
+    Eviction,
 }
 
 pub(super) enum Deleted {
-    /// As it was last.
+    /// Its last state.
     Gone(Stored),
-    /// It stays until nothing holds it any more.
+    /// It remains until its grace period ends and its finalizers are removed.
     Marked(Stored),
-    /// There was none.
+    /// There was no such object.
     Absent,
 }
 
 pub(super) async fn delete_one(
     call: &Call,
     options: &DeleteOptions,
-    asked: Asked,
+    origin: Origin,
 ) -> Result<Deleted, Refusal> {
-    match write::change(call, &mut Delete { options, asked }).await? {
+    match write::change(call, &mut Delete { options, origin }).await? {
         Changed::Removed(stored) => Ok(Deleted::Gone(stored)),
         Changed::Absent => Ok(Deleted::Absent),
         changed => changed.stored(call).map(Deleted::Marked),
@@ -92,13 +92,13 @@ pub(super) async fn delete_one(
 
 struct Delete<'a> {
     options: &'a DeleteOptions,
-    asked: Asked,
+    origin: Origin,
 }
 
 impl Change for Delete<'_> {
     async fn next(&mut self, call: &Call, _: &Stored, live: Value) -> Result<Next, Refusal> {
         check_preconditions(call, self.options, &live)?;
-        if self.asked == Asked::ToDelete {
+        if self.origin == Origin::Delete {
             admission::delete(call, &live).await?;
         }
         let mut marked = live.clone();
@@ -107,14 +107,15 @@ impl Change for Delete<'_> {
         if is_marked {
             bump_generation(&live, &mut marked);
         }
-        // Kubernetes: the first delete of a namespace only marks it, even if nothing holds it.
+        // Kubernetes: the first delete of a namespace only sets deletionTimestamp, even without finalizers.
         let is_first = write::is_namespaces(call) && !object::is_deleting(&live);
         let is_gone = !is_first && write::is_released(call, &marked);
         let marked = Checked::by_server(OwnPart::Deletion, &live, marked);
         Ok(match (is_gone, is_marked) {
             (false, false) => Next::Keep,
             (false, true) => Next::Mark(marked),
-            // Kubernetes: where there can be a grace period, watchers see even one of zero seconds.
+            // Kubernetes: kinds with a grace period show watchers a deletionTimestamp even for zero
+            // seconds.
             (true, _) => {
                 Next::Remove { marked: (is_marked && call.served.strategy().is_graceful()).then_some(marked) }
             }
@@ -131,7 +132,7 @@ pub(super) fn check_preconditions(call: &Call, options: &DeleteOptions, live: &V
     let found = object::resource_version(live);
     let other_uid = options.uid.as_deref().filter(|wanted| *wanted != object::uid(live));
     let other_version = options.resource_version.as_deref().filter(|wanted| *wanted != found);
-    // Kubernetes: namespaces have a handler of their own, which looks itself.
+    // Kubernetes: namespaces have a delete of their own, with other texts.
     if write::is_namespaces(call) {
         let (what, wanted, found) = match (other_uid, other_version) {
             (Some(wanted), _) => ("UID", wanted, object::uid(live)),
@@ -153,7 +154,7 @@ fn is_waiting(draft: &Value) -> bool {
     object::finalizers(draft).any(|one| one == FOREGROUND)
 }
 
-/// Says in the object that it is to go: when, and what must happen before.
+/// Sets deletionTimestamp, grace period and finalizers.
 fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
     let mut finalizers: Vec<String> = object::finalizers(draft).map(str::to_owned).collect();
     let mut set = |finalizer: &str, wanted: bool| {
@@ -188,12 +189,12 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
         return mark_without_grace(call, draft);
     }
     let grace = call.served.strategy().grace_period(draft, options.grace_seconds).unwrap_or(0).max(0);
-    // A grace beyond the end of time ends with it.
+    // A grace period beyond the largest timestamp ends there.
     let grace_period = Duration::from_secs(grace.unsigned_abs());
     let moment = call.inner.world.wall().checked_add(grace_period).unwrap_or(Timestamp::MAX);
     let shortened = object::deletion_grace_period_seconds(draft).is_none_or(|before| grace < before);
     let moment = Time::from(moment);
-    // Kubernetes: an object that is going goes no later for being deleted once more.
+    // Kubernetes: another delete can only shorten the grace period.
     if object::deletion_timestamp(draft).is_none_or(|before| shortened && before > moment) {
         object::set_deletion_timestamp(draft, Some(moment));
     }
@@ -202,8 +203,8 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
     }
 }
 
-/// Namespaces and definitions wait for their contents, whoever clears them away; they know no grace.
-// Kubernetes: only a definition that is deleted once more is told that it has none.
+/// Namespaces and definitions wait for their contents to be removed, and have no grace period.
+// Kubernetes: only the second delete of a definition sets deletionGracePeriodSeconds to zero.
 fn mark_without_grace(call: &Call, draft: &mut Value) {
     if !object::is_deleting(draft) {
         object::set_deletion_timestamp(draft, Some(write::now(call)));
@@ -212,7 +213,7 @@ fn mark_without_grace(call: &Call, draft: &mut Value) {
     }
 }
 
-/// Kubernetes: what gives an object its grace also counts as a change of it.
+/// Kubernetes: setting a grace period increments the generation.
 fn bump_generation(live: &Value, marked: &mut Value) {
     let generation = object::generation(live);
     let has_grace = object::deletion_grace_period_seconds(marked).is_some();
@@ -231,8 +232,8 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
     for stored in &objects {
         let object = stored.value()?;
         let one = call.for_object(&object);
-        // One that is gone by now was deleted as well.
-        delete_one(&one, &options, Asked::ToDelete).await?;
+        // Objects that are gone by now count as deleted.
+        delete_one(&one, &options, Origin::Delete).await?;
     }
     answer::list(&call, &meta, objects).await
 }

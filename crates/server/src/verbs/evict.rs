@@ -1,6 +1,6 @@
-//! `pods/eviction`: a delete that disruption budgets have a say in.
+//! `pods/eviction`: a delete that a PodDisruptionBudget may reject.
 
-use super::delete::{Asked, DeleteOptions, Deleted, delete_one};
+use super::delete::{DeleteOptions, Deleted, Origin, delete_one};
 use crate::{
     admission,
     answer::{self, Body},
@@ -19,14 +19,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 const BUDGETS: (&str, &str, &str) = ("policy", "v1", "poddisruptionbudgets");
-/// Kubernetes: evictions that nobody has confirmed yet.
+/// Kubernetes: limit on evictions in `status.disruptedPods`.
 const MAX_DISRUPTED: usize = 2000;
 const REFUSAL: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
 pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
     let types = call.types();
     let (of, _) = types.kind("policy", "v1", "Eviction").ok_or_else(Refusal::not_served)?;
-    // Kubernetes: the older version says the same, and is still taken.
+    // Kubernetes: policy/v1beta1 is still accepted.
     let is_old = schema::decode::type_meta(&body).is_ok_and(|given| given.api_version == "policy/v1beta1");
     let version = if is_old { "v1beta1" } else { "v1" };
     let wanted = Wanted { types, of, group: "policy", version, kind: "Eviction" };
@@ -45,39 +45,39 @@ pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, Re
         plain.options.dry_run = vec!["All".to_owned()];
     }
     let (_, pod) = lookup::current(&plain).await?;
-    if !is_beyond_budgets(&pod) {
-        ask_budget(&plain, &pod).await?;
+    if !is_exempt_from_budgets(&pod) {
+        take_disruption(&plain, &pod).await?;
     }
-    condemn(&plain, &mut options).await?;
-    if let Deleted::Absent = delete_one(&plain, &options, Asked::ToEvict).await? {
+    mark_disruption_target(&plain, &mut options).await?;
+    if let Deleted::Absent = delete_one(&plain, &options, Origin::Eviction).await? {
         return Err(plain.not_found(&plain.target.name));
     }
     Ok(answer::done(call))
 }
 
-/// Whether a pod runs no more, or not yet: nothing is disrupted then.
-fn is_beyond_budgets(pod: &Value) -> bool {
+/// Whether a pod has finished or not started: its eviction disrupts nothing.
+fn is_exempt_from_budgets(pod: &Value) -> bool {
     let phase = pod["status"]["phase"].as_str().unwrap_or_default();
     matches!(phase, "Succeeded" | "Failed" | "Pending") || object::is_deleting(pod)
 }
 
-/// Says in the pod why it goes.
-async fn condemn(call: &Call, options: &mut DeleteOptions) -> Result<(), Refusal> {
-    let changed = write::change(call, &mut Condemn { options }).await?;
+/// Adds the condition DisruptionTarget to the pod.
+async fn mark_disruption_target(call: &Call, options: &mut DeleteOptions) -> Result<(), Refusal> {
+    let changed = write::change(call, &mut MarkDisruptionTarget { options }).await?;
     if let Changed::Written(stored) = &changed
         && options.resource_version.is_some()
     {
-        // What was asked of the version still holds: the change was ours.
+        // The precondition holds for our own change, too.
         options.resource_version = Some(stored.revision.to_string());
     }
     changed.stored(call).map(drop)
 }
 
-struct Condemn<'a> {
+struct MarkDisruptionTarget<'a> {
     options: &'a DeleteOptions,
 }
 
-impl Change for Condemn<'_> {
+impl Change for MarkDisruptionTarget<'_> {
     async fn next(&mut self, call: &Call, _: &Stored, live: Value) -> Result<Next, Refusal> {
         super::delete::check_preconditions(call, self.options, &live)?;
         if call.options.is_dry_run() {
@@ -90,7 +90,7 @@ impl Change for Condemn<'_> {
             "message": "Eviction API: evicting", "lastProbeTime": null,
             "lastTransitionTime": since.unwrap_or_else(|| write::now(call).to_string().into()),
         });
-        // A pod that is evicted once more goes for the same reason, since the same time.
+        // A second eviction keeps the condition and its time.
         if before == Some(&condition) {
             return Ok(Next::Keep);
         }
@@ -102,8 +102,8 @@ impl Change for Condemn<'_> {
     }
 }
 
-/// Takes one disruption from the budget of a pod, if it has one.
-async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Refusal> {
+/// Takes one disruption from the pod's budget, if it has one.
+async fn take_disruption(call: &Call, pod: &Value) -> Result<(), Refusal> {
     let mut budgets = lookup::objects(&call.inner, BUDGETS, &call.target.namespace).await?;
     budgets.retain(|budget| covers(budget, pod));
     let budget = match budgets.as_slice() {
@@ -141,7 +141,7 @@ async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Refusal> {
     }
 }
 
-/// Takes one disruption from a budget, for a pod.
+/// Takes one disruption from a budget for a pod.
 struct Disruption<'a> {
     pod: &'a str,
 }
@@ -174,7 +174,7 @@ impl Change for Disruption<'_> {
     }
 }
 
-/// A number in the status of a budget.
+/// A number in the budget's status.
 fn count(budget: &Value, name: &str) -> i64 {
     budget["status"][name].as_i64().unwrap_or(0)
 }
@@ -213,13 +213,13 @@ fn check(budget: &Value) -> Result<(), Refusal> {
         return Ok(());
     }
     let text = |of: &Value, name: &str| of[name].as_str().unwrap_or_default().to_owned();
-    let told = condition_of(budget, "DisruptionAllowed")
+    let message = condition_of(budget, "DisruptionAllowed")
         .filter(|one| one["status"] == "False")
         .map(|one| (text(one, "reason"), text(one, "message")))
         .filter(|(_, message)| !message.is_empty());
     refuse(
         0,
-        match told {
+        match message {
             Some((reason, message)) if reason == "SyncFailed" => format!(
                 "The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
             ),

@@ -1,4 +1,4 @@
-//! Get and list: bytes at rest in, bytes out.
+//! Get and list: answer from the stored bytes.
 
 use crate::{
     answer::{self, Body, ListMeta},
@@ -20,7 +20,7 @@ use store::{Range, Revision};
 
 mod continue_token;
 
-/// Objects looked at under one read of the store while a selector leaves out some.
+/// Objects read from the store at once when a selector may skip some.
 const CHUNK: usize = 500;
 
 pub(crate) async fn get(call: &Call) -> Result<Response<Body>, Refusal> {
@@ -28,7 +28,7 @@ pub(crate) async fn get(call: &Call) -> Result<Response<Body>, Refusal> {
         let problem = "the export parameter, deprecated since v1.14, is no longer supported";
         return Err(Refusal::bad_request(problem));
     }
-    if let Some(future) = not_yet(call).await? {
+    if let Some(future) = future_version(call).await? {
         return Err(future);
     }
     let stored = lookup::find(call, &call.target.name).await?;
@@ -39,22 +39,22 @@ pub(crate) async fn get(call: &Call) -> Result<Response<Body>, Refusal> {
     answer::object(call, StatusCode::OK, &stored).await
 }
 
-/// Refuses a resourceVersion that has not happened yet.
-async fn not_yet(call: &Call) -> Result<Option<Refusal>, Refusal> {
-    let Some(asked) =
+/// The error for a resourceVersion that is later than the store's revision.
+async fn future_version(call: &Call) -> Result<Option<Refusal>, Refusal> {
+    let Some(wanted) =
         revision(&call.options.resource_version).map_err(|problem| match call.target.name.as_str() {
             "" => Refusal::bad_request(format!("invalid resource version: {problem}")),
-            // Kubernetes: a get passes on what the storage says.
+            // Kubernetes: a get answers with the storage's text.
             _ => Refusal::unclassified(problem),
         })?
     else {
         return Ok(None);
     };
     let current = call.inner.store.revision().await?;
-    Ok((asked > current).then(|| Refusal::too_large_resource_version(asked.0, current.0, 1)))
+    Ok((wanted > current).then(|| Refusal::too_large_resource_version(wanted.0, current.0, 1)))
 }
 
-/// A resourceVersion as a revision; none where any will do.
+/// Parses a resourceVersion; `None` for any version.
 pub(super) fn revision(text: &str) -> Result<Option<Revision>, String> {
     if text.is_empty() {
         return Ok(None);
@@ -73,7 +73,7 @@ pub(crate) async fn list(call: &Call) -> Result<Response<Body>, Refusal> {
     answer::list(call, &meta, objects).await
 }
 
-/// Options that do not go together.
+/// Rejects options that do not go together.
 pub(crate) fn check_options(call: &Call) -> Result<(), Refusal> {
     let options = &call.options;
     options.check_selection()?;
@@ -111,13 +111,13 @@ pub(crate) fn check_options(call: &Call) -> Result<(), Refusal> {
     refusal::check_options("ListOptions", errors)
 }
 
-/// Reads what a list asks for.
+/// Reads the objects of a list.
 pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListMeta, Vec<Stored>), Refusal> {
     let options = &call.options;
     let prefix = call.served.prefix(&call.target.namespace);
     let mut range = Range::prefix(prefix.clone());
     let mut token = None;
-    // Kubernetes: what comes from a cache comes whole.
+    // Kubernetes: a list from the watch cache ignores the limit.
     let is_cached = options.resource_version == "0" && options.continue_token.is_empty();
     let mut limit = if is_cached { 0 } else { options.limit };
     if let Some(name) = single(call, selection) {
@@ -125,14 +125,15 @@ pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListM
         limit = 0;
     }
     if options.continue_token.is_empty() {
-        if let Some(future) = not_yet(call).await? {
+        if let Some(future) = future_version(call).await? {
             return Err(future);
         }
-        let asked = revision(&options.resource_version).map_err(Refusal::bad_request)?;
-        // Kubernetes: with a limit, a version that is named is the exact one unless said otherwise.
+        let wanted = revision(&options.resource_version).map_err(Refusal::bad_request)?;
+        // Kubernetes: with a limit, a resourceVersion means exactly that one unless resourceVersionMatch
+        // says otherwise.
         let exact = options.version_match == Some(Match::Exact)
-            || (options.version_match.is_none() && limit > 0 && asked.is_some());
-        range.at = asked.filter(|_| exact);
+            || (options.version_match.is_none() && limit > 0 && wanted.is_some());
+        range.at = wanted.filter(|_| exact);
     } else {
         let from = Continue::parse(&options.continue_token)?;
         if !options.resource_version.is_empty() && options.resource_version != "0" {
@@ -176,7 +177,7 @@ pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListM
             let start = String::from_utf8_lossy(&range.start).into_owned();
             meta.continue_token =
                 Continue::text(start.strip_prefix(&prefix).unwrap_or(&start), page.revision);
-            // Kubernetes: with selectors nobody knows how many remain.
+            // Kubernetes: remainingItemCount is unknown with selectors.
             meta.remaining = selection.is_everything().then_some(rest);
             return Ok((meta, objects));
         }
@@ -186,17 +187,17 @@ pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListM
     }
 }
 
-/// The name of the only object that can be meant.
+/// The name of the only object that the selectors can match.
 fn single<'s>(call: &Call, selection: &'s Selection) -> Option<&'s str> {
     let is_placed = !call.served.is_namespaced() || !call.target.namespace.is_empty();
     let name = selection.required_name().filter(|name| !name.is_empty() && Format::PathSegment.fits(name));
     name.filter(|_| is_placed && call.options.continue_token.is_empty())
 }
 
-/// A list at a revision that is gone: the caller may go on from the same place, at the latest one.
+/// The error for a compacted revision: the client may continue from the same key at the latest revision.
 fn expired(error: store::Error, token: Option<&Continue>) -> Refusal {
     match (error, token) {
-        // A token of the future may be from before a backup was restored: the list begins anew, too.
+        // A token from the future may be older than a restored backup: the list must restart, too.
         (store::Error::Compacted { .. } | store::Error::Future { .. }, Some(token)) => {
             Refusal::continue_expired(token.at_latest())
         }

@@ -1,4 +1,4 @@
-//! Questions about access and identity: answered, and kept nowhere.
+//! Access and identity reviews: answered, never stored.
 
 mod access;
 mod identity;
@@ -26,17 +26,17 @@ pub(crate) async fn review(call: &Call, body: Bytes) -> Result<Response<Body>, R
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let decoded = input::object(&call.served, &body, encoding, call.options.validation)?;
     decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
-    let mut asked = decoded.value;
-    write::check_target(call, &mut asked)?;
-    wipe(&mut asked);
-    call.served.normalize(&mut asked);
-    let asked = admission::question(call, with_owner(call, asked).await?).await?;
-    refuse_invalid(call, &asked)?;
+    let mut review = decoded.value;
+    write::check_target(call, &mut review)?;
+    wipe(&mut review);
+    call.served.normalize(&mut review);
+    let review = admission::admit_review(call, with_owner(call, review).await?).await?;
+    refuse_invalid(call, &review)?;
     let answered = match kind {
-        "SelfSubjectReview" => identity::own(call),
-        "TokenReview" => identity::of_token(call, asked).await,
-        "SelfSubjectRulesReview" => rules::of_caller(call, &asked).await,
-        _ => access::decide(call, asked).await,
+        "SelfSubjectReview" => identity::of_caller(call),
+        "TokenReview" => identity::of_token(call, review).await,
+        "SelfSubjectRulesReview" => rules::of_caller(call, &review).await,
+        _ => access::decide(call, review).await,
     };
     let bytes = answer::value_bytes(call, &answered?, true);
     Ok(answer::full(StatusCode::CREATED, call.form.content_type(), bytes))
@@ -46,7 +46,7 @@ fn is_review(group: &str) -> bool {
     matches!(group, "authentication.k8s.io" | "authorization.k8s.io")
 }
 
-/// What only a server says of an object, and this one does not say of reviews.
+/// Removes metadata that a client sent and reviews do not have.
 fn wipe(review: &mut Value) {
     let metadata = object::metadata_mut(review);
     for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
@@ -64,7 +64,7 @@ async fn with_owner(call: &Call, review: Value) -> Result<Value, Refusal> {
     owned.await
 }
 
-/// Kubernetes: the refusal does not say the kind.
+/// Kubernetes: the error has no kind.
 fn refuse_invalid(call: &Call, review: &Value) -> Result<(), Refusal> {
     let kind = GroupKind::new(&*call.served.resource.group, "");
     call.served.check_new(review).into_result().map_err(|errors| Refusal::invalid(&kind, "", &errors))

@@ -1,4 +1,4 @@
-//! `serviceaccounts/token`: a token for a service account, bound to what it shall live and die with.
+//! `serviceaccounts/token`: issues a token for a service account, bound to a pod, node or secret.
 
 use crate::{
     admission,
@@ -26,9 +26,9 @@ const GROUP: &str = "authentication.k8s.io";
 const VERSION: &str = "v1";
 const KIND: &str = "TokenRequest";
 
-/// Kubernetes: what kubelets ask for on behalf of pods that may not know yet that tokens expire.
+/// Kubernetes: the lifetime that kubelets ask for on behalf of pods that may not know that tokens expire.
 const ASKED_FOR_PODS_SECONDS: i64 = 60 * 60 + 7;
-/// Such tokens live so long, and are only warned about after what was asked for.
+/// Such tokens live this long; past the requested lifetime their use is only reported.
 const EXTENDED_SECONDS: i64 = 365 * 24 * 60 * 60;
 
 pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
@@ -38,42 +38,42 @@ pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, 
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let decoded = wanted.decode(&body, encoding, call.options.validation)?;
     decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
-    let mut asked = decoded.value;
-    kinds::defaults::default(GROUP, VERSION, KIND, &mut asked);
-    check_names(call, &mut asked)?;
-    schema::encode::normalize(types, of, &mut asked);
-    record_owner(call, of, &mut asked);
-    let mut asked = admission::subresource(call, asked, |_| Ok(())).await?;
+    let mut request = decoded.value;
+    kinds::defaults::default(GROUP, VERSION, KIND, &mut request);
+    check_names(call, &mut request)?;
+    schema::encode::normalize(types, of, &mut request);
+    record_owner(call, of, &mut request);
+    let mut request = admission::subresource(call, request, |_| Ok(())).await?;
     let account = find(call, call.key(&call.target.name)).await?;
     let account = account.ok_or_else(|| call.not_found(&call.target.name))?;
-    fill(call, &account, &mut asked)?;
-    let errors = kinds::validate::create(GROUP, VERSION, KIND, &asked);
+    fill(call, &account, &mut request)?;
+    let errors = kinds::validate::create(GROUP, VERSION, KIND, &request);
     errors.into_result().map_err(|errors| Refusal::invalid(&GroupKind::new(GROUP, KIND), "", &errors))?;
-    let bound = bind(call, &asked).await?;
-    issue(call, &account, bound, &mut asked)?;
-    answer::unstored(call, StatusCode::CREATED, (GROUP, VERSION, KIND), &asked)
+    let bound = bind(call, &request).await?;
+    issue(call, &account, bound, &mut request)?;
+    answer::unstored(call, StatusCode::CREATED, (GROUP, VERSION, KIND), &request)
 }
 
-/// What the body says of the account must be what the URL says.
-fn check_names(call: &Call, asked: &mut Value) -> Result<(), Refusal> {
-    let (namespace, said) = (call.target.namespace.as_str(), object::namespace(asked));
-    if !said.is_empty() && said != namespace {
+/// Name and namespace of the body must match the URL.
+fn check_names(call: &Call, request: &mut Value) -> Result<(), Refusal> {
+    let (namespace, sent) = (call.target.namespace.as_str(), object::namespace(request));
+    if !sent.is_empty() && sent != namespace {
         return Err(Refusal::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    object::set_namespace(asked, namespace);
-    let (name, said) = (call.target.name.as_str(), object::name(asked));
-    if !said.is_empty() && said != name {
+    object::set_namespace(request, namespace);
+    let (name, sent) = (call.target.name.as_str(), object::name(request));
+    if !sent.is_empty() && sent != name {
         let path = Path::new("metadata");
         let error =
-            Error::invalid(&path.child("name"), said, "must match the service account name if specified");
+            Error::invalid(&path.child("name"), sent, "must match the service account name if specified");
         return Err(Refusal::invalid(&GroupKind::new(GROUP, KIND), name, &error.into()));
     }
     Ok(())
 }
 
-fn record_owner(call: &Call, of: schema::types::TypeId, asked: &mut Value) {
+fn record_owner(call: &Call, of: schema::types::TypeId, request: &mut Value) {
     let version = format!("{GROUP}/{VERSION}");
     let (manager, now) = (call.manager(), write::now(call).to_string());
     let target = Target {
@@ -84,32 +84,32 @@ fn record_owner(call: &Call, of: schema::types::TypeId, asked: &mut Value) {
         filters: &[],
         convert: &|_, _| Err(Unconvertible::NoSuchVersion),
     };
-    managed_fields::create(&target, asked, &manager, &now);
+    managed_fields::create(&target, request, &manager, &now);
 }
 
-/// Says what the request left open.
-fn fill(call: &Call, account: &Value, asked: &mut Value) -> Result<(), Refusal> {
+/// Sets the metadata and the defaults of the request.
+fn fill(call: &Call, account: &Value, request: &mut Value) -> Result<(), Refusal> {
     let name = call.target.name.as_str();
-    let (said, found) = (object::uid(asked).to_owned(), object::uid(account));
-    if !said.is_empty() && said != found {
+    let (sent, found) = (object::uid(request).to_owned(), object::uid(account));
+    if !sent.is_empty() && sent != found {
         return Err(Refusal::conflict(
             &GroupResource::new(GROUP, KIND),
             name,
             format!(
-                "the UID in the token request ({said}) does not match the UID of the service account ({found})"
+                "the UID in the token request ({sent}) does not match the UID of the service account ({found})"
             ),
         ));
     }
-    object::set_name(asked, name);
-    object::set_uid(asked, found);
-    object::set_creation_timestamp(asked, Some(write::now(call)));
-    if asked["spec"]["audiences"].as_array().is_none_or(Vec::is_empty) {
-        asked["spec"]["audiences"] = json!(call.inner.authenticator.accounts.audiences);
+    object::set_name(request, name);
+    object::set_uid(request, found);
+    object::set_creation_timestamp(request, Some(write::now(call)));
+    if request["spec"]["audiences"].as_array().is_none_or(Vec::is_empty) {
+        request["spec"]["audiences"] = json!(call.inner.authenticator.accounts.audiences);
     }
     Ok(())
 }
 
-/// What a token is bound to beside its account.
+/// The objects that a token is bound to, beside its account.
 #[derive(Default)]
 struct Bonds {
     pod: Option<Bound>,
@@ -117,8 +117,8 @@ struct Bonds {
     secret: Option<Bound>,
 }
 
-async fn bind(call: &Call, asked: &Value) -> Result<Bonds, Refusal> {
-    let reference = &asked["spec"]["boundObjectRef"];
+async fn bind(call: &Call, request: &Value) -> Result<Bonds, Refusal> {
+    let reference = &request["spec"]["boundObjectRef"];
     if reference.is_null() {
         return Ok(Bonds::default());
     }
@@ -143,10 +143,10 @@ async fn bind(call: &Call, asked: &Value) -> Result<Bonds, Refusal> {
         "Node" => Bonds { node: bound, ..Bonds::default() },
         _ => Bonds { secret: bound, ..Bonds::default() },
     };
-    let said = text("uid");
-    if !said.is_empty() && said != object::uid(&found) {
+    let sent = text("uid");
+    if !sent.is_empty() && sent != object::uid(&found) {
         let why = format!(
-            "the UID in the bound object reference ({said}) does not match the UID in record. The object might have \
+            "the UID in the bound object reference ({sent}) does not match the UID in record. The object might have \
              been deleted and then recreated"
         );
         return Err(Refusal::conflict(&GroupResource::new("", kind), name, why));
@@ -171,11 +171,11 @@ async fn node_of(call: &Call, pod: &Value) -> Result<Option<Bound>, Refusal> {
     Ok(Some(Bound { name: name.to_owned(), uid }))
 }
 
-fn issue(call: &Call, account: &Value, bonds: Bonds, asked: &mut Value) -> Result<(), Refusal> {
+fn issue(call: &Call, account: &Value, bonds: Bonds, request: &mut Value) -> Result<(), Refusal> {
     let accounts = &call.inner.authenticator.accounts;
     let now = call.inner.world.wall().as_second();
-    let seconds = asked["spec"]["expirationSeconds"].as_i64().unwrap_or_default();
-    let audiences = asked["spec"]["audiences"].as_array().into_iter().flatten();
+    let seconds = request["spec"]["expirationSeconds"].as_i64().unwrap_or_default();
+    let audiences = request["spec"]["audiences"].as_array().into_iter().flatten();
     let audiences: Vec<String> = audiences.filter_map(Value::as_str).map(str::to_owned).collect();
     let is_for_us = audiences.iter().all(|audience| accounts.audiences.contains(audience));
     let is_extended = bonds.pod.is_some() && seconds == ASKED_FOR_PODS_SECONDS && is_for_us;
@@ -201,7 +201,7 @@ fn issue(call: &Call, account: &Value, bonds: Bonds, asked: &mut Value) -> Resul
     let token = jwt::sign(&accounts.key, &claims);
     let token = token.ok_or_else(|| Refusal::internal_error("failed to generate token"))?;
     let expiry = Timestamp::from_second(now.saturating_add(seconds)).unwrap_or(Timestamp::MAX);
-    asked["status"] = json!({"token": token, "expirationTimestamp": Time::from(expiry).to_string()});
+    request["status"] = json!({"token": token, "expirationTimestamp": Time::from(expiry).to_string()});
     Ok(())
 }
 

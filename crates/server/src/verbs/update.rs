@@ -1,4 +1,4 @@
-//! Update and patch: a function of the current object, tried again when somebody else was faster.
+//! Update and patch: a function of the current object, retried when another writer was faster.
 
 use super::create;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     lookup,
     refusal::Refusal,
     stored::Stored,
-    write::{self, Change, Next, Record, Right, scale},
+    write::{self, Change, CreateRight, DraftState, Next, scale},
 };
 use api::object;
 use bytes::Bytes;
@@ -24,7 +24,7 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, R
     let validation = call.options.validation;
     if call.target.subresource == "scale" {
         let decoded = scale::wanted().decode(&body, encoding, validation)?;
-        return scale::update(call, scale::Change::Replace(&decoded)).await;
+        return scale::update(call, scale::ScaleChange::Replace(&decoded)).await;
     }
     let encoding = input::encoding_for(&call.served, input::media_type(&call.headers))?;
     let mut decoded = input::body(&call.served, &body, encoding, validation)?;
@@ -40,13 +40,13 @@ pub(crate) async fn update(call: &Call, body: Bytes) -> Result<Response<Body>, R
     update_to(call, uid, |_| Ok(decoded.clone())).await
 }
 
-/// A put to a name that is free, of a kind whose objects it may create.
+/// A PUT to a name that does not exist, for kinds that allow it.
 async fn create_named(call: &Call, decoded: Decoded) -> Result<Response<Body>, Refusal> {
     let Decoded { value: mut draft, .. } = decoded;
     write::check_uid(call, object::uid(&draft), "")?;
     write::seen_version(&draft)?;
     object::metadata_mut(&mut draft).remove("resourceVersion");
-    create::make(call, draft, Right::ToBeAskedFor).await
+    create::admit_and_store(call, draft, CreateRight::NotYetChecked).await
 }
 
 pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
@@ -56,7 +56,7 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, Re
     }
     let patch = Patch::read(media_type, &body, call.options.validation)?;
     if call.target.subresource == "scale" {
-        return scale::update(call, scale::Change::Patch(&patch)).await;
+        return scale::update(call, scale::ScaleChange::Patch(&patch)).await;
     }
     let of = call.served.custom().is_none().then(|| (call.served.types(), call.served.of()));
     update_to(call, None, |current| {
@@ -70,7 +70,7 @@ pub(crate) async fn patch(call: &Call, body: Bytes) -> Result<Response<Body>, Re
     .await
 }
 
-/// Changes the object that the URL names to what `produce` makes of it.
+/// Replaces the object that the URL names with the result of `produce`.
 async fn update_to(
     call: &Call,
     uid: Option<String>,
@@ -82,7 +82,7 @@ async fn update_to(
 }
 
 struct Update<P> {
-    /// The one that the client says the object has.
+    /// The UID in the client's body.
     uid: Option<String>,
     produce: P,
     is_unconditional: bool,
@@ -95,10 +95,10 @@ impl<P: Fn(&Value) -> Result<Decoded, Refusal> + Send + Sync> Change for Update<
         if let Some(uid) = &self.uid {
             write::check_uid(call, uid, object::uid(&live))?;
         }
-        write::check_version(call, &live, &draft, write::Absent::AsStrategySays)?;
+        write::check_version(call, &live, &draft, write::MissingVersion::AsStrategyAllows)?;
         self.is_unconditional = write::seen_version(&draft)?.is_none()
             || call.headers.get("content-type").is_some_and(|kind| kind.as_bytes().ends_with(b"patch+json"));
-        let next = write::prepare_next(call, (stored, &live), draft, Record::Now).await?;
+        let next = write::prepare_next(call, (stored, &live), draft, DraftState::AsSent).await?;
         Ok(next.map_or(Next::Keep, Next::Write))
     }
 

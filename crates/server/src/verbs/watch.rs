@@ -1,4 +1,4 @@
-//! Watch: every change of what is selected, from a revision on, until time is up.
+//! Watch: sends every change of the selected objects from a revision on, until its timeout.
 
 mod shared;
 
@@ -35,13 +35,12 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Refusal> {
     check_options(call)?;
     let selection = Selection::new(call)?;
-    let asked = read::revision(&call.options.resource_version).map_err(Refusal::unclassified)?;
+    let mut since = read::revision(&call.options.resource_version).map_err(Refusal::unclassified)?;
     check_form(call)?;
     let prefix = call.served.prefix(&call.target.namespace);
     let initial_events = wanted_initial_events(call);
     let mut pending = VecDeque::new();
-    let mut since = asked;
-    if initial_events.unwrap_or(asked.is_none()) {
+    if initial_events.unwrap_or(since.is_none()) {
         match read::collect(&clone_for_list(call), &selection).await {
             Ok((meta, objects)) => {
                 pending.extend(objects.into_iter().map(|object| WatchEvent::Object("ADDED", object)));
@@ -54,7 +53,7 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Refusal> {
         }
     }
     let feed = match call.inner.store.feed(prefix.clone().into(), since).await {
-        // Kubernetes: what is not there yet is waited for.
+        // Kubernetes: a watch from a future resourceVersion waits for it.
         Err(store::Error::Future { .. }) => call.inner.store.feed(prefix.into(), None).await,
         feed => feed,
     };
@@ -83,14 +82,15 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Refusal> {
     Ok(response(call.form, write_all(call, events)))
 }
 
-/// Kubernetes: the watch is answered, and its first event says why there are no others.
+/// Kubernetes: the answer is 200, and its first event is the error.
 fn failed(call: &Call, mut pending: VecDeque<WatchEvent>, refusal: Refusal) -> Response<Body> {
     pending.push_back(WatchEvent::Error(refusal));
     response(call.form, write_all(call, stream::iter(pending)))
 }
 
-/// Whether what there is comes first; `None` where nothing is said and an old client decides by its version.
-// Kubernetes: who watches from any version is taken for one who wants initial events, but not on the old paths.
+/// Whether existing objects are sent first; `None` where the request does not say and its resourceVersion
+/// decides.
+// Kubernetes: a watch from any version gets initial events, but not on the deprecated watch paths.
 fn wanted_initial_events(call: &Call) -> Option<bool> {
     let options = &call.options;
     let is_any = matches!(options.resource_version.as_str(), "" | "0");
@@ -98,7 +98,7 @@ fn wanted_initial_events(call: &Call) -> Option<bool> {
     options.initial_events.or(is_implied.then_some(true))
 }
 
-/// Whether the form that is asked for can hold events.
+/// Rejects media types that cannot hold events.
 fn check_form(call: &Call) -> Result<(), Refusal> {
     answer::check_table_options(call)?;
     match call.form.encoding {
@@ -109,7 +109,7 @@ fn check_form(call: &Call) -> Result<(), Refusal> {
 
 fn check_options(call: &Call) -> Result<(), Refusal> {
     let options = &call.options;
-    // Kubernetes: the old paths know the options of a list.
+    // Kubernetes: the deprecated watch paths check the options of a list.
     if !options.watch {
         return read::check_options(call);
     }
@@ -136,7 +136,7 @@ fn check_options(call: &Call) -> Result<(), Refusal> {
     refusal::check_options("ListOptions", errors)
 }
 
-/// The same request without the version that the watch starts from.
+/// The request without the resourceVersion that the watch starts from.
 fn clone_for_list(call: &Call) -> Call {
     let mut list = call.clone();
     list.options.limit = 0;
@@ -145,10 +145,10 @@ fn clone_for_list(call: &Call) -> Call {
     list
 }
 
-/// What a watch tells next.
+/// The next event of a watch.
 enum WatchEvent {
     Object(&'static str, Stored),
-    /// A change as all watchers share it.
+    /// A change whose encodings all watchers share.
     Change(&'static str, Arc<SharedChange>),
     Bookmark {
         revision: Revision,
@@ -157,11 +157,11 @@ enum WatchEvent {
     Error(Refusal),
 }
 
-/// A watch under way.
+/// An open watch.
 struct Follow {
     pending: VecDeque<WatchEvent>,
     feed: Feed,
-    /// What happened until then is known, or not wanted.
+    /// Changes up to this revision were sent already, or are not wanted.
     since: Option<Revision>,
     selection: Selection,
     ends: Moment,
@@ -209,8 +209,10 @@ impl Follow {
         match event {
             Ok(Event::Commit(commit)) if self.since.is_some_and(|since| commit.revision <= since) => {}
             Ok(Event::Commit(commit)) => {
-                let event =
-                    commit.changes.iter().filter_map(|change| self.tell(commit.revision, change).transpose());
+                let event = commit
+                    .changes
+                    .iter()
+                    .filter_map(|change| self.event_for(commit.revision, change).transpose());
                 match event.collect::<Result<Vec<_>, Refusal>>() {
                     Ok(event) => self.pending.extend(event),
                     Err(refusal) => {
@@ -232,15 +234,16 @@ impl Follow {
         }
     }
 
-    /// What a change means to a watcher that sees only what is selected.
-    fn tell(&self, revision: Revision, change: &Change) -> Result<Option<WatchEvent>, Refusal> {
+    /// The event for a watcher that sees only selected objects.
+    fn event_for(&self, revision: Revision, change: &Change) -> Result<Option<WatchEvent>, Refusal> {
         let shared = self.inner.shared_changes.of(revision, change);
         let is_selected = |object: &Option<Parsed>| match object {
             Some(object) => self.selection.matches(object),
             None => Ok(false),
         };
         let kind = match (is_selected(&shared.before)?, is_selected(&shared.after)?) {
-            // Kubernetes: an object that leaves the selection is shown as it was, at the revision of the change.
+            // Kubernetes: an object that leaves the selection is sent as it was, with the resourceVersion
+            // of the change.
             (true, false) => "DELETED",
             (true, true) => "MODIFIED",
             (false, true) => "ADDED",
@@ -257,7 +260,7 @@ impl Follow {
     }
 }
 
-/// Writes events in the form that the caller wants.
+/// Encodes events in the form that the client wants.
 fn write_all<S: Stream<Item = WatchEvent> + Send + 'static>(
     call: &Call,
     events: S,
@@ -298,7 +301,7 @@ async fn write_object(
     Ok(frame(call.form, kind, &object))
 }
 
-/// An event around an object.
+/// Wraps an encoded object into an event.
 fn frame(form: Form, kind: &str, object: &[u8]) -> Bytes {
     match form.encoding {
         Encoding::Protobuf => proto::watch_frame(kind, object).into(),
@@ -318,7 +321,7 @@ fn failure(call: &Call, refusal: Refusal) -> Bytes {
     answer::refusal_bytes(refusal, Form { shape: Shape::AsIs, ..call.form })
 }
 
-/// An object that says nothing but how far the watch is.
+/// An object with only a resourceVersion: how far the watch is.
 fn bookmark(call: &Call, revision: Revision, ends_initial: bool, with_columns: bool) -> Bytes {
     let mut object = json!({
         "kind": call.served.resource.kind, "apiVersion": call.served.api_version(),

@@ -1,4 +1,4 @@
-//! The address of a webhook in, the place to connect to out.
+//! Resolves the address of a webhook to host and port.
 
 use crate::{Inner, lookup};
 use kinds::definition::WebhookAddress;
@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(super) struct Destination {
     /// `host:port` of the socket.
     pub(super) connect: String,
-    /// The name that the certificate must be for.
+    /// The name that the certificate must have.
     pub(super) server_name: String,
 }
 
@@ -36,7 +36,7 @@ impl Destination {
     }
 }
 
-/// The URL of a call: the webhook's own, with a clean path and the time that the webhook has for its answer.
+/// The URL of a call: the webhook's own with a clean path, and the timeout.
 pub(super) fn url(address: &WebhookAddress, timeout: Duration) -> String {
     let (authority, path) = match address {
         WebhookAddress::Url(url) => {
@@ -52,8 +52,7 @@ pub(super) fn url(address: &WebhookAddress, timeout: Duration) -> String {
     format!("https://{authority}{}?timeout={}s", clean_path(path), timeout.as_secs())
 }
 
-/// Kubernetes: a path as Go's `path.Join("/", path)` leaves it. Its mux would redirect anything else, and a redirect loses
-/// the body.
+/// Kubernetes: Go's `path.Join("/", path)`. Go's mux redirects other paths, and a redirect loses the body.
 fn clean_path(path: &str) -> String {
     let mut segments = Vec::new();
     for segment in path.split('/') {
@@ -66,12 +65,12 @@ fn clean_path(path: &str) -> String {
     format!("/{}", segments.join("/"))
 }
 
-/// Kubernetes: the name that certificates of services are made for.
+/// Kubernetes: the name in certificates of services.
 fn name_of_service(namespace: &str, name: &str) -> String {
     format!("{name}.{namespace}.svc")
 }
 
-/// One of the places where a service runs.
+/// The address of one endpoint of a service.
 async fn endpoint(inner: &Inner, namespace: &str, name: &str, port: u16) -> Result<String, String> {
     let service = lookup::object(inner, ("", "v1", "services"), namespace, name)
         .await
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_say_where_to_connect() {
+    fn urls_resolve_to_host_port_and_path() {
         for (url, connect, name) in [
             ("https://hooks.example.com/convert", "hooks.example.com:443", "hooks.example.com"),
             ("https://127.0.0.1:8443/x?a=b", "127.0.0.1:8443", "127.0.0.1"),
@@ -127,7 +126,7 @@ mod tests {
         }
         let (namespace, name, path) = ("n".to_owned(), "s".to_owned(), "/p".to_owned());
         let of_url = |url: &str| WebhookAddress::Url(url.to_owned());
-        for (address, told) in [
+        for (address, expected) in [
             (of_url("https://a/x"), "https://a/x?timeout=10s"),
             (of_url("https://127.0.0.1:9443//validate"), "https://127.0.0.1:9443/validate?timeout=10s"),
             (of_url("https://a//x/./y/../z//"), "https://a/x/z?timeout=10s"),
@@ -138,7 +137,7 @@ mod tests {
                 "https://s.n.svc:443/p?timeout=10s",
             ),
         ] {
-            assert_eq!(url(&address, Duration::from_secs(10)), told);
+            assert_eq!(url(&address, Duration::from_secs(10)), expected);
         }
     }
 }

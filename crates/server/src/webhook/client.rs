@@ -1,4 +1,4 @@
-//! One HTTPS POST: over sockets that are kept for the next one, or over whatever a test puts in their place.
+//! HTTPS POST to a webhook over pooled sockets, or over a test's replacement.
 
 use super::trust::Trust;
 use bytes::Bytes;
@@ -33,9 +33,9 @@ use tokio_rustls::{
     },
 };
 
-/// Other sides that connections are kept to.
+/// Limit on the pooled clients.
 const MAX_CLIENTS: usize = 256;
-/// Connections that nobody has used for this long are closed.
+/// Idle connections are closed after this.
 const IDLE: Duration = Duration::from_secs(90);
 
 /// A request to a webhook.
@@ -44,36 +44,36 @@ pub struct Exchange {
     pub url: String,
     /// `host:port` of the socket.
     pub connect: String,
-    /// The name that the other side's certificate must be for.
+    /// The name that the server's certificate must have.
     pub server_name: String,
-    /// PEM of those who may have signed it; empty trusts the authorities of the machine.
+    /// PEM of the CAs of its certificate; empty trusts the system's CAs.
     pub authorities: Bytes,
     pub body: Bytes,
-    /// A longer answer is not read to its end.
+    /// A longer answer is an error.
     pub max_answer: usize,
 }
 
-/// What a webhook answers.
+/// The response of a webhook.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
     pub body: Bytes,
-    /// What it claims to be; empty where it does not say.
+    /// Empty if not set.
     pub content_type: String,
 }
 
-/// The way out of the process.
+/// Outgoing requests of the server.
 pub trait Outbound: Send + Sync + std::fmt::Debug {
-    /// Sends a JSON body. The text of an error is for people.
+    /// Sends a JSON body. The error text is for users.
     fn post(&self, exchange: Exchange) -> BoxFuture<'_, Result<Answer, String>>;
 }
 
 type HttpsClient = Client<Connector, Full<Bytes>>;
 
-/// The real way out.
+/// Outgoing requests over real sockets.
 #[derive(Debug, Default)]
 pub struct Sockets {
-    /// By whom they connect to, and whom they trust.
+    /// By address, server name and CAs.
     clients: Mutex<BTreeMap<(String, String, Bytes), HttpsClient>>,
 }
 
@@ -87,7 +87,7 @@ impl Outbound for Sockets {
                 .header(header::USER_AGENT, "kube-apiserver-admission")
                 .body(Full::new(exchange.body))
                 .map_err(|error| error.to_string())?;
-            // A redirect is an answer like any other: nobody is sent elsewhere.
+            // A redirect is answered as it is, never followed.
             let answer = client.request(request).await.map_err(|error| root(&exchange.connect, &error))?;
             let status = answer.status().as_u16();
             let sort = answer.headers().get(header::CONTENT_TYPE).and_then(|sort| sort.to_str().ok());
@@ -118,13 +118,13 @@ impl Sockets {
     }
 }
 
-/// The innermost cause is what people can act on.
-// Kubernetes: in the words of Go, where there are such.
+/// The innermost cause is the one that users can act on.
+// Kubernetes: Go's text where there is one.
 fn root(connect: &str, error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     loop {
-        if let Some(told) = cause.downcast_ref::<io::Error>().and_then(|error| in_go(connect, error)) {
-            return told;
+        if let Some(text) = cause.downcast_ref::<io::Error>().and_then(|error| in_go(connect, error)) {
+            return text;
         }
         match cause.source() {
             Some(source) => cause = source,
@@ -139,7 +139,7 @@ fn in_go(connect: &str, error: &io::Error) -> Option<String> {
             return Some(format!("dial tcp {connect}: connect: connection refused"));
         }
         io::ErrorKind::UnexpectedEof => return Some("EOF".to_owned()),
-        // What the resolver of the machine says of a name it does not know.
+        // The resolver's text for an unknown name.
         _ if error.to_string().starts_with("failed to lookup address information") => {
             let host = connect.rsplit_once(':').map_or(connect, |(host, _)| host);
             return Some(format!("dial tcp: lookup {host}: no such host"));
@@ -147,12 +147,12 @@ fn in_go(connect: &str, error: &io::Error) -> Option<String> {
         _ => {}
     }
     match error.get_ref()?.downcast_ref::<rustls::Error>()? {
-        rustls::Error::InvalidCertificate(CertificateError::Other(doubt)) => Some(doubt.0.to_string()),
+        rustls::Error::InvalidCertificate(CertificateError::Other(cause)) => Some(cause.0.to_string()),
         _ => None,
     }
 }
 
-/// Opens TLS connections to one place.
+/// Opens TLS connections to one server.
 #[derive(Clone)]
 struct Connector {
     connect: String,
@@ -205,7 +205,7 @@ impl tower_service::Service<Uri> for Connector {
     }
 }
 
-/// A TLS connection that knows what it speaks.
+/// A TLS connection that knows its negotiated protocol.
 struct Secured(TlsStream<TcpStream>);
 
 impl Connection for Secured {

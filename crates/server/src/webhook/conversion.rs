@@ -1,4 +1,4 @@
-//! Objects of a custom resource in, the same in another version out, as the definition's webhook sees it.
+//! Conversion webhooks: convert custom objects from one version to another.
 
 use super::Hook;
 use crate::{Inner, refusal::Refusal, served::join};
@@ -7,12 +7,12 @@ use kinds::definition::{ConversionWebhook, Definition};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// Kubernetes: as long as any of its clients waits.
+/// Kubernetes: the timeout of its client.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// A conversion answers with a whole list.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
-/// Has the webhook of a definition convert those objects that are not in the wanted version yet.
+/// Has the definition's webhook convert the objects that are not in the wanted version yet.
 pub(crate) async fn convert(
     inner: &Inner,
     definition: &Definition,
@@ -47,7 +47,7 @@ pub(crate) async fn convert(
     Ok(objects)
 }
 
-/// Asks, and takes the answer apart.
+/// Sends a ConversionReview and checks the answer.
 async fn review(
     inner: &Inner,
     webhook: &ConversionWebhook,
@@ -94,7 +94,7 @@ async fn review(
     }
 }
 
-/// A webhook changes what an object says, never which one it is: of the metadata, only labels and annotations.
+/// A conversion must not change which object it is: of the metadata only labels and annotations may change.
 fn check(before: &Value, mut made: Value, wanted: &str) -> Result<Value, String> {
     let received = object::api_version(&made);
     if received != wanted {
@@ -112,11 +112,11 @@ fn check(before: &Value, mut made: Value, wanted: &str) -> Result<Value, String>
             return Err(format!("must have the same {what}: {expected} != {received}"));
         }
     }
-    let said = made.get("metadata").ok_or("missing metadata in converted object")?;
-    let said = said.as_object().ok_or("invalid metadata in converted object")?;
+    let received = made.get("metadata").ok_or("missing metadata in converted object")?;
+    let received = received.as_object().ok_or("invalid metadata in converted object")?;
     let mut metadata = before.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
     for field in ["labels", "annotations"] {
-        match said.get(field) {
+        match received.get(field) {
             None | Some(Value::Null) => drop(metadata.remove(field)),
             Some(Value::Object(texts)) => restore(field, texts, &mut metadata)?,
             Some(_) => return Err(format!("invalid metadata.{field} in converted object")),
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_webhook_may_change_labels_and_content_and_nothing_else() {
+    fn a_conversion_may_change_labels_annotations_and_content_only() {
         let before = json!({"apiVersion": "g/v1", "kind": "K",
             "metadata": {"name": "a", "uid": "u", "labels": {"a": "b"}, "finalizers": ["f"]}, "spec": 1});
         let made =

@@ -1,4 +1,4 @@
-//! The certificate that a webhook shows in, whether it is believed out, with Go's words for why not.
+//! Verifies the certificate of a webhook, with Go's error texts.
 
 use std::{fmt, sync::Arc};
 use tokio_rustls::rustls::{
@@ -16,7 +16,7 @@ use x509_parser::{
     extensions::{GeneralName, ParsedExtension},
 };
 
-/// Why a certificate is not believed.
+/// Why a certificate is rejected.
 #[derive(Debug)]
 pub(super) struct CertificateProblem(String);
 
@@ -28,7 +28,7 @@ impl fmt::Display for CertificateProblem {
 
 impl std::error::Error for CertificateProblem {}
 
-/// Believes what authorities have signed, and each authority itself.
+/// Accepts certificates that a CA has signed, and the CA certificate itself.
 #[derive(Debug)]
 pub(super) struct Trust {
     signed: Arc<WebPkiServerVerifier>,
@@ -55,8 +55,8 @@ impl ServerCertVerifier for Trust {
         stapled: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        // Kubernetes: Go looks at time and name first. It believes a certificate that is itself an authority it was
-        // told of, as `openssl req -x509` makes them; rustls wants a server's certificate to be no authority at all.
+        // Kubernetes: Go checks time and name first. It accepts a server certificate that is itself a given
+        // CA, as made by `openssl req -x509`; rustls rejects any CA as a server certificate.
         let own = in_time(shown, now)
             .and_then(|()| ParsedCertificate::try_from(shown))
             .and_then(|parsed| verify_server_name(&parsed, name));
@@ -66,8 +66,8 @@ impl ServerCertVerifier for Trust {
         });
         verified.map_err(|error| match error {
             rustls::Error::InvalidCertificate(bad) => {
-                let doubt = CertificateProblem(problem(&bad, shown, name, now));
-                rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(doubt))))
+                let cause = CertificateProblem(problem(&bad, shown, name, now));
+                rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(cause))))
             }
             other => other,
         })
@@ -112,7 +112,7 @@ fn in_time(shown: &CertificateDer<'_>, now: UnixTime) -> Result<(), rustls::Erro
     }
 }
 
-// Kubernetes: in the words of Go's crypto/x509.
+// Kubernetes: the texts of Go's crypto/x509.
 fn problem(
     bad: &CertificateError,
     shown: &CertificateDer<'_>,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_is_believed_as_itself_and_doubts_are_told_in_gos_words() {
+    fn a_ca_is_accepted_as_server_certificate_and_errors_have_gos_texts() {
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let known = made(|_| {});
         let late = made(|params| {
@@ -215,7 +215,7 @@ mod tests {
         roots.add_parsable_certificates(all.clone());
         let trust = Trust::new(roots, all).unwrap();
         let unknown = made(|_| {});
-        for (shown, name, told) in [
+        for (shown, name, expected) in [
             (&known, "127.0.0.1", ""),
             (&known, "hooks.example.com", ""),
             (&known, "127.0.0.2", "certificate is valid for 127.0.0.1, not 127.0.0.2"),
@@ -238,12 +238,12 @@ mod tests {
             let found = trust.verify_server_cert(shown, &[], &name, &[], UnixTime::since_unix_epoch(NOON));
             let found = match found {
                 Ok(_) => String::new(),
-                Err(rustls::Error::InvalidCertificate(CertificateError::Other(doubt))) => {
-                    doubt.0.to_string().replace("tls: failed to verify certificate: x509: ", "")
+                Err(rustls::Error::InvalidCertificate(CertificateError::Other(cause))) => {
+                    cause.0.to_string().replace("tls: failed to verify certificate: x509: ", "")
                 }
                 Err(other) => format!("{other:?}"),
             };
-            assert_eq!(found, told);
+            assert_eq!(found, expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Writes that the server makes by itself: what follows from the writes of clients, and what it keeps in order.
+//! Writes that the server makes by itself: hooks after a client's write, and its own default objects.
 
 use super::{
     Checked, OwnPart,
@@ -13,10 +13,10 @@ use crate::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The field manager of what the real server writes by itself.
+/// The field manager of kube-apiserver's own writes.
 pub(crate) const KUBE_APISERVER: &str = "kube-apiserver";
 
-/// A write of the server: to which object, and who owns the fields then.
+/// A write of the server: to which object, under which field manager.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ByServer<'a> {
     /// Group, version and resource of a built-in kind.
@@ -29,7 +29,7 @@ pub(crate) struct ByServer<'a> {
 }
 
 impl ByServer<'_> {
-    /// The call that carries it out; `None` where the resource is not served.
+    /// The call for this write; `None` where the resource is not served.
     pub(crate) fn call(&self, inner: &Arc<Inner>) -> Option<Call> {
         let (group, version, resource) = self.resource;
         let served = inner.registry.find(group, version, resource)?;
@@ -47,8 +47,8 @@ impl ByServer<'_> {
     }
 }
 
-/// The next state of an object of which the server has changed a part by itself, with the server as its field manager.
-/// `None` where nothing changes.
+/// The next state of an object of which the server has changed a part, with the server as its field
+/// manager. `None` where nothing changes.
 pub(crate) async fn own_change(
     call: &Call,
     part: OwnPart,

@@ -1,4 +1,4 @@
-//! The one loop in which an object is read, changed and stored; again when another writer was faster.
+//! The loop that reads, changes and stores an object, and retries when another writer was faster.
 
 use super::{Checked, Outcome, create, remove, replace, replace_or_release};
 use crate::{call::Call, convert::in_request_version, lookup, refusal::Refusal, stored::Stored};
@@ -7,35 +7,36 @@ use serde_json::Value;
 /// How often an object is read again because another writer was faster.
 const ATTEMPTS: usize = 8;
 
-/// What becomes of an object that was read.
+/// What to do with the object that was read.
 pub(crate) enum Next {
-    /// It is as it should be.
+    /// Nothing: it is already in the wanted state.
     Keep,
-    /// It is stored; or removed, if it was being deleted and this write takes away the last thing that held it.
+    /// Store it; remove it if it is being deleted and this write removes its last finalizer.
     Write(Checked),
-    /// It is stored with the marks of its deletion, even if nothing holds it.
+    /// Store it with its deletionTimestamp, even if it has no finalizers.
     Mark(Checked),
-    /// It is removed. Where there can be a grace period, its watchers see the marks of its deletion first.
+    /// Remove it. Kinds with a grace period are stored with their deletionTimestamp first, so that watchers
+    /// see it.
     Remove { marked: Option<Checked> },
 }
 
 /// How a change ended.
 pub(crate) enum Changed {
-    /// It was as it should be.
+    /// Nothing was written.
     Kept(Stored),
     Created(Stored),
-    /// The state that the write made, whether it was stored or the last one of an object that is gone.
+    /// The state that this write made: stored, or the last state of an object that it removed.
     Written(Stored),
-    /// As it was last.
+    /// The last state before the removal.
     Removed(Stored),
-    /// There is none, and the change makes none.
+    /// There was no object, and the change creates none.
     Absent,
-    /// Other writers were faster each time.
+    /// Another writer was faster in every attempt.
     Lost,
 }
 
 impl Changed {
-    /// The object, where there is one; a conflict where others were faster.
+    /// The object, where there is one; a conflict after `Lost`.
     pub(crate) fn stored(self, call: &Call) -> Result<Stored, Refusal> {
         let name = &call.target.name;
         match self {
@@ -49,9 +50,9 @@ impl Changed {
     }
 }
 
-/// A change of the object that a call names. It is asked once for each attempt.
+/// A change of the object that a call names. Called once for each attempt.
 pub(crate) trait Change: Send {
-    /// What becomes of the object, given as it is stored and in the version of the call.
+    /// What to do with the object, given as stored and in the version of the call.
     fn next(
         &mut self,
         call: &Call,
@@ -65,13 +66,13 @@ pub(crate) trait Change: Send {
         async { Err(missing) }
     }
 
-    /// Whether the change is meant for whatever state the object is in, and not only for the one that the client saw.
+    /// Whether the change applies to any state of the object, so that a conflict is retried.
     fn is_unconditional(&self) -> bool {
         true
     }
 }
 
-/// A conditional write: it reads what there is, and writes if that is still so then.
+/// A conditional write: reads the current state, and writes if it has not changed since.
 pub(crate) trait Attempt: Send {
     type Done;
 
@@ -79,7 +80,7 @@ pub(crate) trait Attempt: Send {
     fn attempt(&mut self) -> impl Future<Output = Result<Option<Self::Done>, Refusal>> + Send;
 }
 
-/// Tries a conditional write until no other writer is faster; `None` where one was each time.
+/// Retries a conditional write until it succeeds; `None` after `ATTEMPTS` conflicts.
 pub(crate) async fn try_again<A: Attempt>(write: &mut A) -> Result<Option<A::Done>, Refusal> {
     for _ in 0..ATTEMPTS {
         if let Some(done) = write.attempt().await? {

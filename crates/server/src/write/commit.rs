@@ -1,4 +1,4 @@
-//! One compare-and-set: a checked object in, a stored one out.
+//! Commit: stores a checked object with one compare-and-set.
 
 use super::{
     Checked,
@@ -19,11 +19,11 @@ use serde_json::Value;
 use std::{collections::BTreeSet, sync::Arc};
 use store::{Batch, Revision, Store};
 
-/// How often other addresses are tried when the chosen ones are taken, and quotas asked again when they were charged
-/// by others.
+/// Attempts with other addresses and ports when the chosen ones are taken, or with a quota that changed
+/// meanwhile.
 const CHOICES: u64 = 64;
 
-/// The half of the store that writes. Nothing outside this file does.
+/// The write half of the store. Only this file can use it.
 #[derive(Debug)]
 pub(crate) struct Writer(Arc<dyn Store>);
 
@@ -33,7 +33,7 @@ impl Writer {
     }
 }
 
-/// Writes what the server made by itself, with no client to check; `false` where another writer was faster.
+/// Commits a batch that the server made by itself; `false` where another writer was faster.
 pub(crate) async fn commit(inner: &Inner, batch: Batch) -> Result<bool, store::Error> {
     match inner.writer.0.commit(batch).await {
         Ok(_) => Ok(true),
@@ -50,12 +50,12 @@ pub(crate) enum Outcome {
     Lost,
 }
 
-/// Stores a new object. A dry run ends before that.
+/// Stores a new object. A dry run stops before the commit.
 pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Refusal> {
     let key = call.key(object::name(checked.object()));
     let outcome = put(call, checked, None, |batch, json| batch.create(key.clone(), json)).await?;
     if call.options.is_dry_run() {
-        // After quotas had their say, as in the commit that there is not.
+        // A dry run checks for an existing object after quota, as the commit would.
         let read = call.inner.store.get(key, None).await?;
         if read.entry.is_some() {
             return Ok(Outcome::Lost);
@@ -64,16 +64,16 @@ pub(crate) async fn create(call: &Call, checked: Checked) -> Result<Outcome, Ref
     Ok(outcome)
 }
 
-/// Replaces an object that is still as it was read.
+/// Replaces an object if it has not changed since it was read.
 pub(crate) async fn replace(call: &Call, checked: Checked, current: &Stored) -> Result<Outcome, Refusal> {
     let key = call.key(object::name(checked.object()));
     let revision = current.revision;
     put(call, checked, Some(current), |batch, json| batch.replace(key.clone(), json, revision)).await
 }
 
-/// Stores the next state of an object; removes the object instead if it was being deleted and this write takes away the
-/// last thing that held it up. Either way, what comes back is the state that the write made.
-// Kubernetes: what is removed is answered with the resourceVersion that it had before.
+/// Stores the next state of an object, or removes the object if it was being deleted and this write removes
+/// its last finalizer. Returns the state that the write made.
+// Kubernetes: the answer for a removed object has its previous resourceVersion.
 pub(crate) async fn replace_or_release(
     call: &Call,
     checked: Checked,
@@ -86,11 +86,12 @@ pub(crate) async fn replace_or_release(
     match remove(call, &name, current).await? {
         Outcome::Done(_) => {
             let mut last = checked.into_object();
-            if service_allocation::concern(call) {
+            if service_allocation::is_service(call) {
                 Filled { service: last, .. } =
                     service_allocation::fill(call, last, Some(&current.value()?), 0)?;
             }
-            // Kubernetes: as it was written, not as it would have been kept.
+            // Kubernetes: the last state is answered in the version that the client wrote, not in the
+            // storage version.
             let is_as_written = call.served.custom().is_some() || call.served.is_kept_in_its_version();
             let last = match is_as_written {
                 true => {
@@ -105,20 +106,21 @@ pub(crate) async fn replace_or_release(
     }
 }
 
-/// Removes an object that is still as it was read.
+/// Removes an object if it has not changed since it was read.
 pub(crate) async fn remove(call: &Call, name: &str, current: &Stored) -> Result<Outcome, Refusal> {
     if call.options.is_dry_run() {
         return Ok(Outcome::Done(current.clone()));
     }
     let turn = resource_quota::turn(call).await?;
     let counted =
-        (service_allocation::concern(call) || turn.is_limited()).then(|| current.value()).transpose()?;
+        (service_allocation::is_service(call) || turn.is_limited()).then(|| current.value()).transpose()?;
     for _ in 0..CHOICES {
         let charge = Box::pin(turn.charge(counted.as_ref(), None)).await?;
         let mut batch = Batch::new().delete_at(call.key(name), current.revision);
-        if let Some(service) = counted.as_ref().filter(|_| service_allocation::concern(call)) {
-            batch =
-                service_allocation::of(service).into_iter().fold(batch, |batch, claim| batch.delete(claim));
+        if let Some(service) = counted.as_ref().filter(|_| service_allocation::is_service(call)) {
+            batch = service_allocation::claims_of(service)
+                .into_iter()
+                .fold(batch, |batch, claim| batch.delete(claim));
         }
         match call.inner.writer.0.commit(charge.add_to(batch)).await {
             Ok(revision) => {
@@ -140,21 +142,21 @@ async fn put(
     write: impl Fn(Batch, Bytes) -> Batch,
 ) -> Result<Outcome, Refusal> {
     let mut object = checked.into_object();
-    let wish = service_allocation::concern(call).then(|| object.clone());
-    let old = current.filter(|_| wish.is_some()).map(Stored::value).transpose()?;
+    let requested = service_allocation::is_service(call).then(|| object.clone());
+    let old = current.filter(|_| requested.is_some()).map(Stored::value).transpose()?;
     for round in 0..CHOICES {
         let mut chosen = BTreeSet::new();
-        if let Some(wish) = &wish {
+        if let Some(requested) = &requested {
             Filled { service: object, chosen } =
-                service_allocation::fill(call, wish.clone(), old.as_ref(), round)?;
+                service_allocation::fill(call, requested.clone(), old.as_ref(), round)?;
         }
-        // Before it is our turn: a conversion may ask somebody far away.
+        // Before the quota lock: a conversion webhook may be slow.
         let json = encode(call, &mut object).await?;
         let turn = resource_quota::turn(call).await?;
         let before = current.filter(|_| turn.is_limited()).map(Stored::value).transpose()?;
         let charge = Box::pin(turn.charge(before.as_ref(), Some(&object))).await?;
         if call.options.is_dry_run() {
-            if wish.is_some() {
+            if requested.is_some() {
                 Box::pin(service_allocation::check_free(call, &object, old.as_ref())).await?;
             }
             return Ok(Outcome::Done(Stored::new(
@@ -163,7 +165,7 @@ async fn put(
             )));
         }
         let mut batch = write(Batch::new(), json.clone());
-        if wish.is_some() {
+        if requested.is_some() {
             batch = claim(batch, &object, old.as_ref());
         }
         match call.inner.writer.0.commit(charge.add_to(batch)).await {
@@ -183,7 +185,7 @@ async fn put(
             Err(error) => return Err(error.into()),
         }
     }
-    Err(match wish.is_some() {
+    Err(match requested.is_some() {
         true => Refusal::internal_error(
             "failed to allocate a service address or port: the range is (almost) full",
         ),
@@ -191,14 +193,15 @@ async fn put(
     })
 }
 
-/// Takes what the service newly has, and gives back what it has no longer.
+/// Creates keys for addresses and ports that are new, and deletes those that the service no longer has.
 fn claim(batch: Batch, service: &Value, old: Option<&Value>) -> Batch {
-    let (has, had) = (service_allocation::of(service), old.map(service_allocation::of).unwrap_or_default());
+    let (has, had) =
+        (service_allocation::claims_of(service), old.map(service_allocation::claims_of).unwrap_or_default());
     let batch = has.difference(&had).fold(batch, |batch, claim| batch.create(claim.clone(), ""));
     had.difference(&has).fold(batch, |batch, claim| batch.delete(claim.clone()))
 }
 
-/// An object as it is kept. What is not kept may be taken out of it.
+/// The bytes to store. Takes fields that are not stored out of `object`.
 pub(crate) async fn encode(call: &Call, object: &mut Value) -> Result<Bytes, Refusal> {
     if call.served.is_kept_in_its_version() {
         check_depth(object)?;
@@ -210,8 +213,8 @@ pub(crate) async fn encode(call: &Call, object: &mut Value) -> Result<Bytes, Ref
     Ok(at_rest(&call.served, &mut converted))
 }
 
-/// The last gate before the store: what patches, defaults, webhooks, policies or conversions have made of an object may
-/// nest deeper than any body that is read, and nobody could read it back.
+/// The last check before the store: patches, defaults, webhooks, policies and conversions can nest an
+/// object deeper than the decoder reads back.
 fn check_depth(object: &Value) -> Result<(), Refusal> {
     match depth(object) > MAX_DEPTH {
         true => {

@@ -1,4 +1,5 @@
-//! Who may ask for administrative access to devices, and who may write which part of the status of a claim.
+//! Who may request administrative access to devices, and who may write which part of a ResourceClaim's
+//! status.
 
 use crate::{
     authenticate::NODE_NAME,
@@ -15,8 +16,8 @@ const GROUP: &str = "resource.k8s.io";
 const NAMESPACES: (&str, &str, &str) = ("", "v1", "namespaces");
 const ADMIN_LABEL: &str = "resource.kubernetes.io/admin-access";
 
-/// What is wrong with a new claim or template: its namespace must allow administrative access. The spec never changes
-/// afterwards.
+/// Errors of a new claim or template: adminAccess needs a labelled namespace. The spec is immutable, so
+/// updates need no check.
 pub(super) async fn new_object(call: &Call, draft: &Value) -> Result<ErrorList, Refusal> {
     let requests = if call.served.is(GROUP, "resourceclaims") {
         "/spec/devices/requests"
@@ -27,12 +28,11 @@ pub(super) async fn new_object(call: &Call, draft: &Value) -> Result<ErrorList, 
     };
     let wants = |request: &Value| request.pointer("/exactly/adminAccess") == Some(&Value::Bool(true));
     let Some(at) = items(draft, requests).iter().position(wants) else { return Ok(ErrorList::new()) };
-    // Kubernetes: the path is that of a claim, for templates too.
+    // Kubernetes: the error has the path of a claim, for templates too.
     admin_access(call, &format!("spec.devices.requests[{at}].adminAccess")).await
 }
 
-/// What is wrong with a change of a claim's status: allocations are the scheduler's, the status of devices is that of
-/// their drivers.
+/// Errors of a status update: only schedulers change allocations, only drivers the status of their devices.
 pub(super) async fn next_object(call: &Call, draft: &Value, current: &Value) -> Result<ErrorList, Refusal> {
     if !call.served.is(GROUP, "resourceclaims") || call.target.subresource != "status" {
         return Ok(ErrorList::new());
@@ -63,7 +63,7 @@ fn items<'v>(object: &'v Value, pointer: &str) -> &'v [Value] {
     object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The namespace must be labelled for it.
+/// adminAccess needs the label on the namespace.
 async fn admin_access(call: &Call, path: &str) -> Result<ErrorList, Refusal> {
     let namespace = lookup::object(&call.inner, NAMESPACES, "", &call.target.namespace).await?;
     let mut errors = ErrorList::new();
@@ -78,7 +78,7 @@ async fn admin_access(call: &Call, path: &str) -> Result<ErrorList, Refusal> {
 
 async fn binding(call: &Call, errors: &mut ErrorList) -> Result<(), Refusal> {
     let verb = verb(call);
-    // In every namespace, and whatever the name.
+    // In all namespaces, for all names.
     let wanted = OnResource {
         verb,
         group: GROUP,
@@ -96,7 +96,7 @@ async fn binding(call: &Call, errors: &mut ErrorList) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A driver on the node of the claim needs less than one that is elsewhere.
+/// A driver on the claim's node may hold the `associated-node` verb; others need `arbitrary-node`.
 async fn device_status(
     call: &Call,
     status: &Value,
@@ -131,7 +131,7 @@ async fn device_status(
     Ok(())
 }
 
-/// Why the caller may not do something, if they may not.
+/// Why the caller is not authorized; `None` where they are.
 async fn refusal(call: &Call, wanted: OnResource<'_>) -> Result<Option<String>, Refusal> {
     let (caller, wanted) = (call.caller(), Attributes::Resource(wanted));
     let decision = authorize::allows(&call.inner, caller, &wanted).await?;

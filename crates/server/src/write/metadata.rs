@@ -1,4 +1,4 @@
-//! The metadata that the server fills in, and what it holds a client's to.
+//! Metadata that the server sets, and checks of the metadata that a client sends.
 
 use crate::{call::Call, input, refusal::Refusal};
 use api::{
@@ -12,48 +12,48 @@ use std::collections::HashSet;
 /// Kubernetes: a generated name leaves room for its suffix.
 const MAX_GENERATED_PREFIX: usize = 58;
 
-/// When an object is looked at.
+/// When ownerReferences are checked for duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// As it came. Kubernetes: what a patch makes of an object is not looked at before admission.
+    /// Before admission. Kubernetes: the result of a patch is not checked here.
     Sent,
     Admitted,
 }
 
-/// What a client sent must be about what the URL names.
+/// The name and namespace of the body must match the URL.
 pub(crate) fn check_target(call: &Call, draft: &mut Value) -> Result<(), Refusal> {
     let namespace = call.target.namespace.as_str();
-    let said = object::namespace(draft);
+    let sent = object::namespace(draft);
     if call.served.is_namespaced() {
-        if said.is_empty() {
+        if sent.is_empty() {
             object::set_namespace(draft, namespace);
-        } else if said != namespace {
+        } else if sent != namespace {
             return Err(Refusal::bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request",
             ));
         }
-    } else if !said.is_empty() {
+    } else if !sent.is_empty() {
         object::set_namespace(draft, "");
     }
     let name = call.target.name.as_str();
     if name.is_empty() {
         return Ok(());
     }
-    let said = object::name(draft);
-    if said.is_empty() {
+    let sent = object::name(draft);
+    if sent.is_empty() {
         return Err(Refusal::bad_request(format!(
             "the name of the object ({name} based on URL) was undeterminable: name must be provided"
         )));
     }
-    if said != name {
+    if sent != name {
         return Err(Refusal::bad_request(format!(
-            "the name of the object ({said}) does not match the name on the URL ({name})"
+            "the name of the object ({sent}) does not match the name on the URL ({name})"
         )));
     }
     Ok(())
 }
 
-/// An object must be of the kind of its resource. What is read by a type cannot be of another.
+/// A custom object must have the apiVersion and kind of its resource. Built-in kinds are decoded by type.
 pub(super) fn check_kind(call: &Call, draft: &Value) -> Result<(), Refusal> {
     if call.served.custom().is_none() {
         return Ok(());
@@ -72,18 +72,18 @@ pub(super) fn check_kind(call: &Call, draft: &Value) -> Result<(), Refusal> {
             errors.push(Error::invalid(&Path::new(field), given, format!("must be {wanted}")));
         }
     }
-    // Kubernetes: it is told what it says it is.
+    // Kubernetes: the error names the kind that the client sent.
     let (group, _) = object::api_version(draft).split_once('/').unwrap_or_default();
-    let told = GroupKind::new(group, object::kind(draft));
-    errors.into_result().map_err(|errors| Refusal::invalid(&told, object::name(draft), &errors))
+    let sent_kind = GroupKind::new(group, object::kind(draft));
+    errors.into_result().map_err(|errors| Refusal::invalid(&sent_kind, object::name(draft), &errors))
 }
 
-/// Whether an object asks for a generated name.
+/// Whether an object has a generateName and no name.
 pub(crate) fn wants_name(draft: &Value) -> bool {
     object::name(draft).is_empty() && !object::generate_name(draft).is_empty()
 }
 
-/// Gives an object that asks for it a generated name; answers whether it did.
+/// Generates a name from generateName where one is wanted; returns whether it did.
 pub(crate) fn take_name(call: &Call, draft: &mut Value) -> bool {
     if !wants_name(draft) {
         return false;
@@ -94,7 +94,7 @@ pub(crate) fn take_name(call: &Call, draft: &mut Value) -> bool {
     true
 }
 
-/// Takes out owners that an object names again, and tells the caller.
+/// Removes duplicate ownerReferences, and warns the client.
 pub(super) fn drop_repeated_owners(call: &Call, draft: &mut Value, stage: Stage) {
     let is_patch = input::media_type(&call.headers).contains("-patch+");
     if stage == Stage::Sent && is_patch {
@@ -125,8 +125,8 @@ pub(super) fn drop_repeated_owners(call: &Call, draft: &mut Value, stage: Stage)
     }
 }
 
-/// Forgets what a client says of a new object and only the server can.
-// Kubernetes: so does a POST; a put or an apply that creates keeps the marks of a deletion.
+/// Removes metadata of a new object that only the server sets.
+// Kubernetes: POST only; a PUT or apply that creates keeps the client's deletionTimestamp.
 pub(crate) fn forget_system_fields(draft: &mut Value) {
     let metadata = object::metadata_mut(draft);
     for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
@@ -134,14 +134,14 @@ pub(crate) fn forget_system_fields(draft: &mut Value) {
     }
 }
 
-/// Forgets what the store says of an object.
+/// Removes the fields that come from the store.
 pub(super) fn forget_storage_fields(draft: &mut Value) {
     let metadata = object::metadata_mut(draft);
     metadata.remove("resourceVersion");
     metadata.remove("selfLink");
 }
 
-/// What only the server says about a new object.
+/// Sets the server's metadata of a new object.
 pub(super) fn begin(call: &Call, draft: &mut Value) {
     forget_storage_fields(draft);
     let now = super::now(call);
@@ -149,7 +149,7 @@ pub(super) fn begin(call: &Call, draft: &mut Value) {
     object::set_creation_timestamp(draft, Some(now));
 }
 
-/// What no client changes about an object, whatever it says.
+/// Restores metadata that no client can change.
 pub(super) fn put_back(current: &Value, draft: &mut Value) {
     let Some(before) = object::metadata(current) else { return };
     let after = object::metadata_mut(draft);
@@ -161,12 +161,12 @@ pub(super) fn put_back(current: &Value, draft: &mut Value) {
     }
 }
 
-/// The same, and what a client need not repeat. Who owns what is settled before.
+/// Restores it, and metadata that a client may leave out. managedFields are set before.
 pub(super) fn carry_over(current: &Value, draft: &mut Value) {
     put_back(current, draft);
     let Some(before) = object::metadata(current) else { return };
     let after = object::metadata_mut(draft);
-    // Kubernetes: these may be left out, and must not differ where they are not.
+    // Kubernetes: a client may leave these out; validation rejects other values.
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if let (Some(value), false) = (before.get(field), after.contains_key(field)) {
             after.insert(field.to_owned(), value.clone());

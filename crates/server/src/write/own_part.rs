@@ -1,19 +1,19 @@
-//! What the server may change in an object by itself, without the checks that the writes of clients go through.
+//! The fields that the server may change by itself, without the checks of a client's write.
 
 use serde_json::Value;
 
-/// The part of an object that a write of the server is about.
+/// The part of an object that a write of the server changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OwnPart {
     Status,
-    /// The marks of a deletion, and what the status says of it.
+    /// deletionTimestamp, grace period, finalizers, and the conditions that explain the deletion.
     Deletion,
-    /// The node of a pod, with the labels and annotations of the binding.
+    /// The node of a pod, and the labels and annotations of its Binding.
     Binding,
 }
 
 impl OwnPart {
-    /// Members of the object, or of one of its members.
+    /// Top-level fields, or fields one level below.
     const fn fields(self) -> &'static [(&'static str, &'static str)] {
         match self {
             OwnPart::Status => &[("", "status"), ("metadata", "managedFields")],
@@ -31,7 +31,7 @@ impl OwnPart {
         }
     }
 
-    /// Puts everything else in an object back to what it was.
+    /// Restores every other field to its value before.
     pub(super) fn restrict(self, before: &Value, after: &mut Value) {
         let own = self.fields();
         put_back(before, after, |name| own.iter().any(|own| own.0 == name || *own == ("", name)));
@@ -59,7 +59,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_write_of_the_server_changes_its_part_alone() {
+    fn a_server_write_changes_only_its_part() {
         let before = json!({
             "metadata": {"name": "p", "labels": {"a": "1"}, "finalizers": ["x"]},
             "spec": {"hostname": "h"}, "status": {"phase": "Pending"},

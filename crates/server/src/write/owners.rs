@@ -1,4 +1,4 @@
-//! Who owns which field after a write.
+//! managedFields after a write.
 
 use crate::{call::Call, convert, refusal::Refusal, served::Kind};
 use api::object;
@@ -10,10 +10,10 @@ use schema::{
 use serde_json::Value;
 use std::cell::RefCell;
 
-/// Versions that one object's owners can have written it in, at most; more are taken for versions that are gone.
+/// Limit on the versions in managedFields of one object; others are treated as no longer served.
 const MAX_CONVERSIONS: usize = 32;
 
-/// What the write replaces.
+/// The object before the write.
 pub(crate) enum Previous<'a> {
     Nothing,
     Object(&'a Value),
@@ -28,7 +28,7 @@ pub(super) async fn record(call: &Call, previous: Previous<'_>, draft: &mut Valu
     };
     let is_fresh = matches!(previous, Previous::Nothing) && draft["metadata"].get("managedFields").is_none();
     if is_fresh || call.served.custom().is_none() {
-        // Nobody has to be asked for another version.
+        // A create converts nothing.
         attempt(call, |target| act(target, draft), &[]);
         return Ok(());
     }
@@ -41,10 +41,10 @@ pub(super) async fn record(call: &Call, previous: Previous<'_>, draft: &mut Valu
     Ok(())
 }
 
-/// Hands on what the record of owners needs to know about the resource.
+/// Runs `act` with the resource's types and conversions.
 ///
-/// `act` is pure and may ask for objects in other versions, which can take a webhook: what it asked for in vain is
-/// made ready, and it is asked again.
+/// `act` is pure, and a conversion may need a webhook: it runs again after each conversion that it missed
+/// is done.
 pub(crate) async fn with_target<T>(call: &Call, act: impl Fn(&Target<'_>) -> T) -> Result<T, Refusal> {
     let mut ready: Vec<Conversion> = Vec::new();
     loop {
@@ -57,7 +57,7 @@ pub(crate) async fn with_target<T>(call: &Call, act: impl Fn(&Target<'_>) -> T) 
     }
 }
 
-/// Runs `act` on what is ready; answers with what else it wanted, too.
+/// Runs `act` with the conversions that are ready; also returns the one that it missed.
 fn attempt<T>(
     call: &Call,
     act: impl FnOnce(&Target<'_>) -> T,
@@ -77,14 +77,14 @@ fn attempt<T>(
     (done, missing.into_inner())
 }
 
-/// An object in another version, made ready.
+/// An object converted to another version.
 struct Conversion {
     from: Value,
     to: String,
     made: Value,
 }
 
-/// An object that is wanted, in the version that it is wanted in.
+/// The object to convert, and the version to convert it to.
 type Missing = RefCell<Option<(Value, String)>>;
 
 fn in_version<'a>(
@@ -99,19 +99,20 @@ fn in_version<'a>(
     match &call.served.kind {
         Kind::BuiltIn { types, .. } => {
             let (of, _) = types.kind(group, version, &resource.kind).ok_or(Unconvertible::NoSuchVersion)?;
-            // It may have been converted before; one that does not say its version has that of the request.
+            // It may have been converted before. Without an apiVersion it has the version of the request.
             let from = match object::api_version(object) {
                 "" => (&*resource.group, &*resource.version),
                 given => given.rsplit_once('/').unwrap_or(("", given)),
             };
             let mut made = kinds::convert::convert(object.clone(), from, (group, version), &resource.kind);
-            // Kubernetes: a conversion goes through Go's types, which hold some members always.
+            // Kubernetes: a conversion goes through Go types, which always set some fields.
             schema::encode::normalize(types, of, &mut made);
             Ok((made, types, of))
         }
         Kind::Custom(custom) => {
             let compiled = custom.compiled_as(version).filter(|_| group == resource.group);
-            // Kubernetes: unlike a version of a built-in kind, one that a definition has dropped is not just skipped.
+            // Kubernetes: a version that a definition no longer has is an error; that of a built-in kind is
+            // skipped.
             let compiled = compiled.ok_or_else(|| {
                 Unconvertible::Failed(format!("request to convert CR to an invalid group/version: {to}"))
             })?;
@@ -133,7 +134,7 @@ async fn prepare(call: &Call, from: Value, to: String) -> Result<Conversion, Ref
     if object::api_version(&object).is_empty() {
         object::set_api_version(&mut object, &call.served.api_version());
     }
-    // Kubernetes: as it is, so that what does not fit that version comes to light.
-    let made = convert::retold(&call.inner, custom, vec![object], &to).await?;
+    // Kubernetes: not pruned, so that fields unknown to that version are reported.
+    let made = convert::convert_without_pruning(&call.inner, custom, vec![object], &to).await?;
     Ok(Conversion { from, to, made: made.into_iter().next().unwrap_or_default() })
 }

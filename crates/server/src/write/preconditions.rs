@@ -1,4 +1,4 @@
-//! What a client says it has seen of an object must be what stands there: its UID and its resourceVersion.
+//! Preconditions: the UID and resourceVersion that a client sends must be those of the stored object.
 
 use crate::{call::Call, refusal::Refusal};
 use api::{
@@ -9,18 +9,18 @@ use api::{
 };
 use serde_json::Value;
 
-/// What it means that a client does not say which version it saw.
+/// What a write without a resourceVersion means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Absent {
-    Any,
-    /// Some kinds want to be told.
-    AsStrategySays,
+pub(crate) enum MissingVersion {
+    Allowed,
+    /// Rejected for kinds that do not allow unconditional updates.
+    AsStrategyAllows,
 }
 
-/// What a client says it saw must be what stands there.
+/// Checks UID and resourceVersion.
 pub(crate) fn check_conditions(call: &Call, live: &Value, draft: &Value) -> Result<(), Refusal> {
     check_uid(call, object::uid(draft), object::uid(live))?;
-    check_version(call, live, draft, Absent::Any)
+    check_version(call, live, draft, MissingVersion::Allowed)
 }
 
 pub(crate) fn check_uid(call: &Call, wanted: &str, found: &str) -> Result<(), Refusal> {
@@ -29,7 +29,7 @@ pub(crate) fn check_uid(call: &Call, wanted: &str, found: &str) -> Result<(), Re
     }
     let name = call.target.name.as_str();
     let key = call.served.key(&call.target.namespace, name);
-    // Kubernetes: the storage's own words; a dry run does not get as far as the prefix of all keys.
+    // Kubernetes: the text of the storage layer; a dry run has the key without its `/registry` prefix.
     let key = key.strip_prefix("/registry").filter(|_| call.options.is_dry_run()).unwrap_or(&key);
     let cause = format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
@@ -38,16 +38,21 @@ pub(crate) fn check_uid(call: &Call, wanted: &str, found: &str) -> Result<(), Re
     Err(Refusal::conflict(&call.resource(), name, cause))
 }
 
-pub(crate) fn check_version(call: &Call, live: &Value, draft: &Value, absent: Absent) -> Result<(), Refusal> {
+pub(crate) fn check_version(
+    call: &Call,
+    live: &Value,
+    draft: &Value,
+    absent: MissingVersion,
+) -> Result<(), Refusal> {
     let (name, wanted) = (call.target.name.as_str(), seen_version(draft)?);
     if wanted.is_none() {
-        if absent == Absent::Any || call.served.strategy().allow_unconditional_update {
+        if absent == MissingVersion::Allowed || call.served.strategy().allow_unconditional_update {
             return Ok(());
         }
         let path = Path::new("metadata.resourceVersion");
         let mut errors = ErrorList::new();
         errors.push(Error::invalid(&path, 0, "must be specified for an update"));
-        // Kubernetes: it names the resource where the kind should be.
+        // Kubernetes: the error has the resource in place of the kind.
         let resource = call.resource();
         return Err(Refusal::invalid(&GroupKind::new(resource.group, resource.resource), name, &errors));
     }
@@ -57,7 +62,7 @@ pub(crate) fn check_version(call: &Call, live: &Value, draft: &Value, absent: Ab
     Ok(())
 }
 
-/// The version that a client says it saw. Kubernetes: zero is none.
+/// The resourceVersion that a client sends. Kubernetes: zero means none.
 pub(crate) fn seen_version(object: &Value) -> Result<Option<u64>, Refusal> {
     match object::resource_version(object) {
         "" => Ok(None),

@@ -1,8 +1,8 @@
-//! `scale`: the number of replicas of whatever has one, in the same form for all.
+//! `scale`: spec.replicas of any kind that has it, read and written as a Scale.
 
 mod view;
 
-use super::{Next, Record, check_target, now, prepare_next};
+use super::{DraftState, Next, check_target, now, prepare_next};
 use crate::{
     answer::{self, Body},
     call::Call,
@@ -32,11 +32,11 @@ use view::Places;
 
 const VERSION: &str = "autoscaling/v1";
 
-/// Kubernetes: stands for replicas that the object does not say, which a write must say then.
-const NOT_SAID: i64 = i32::MIN as i64;
+/// Kubernetes: stands for unset replicas, which a write must set.
+const UNSET_REPLICAS: i64 = i32::MIN as i64;
 
-/// What a client wants to be so.
-pub(crate) enum Change<'a> {
+/// The client's change to a scale.
+pub(crate) enum ScaleChange<'a> {
     Replace(&'a Decoded),
     Patch(&'a Patch),
     Apply(&'a Value),
@@ -48,7 +48,7 @@ pub(crate) fn wanted() -> Wanted<'static> {
     Wanted { types, of, group: "autoscaling", version: "v1", kind: "Scale" }
 }
 
-/// The scale of an object at rest.
+/// The scale of a stored object.
 pub(crate) async fn of(call: &Call, stored: &Stored) -> Result<Value, Refusal> {
     let object = in_request_version(call, stored).await?;
     let places = Places::of(&call.served).ok_or_else(Refusal::not_served)?;
@@ -59,12 +59,12 @@ pub(crate) async fn of(call: &Call, stored: &Stored) -> Result<Value, Refusal> {
     Ok(places.scale(&object))
 }
 
-/// The scale of an object on its way, for those who have a say in it.
+/// The scale of an object under review, for admission.
 pub(crate) fn shown(served: &Served, object: &Value) -> Option<Value> {
     Places::of(served).map(|places| places.scale(object))
 }
 
-/// The object with as many replicas as a scale asks for.
+/// The object with the replicas of a scale.
 pub(crate) fn rescaled(served: &Served, object: &Value, scale: &Value) -> Option<Value> {
     let (places, replicas) = (Places::of(served)?, scale["spec"]["replicas"].as_i64()?);
     let mut object = object.clone();
@@ -72,25 +72,25 @@ pub(crate) fn rescaled(served: &Served, object: &Value, scale: &Value) -> Option
     Some(object)
 }
 
-/// Writes the number of replicas that the change makes of the current scale.
-pub(crate) async fn update(call: &Call, change: Change<'_>) -> Result<Response<Body>, Refusal> {
+/// Applies the change to the current scale, and stores its replicas in the object.
+pub(crate) async fn update(call: &Call, change: ScaleChange<'_>) -> Result<Response<Body>, Refusal> {
     let mut scaling = Scaling { change, is_unconditional: true };
     let stored = super::change(call, &mut scaling).await?.stored(call)?;
     answer(call, &stored).await
 }
 
 struct Scaling<'a> {
-    change: Change<'a>,
+    change: ScaleChange<'a>,
     is_unconditional: bool,
 }
 
 impl super::Change for Scaling<'_> {
     async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Refusal> {
         let (mut draft, seen_version, warnings) = next(call, &live, &self.change)?;
-        self.is_unconditional = seen_version.is_empty() || !matches!(self.change, Change::Replace(_));
+        self.is_unconditional = seen_version.is_empty() || !matches!(self.change, ScaleChange::Replace(_));
         call.served.default(&mut draft);
         warnings.into_iter().for_each(|warning| call.warn(warning));
-        let next = prepare_next(call, (stored, &live), draft, Record::AlreadyDone).await?;
+        let next = prepare_next(call, (stored, &live), draft, DraftState::DefaultedAndOwned).await?;
         Ok(next.map_or(Next::Keep, Next::Write))
     }
 
@@ -99,8 +99,12 @@ impl super::Change for Scaling<'_> {
     }
 }
 
-/// The next state of the object, the version that the client has seen, and what it should hear.
-fn next(call: &Call, live: &Value, change: &Change<'_>) -> Result<(Value, String, Vec<String>), Refusal> {
+/// The next state of the object, the resourceVersion that the client sent, and warnings.
+fn next(
+    call: &Call,
+    live: &Value,
+    change: &ScaleChange<'_>,
+) -> Result<(Value, String, Vec<String>), Refusal> {
     let name = call.target.name.as_str();
     let places = Places::of(&call.served).ok_or_else(Refusal::not_served)?;
     let wanted = wanted();
@@ -110,29 +114,29 @@ fn next(call: &Call, live: &Value, change: &Change<'_>) -> Result<(Value, String
 
     let mut before = places.scale(live);
     if places.replicas(live).is_none() {
-        before["spec"]["replicas"] = NOT_SAID.into();
+        before["spec"]["replicas"] = UNSET_REPLICAS.into();
     }
     set_owners(&mut before, &scale::to_scale(&owners, &replicas));
     encode::normalize(wanted.types, wanted.of, &mut before);
     let Decoded { value: after, warnings } = changed(call, &before, change)?;
-    if let Change::Replace(_) = change {
+    if let ScaleChange::Replace(_) = change {
         check_uid(call, object::uid(&after), object::uid(live))?;
     }
 
     check(call, live, &places, &after)?;
-    let asked = object::resource_version(&after).to_owned();
-    if !asked.is_empty() && asked != object::resource_version(live) {
+    let seen_version = object::resource_version(&after).to_owned();
+    if !seen_version.is_empty() && seen_version != object::resource_version(live) {
         return Err(Refusal::modified(&call.resource(), name));
     }
     let scalers = Owners::decode(after["metadata"].get("managedFields")).unwrap_or_default();
     let mut draft = live.clone();
     places.set_replicas(&mut draft, after["spec"]["replicas"].as_i64().unwrap_or(0));
     set_owners(&mut draft, &scale::to_object(&owners, &scalers, &replicas, &version));
-    Ok((draft, asked, warnings))
+    Ok((draft, seen_version, warnings))
 }
 
-/// The scale after the change, with its owners.
-fn changed(call: &Call, before: &Value, change: &Change<'_>) -> Result<Decoded, Refusal> {
+/// The scale after the change, with its managedFields.
+fn changed(call: &Call, before: &Value, change: &ScaleChange<'_>) -> Result<Decoded, Refusal> {
     let wanted = wanted();
     let target = Target {
         types: wanted.types,
@@ -145,12 +149,12 @@ fn changed(call: &Call, before: &Value, change: &Change<'_>) -> Result<Decoded, 
     let (manager, now) = (call.manager(), now(call).to_string());
     let decode = |json: &[u8], validation| wanted.decode(json, Encoding::Json, validation);
     let mut after = match change {
-        Change::Replace(decoded) => (*decoded).clone(),
-        Change::Patch(patch) => {
+        ScaleChange::Replace(decoded) => (*decoded).clone(),
+        ScaleChange::Patch(patch) => {
             let json = encode::encode(wanted.types, wanted.of, before);
             patch.apply(&Patched { json: &json, of: Some((wanted.types, wanted.of)), decode })?
         }
-        Change::Apply(config) => {
+        ScaleChange::Apply(config) => {
             let force = call.options.force.unwrap_or(false);
             let merged =
                 managed_fields::apply(&target, Some(before), config, &manager, force, &now)?.into_value();
@@ -158,7 +162,7 @@ fn changed(call: &Call, before: &Value, change: &Change<'_>) -> Result<Decoded, 
         }
     };
     check_target(call, &mut after.value)?;
-    if !matches!(change, Change::Apply(_)) {
+    if !matches!(change, ScaleChange::Apply(_)) {
         encode::normalize(wanted.types, wanted.of, &mut after.value);
         managed_fields::update(&target, before, &mut after.value, &manager, &now);
     }
@@ -167,12 +171,12 @@ fn changed(call: &Call, before: &Value, change: &Change<'_>) -> Result<Decoded, 
 
 fn check(call: &Call, live: &Value, places: &Places, scale: &Value) -> Result<(), Refusal> {
     let name = call.target.name.as_str();
-    if scale["spec"]["replicas"].as_i64() == Some(NOT_SAID) {
+    if scale["spec"]["replicas"].as_i64() == Some(UNSET_REPLICAS) {
         let path = api::go::quote(&dotted(places));
         return Err(Refusal::bad_request(format!("the spec replicas field {path} cannot be empty")));
     }
     let errors = match call.served.custom() {
-        // Kubernetes: what is wrong with it shows in the object.
+        // Kubernetes: errors are found by validation of the object.
         Some(_) => api::field::ErrorList::new(),
         None => kinds::validate::create("autoscaling", "v1", "Scale", scale),
     };
@@ -189,7 +193,7 @@ fn check(call: &Call, live: &Value, places: &Places, scale: &Value) -> Result<()
     Ok(())
 }
 
-/// Kubernetes: a path of a definition is shown with its first dot.
+/// Kubernetes: the path of a definition is printed with its leading dot.
 fn dotted(places: &Places) -> String {
     places.replicas_path().map(|name| format!(".{name}")).collect()
 }

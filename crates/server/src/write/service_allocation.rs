@@ -1,8 +1,8 @@
-//! Addresses and node ports of services: each claimed by a key of its own, in the same commit as the
-//! service that has it.
+//! Addresses and node ports of services: each is claimed by a key of its own, in the same commit as the
+//! service.
 //!
-//! A claim that exists cannot be made again, so no two services ever share one, whoever creates them
-//! and however fast; a claim goes with its service, so none is ever left behind, not even by a crash.
+//! Creating a key that exists fails, so two services never share an address or port. A claim is deleted in
+//! the commit that deletes its service, so a crash leaves none behind.
 
 use crate::{call::Call, refusal::Refusal};
 use api::{
@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, net::Ipv4Addr};
 
 // Kubernetes: --service-node-port-range.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
-/// The first that a dry run makes up.
+/// The first node port of a dry run.
 const DRY_PORT: i64 = 32769;
 const FAMILIES: [&str; 1] = ["IPv4"];
 const ADDRESSES: &str = "/registry/ranges/serviceips/";
@@ -24,7 +24,7 @@ const PORTS: &str = "/registry/ranges/servicenodeports/";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceRange {
     network: u32,
-    /// How many bits are the same for all.
+    /// The number of bits that all addresses share.
     prefix: u8,
 }
 
@@ -58,7 +58,7 @@ impl std::fmt::Display for ServiceRange {
 }
 
 impl ServiceRange {
-    /// The addresses that services can have: neither the network's own nor the last one.
+    /// The number of addresses for services: all but the network address and the last one.
     fn size(self) -> u64 {
         (1_u64 << (32 - self.prefix)) - 2
     }
@@ -78,20 +78,20 @@ impl ServiceRange {
     }
 }
 
-/// What a service wants that it does not have yet, filled in.
+/// A service with its addresses and ports filled in.
 #[derive(Debug)]
 pub(super) struct Filled {
     pub(super) service: Value,
-    /// The claims that were chosen here, so that another choice may do.
+    /// Claims chosen by the server: if one is taken, another will do.
     pub(super) chosen: BTreeSet<String>,
 }
 
-pub(super) fn concern(call: &Call) -> bool {
+pub(super) fn is_service(call: &Call) -> bool {
     call.served.is("", "services")
 }
 
-/// The keys that say what a service has.
-pub(super) fn of(service: &Value) -> BTreeSet<String> {
+/// The keys that claim a service's addresses and ports.
+pub(super) fn claims_of(service: &Value) -> BTreeSet<String> {
     let spec = &service["spec"];
     let addresses = spec["clusterIPs"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let addresses = addresses.filter(|address| !matches!(*address, "" | "None"));
@@ -102,9 +102,9 @@ pub(super) fn of(service: &Value) -> BTreeSet<String> {
     addresses.map(|address| format!("{ADDRESSES}{address}")).chain(ports).collect()
 }
 
-/// Whether a service is what it was, once it has the address families that it does not name.
+/// Whether a service is unchanged once its default address families are set.
 pub(super) fn is_same(call: &Call, draft: &Value, current: &Value) -> bool {
-    if !concern(call) {
+    if !is_service(call) {
         return false;
     }
     let mut filled = draft.clone();
@@ -113,18 +113,18 @@ pub(super) fn is_same(call: &Call, draft: &Value, current: &Value) -> bool {
     filled == *current
 }
 
-/// Chooses addresses and ports at random where a service asks for some. `round` counts the attempts:
-/// after a few unlucky ones the choice goes through all of them in order.
+/// Chooses random addresses and ports for fields that are unset. `round` counts the attempts: after a few
+/// conflicts the choice goes through the range in order.
 pub(super) fn fill(
     call: &Call,
     mut service: Value,
     old: Option<&Value>,
     round: u64,
 ) -> Result<Filled, Refusal> {
-    let asked = service["spec"]["ipFamilies"].as_array().map_or(0, Vec::len);
+    let family_count = service["spec"]["ipFamilies"].as_array().map_or(0, Vec::len);
     kinds::strategy::service_address::choose_families(&mut service, old, &FAMILIES);
-    check_families(call, &service, asked)?;
-    let had = old.map(of).unwrap_or_default();
+    check_families(call, &service, family_count)?;
+    let had = old.map(claims_of).unwrap_or_default();
     check(call, &service, &had)?;
     let mut chosen = BTreeSet::new();
     let world = &call.inner.world;
@@ -154,17 +154,17 @@ pub(super) fn fill(
     Ok(Filled { service, chosen: ports.chosen })
 }
 
-/// Where the node ports of one write come from.
+/// Chooses the node ports of one write.
 struct Ports<'w> {
     world: &'w world::World,
     is_dry: bool,
-    /// The largest yet.
+    /// The last node port chosen.
     last: i64,
     chosen: BTreeSet<String>,
 }
 
 impl Ports<'_> {
-    /// Fills in what is missing. A new service has the same node port for one port in several protocols.
+    /// Sets missing node ports. In a new service, one port in several protocols shares a node port.
     fn fill(&mut self, ports: &mut [Value], is_new: bool) {
         let number = |port: &Value, name: &str| port[name].as_i64().unwrap_or(0);
         for at in 0..ports.len() {
@@ -182,7 +182,7 @@ impl Ports<'_> {
 
     fn next(&mut self) -> i64 {
         if self.is_dry {
-            // Kubernetes: a dry run has ports that there are not.
+            // Kubernetes: a dry run answers with ports outside the range.
             self.last = if self.last == 0 { DRY_PORT } else { self.last + 1 };
             return self.last;
         }
@@ -196,10 +196,10 @@ impl Ports<'_> {
     }
 }
 
-/// Whether a dry run names ports that others have.
+/// For a dry run: rejects addresses and ports that other services have.
 pub(super) async fn check_free(call: &Call, service: &Value, old: Option<&Value>) -> Result<(), Refusal> {
-    let had = old.map(of).unwrap_or_default();
-    for claim in of(service).difference(&had).filter(|claim| claim.starts_with(PORTS)) {
+    let had = old.map(claims_of).unwrap_or_default();
+    for claim in claims_of(service).difference(&had).filter(|claim| claim.starts_with(PORTS)) {
         let read = call.inner.store.get(claim.clone().into(), None).await;
         if read?.entry.is_some() {
             return Err(taken(call, service, claim));
@@ -208,8 +208,8 @@ pub(super) async fn check_free(call: &Call, service: &Value, old: Option<&Value>
     Ok(())
 }
 
-/// Refuses families that the cluster has not got. `asked` is how many the client named.
-fn check_families(call: &Call, service: &Value, asked: usize) -> Result<(), Refusal> {
+/// Rejects IP families that the cluster does not have. `family_count` is how many the client named.
+fn check_families(call: &Call, service: &Value, family_count: usize) -> Result<(), Refusal> {
     let spec = &service["spec"];
     let list = |name: &str| spec[name].as_array().into_iter().flatten().filter_map(Value::as_str);
     if spec["type"] == "ExternalName" {
@@ -225,7 +225,7 @@ fn check_families(call: &Call, service: &Value, asked: usize) -> Result<(), Refu
             errors.push(Error::invalid(&path.child("ipFamilyPolicy"), policy, detail));
         }
     }
-    for (at, _) in list("clusterIPs").enumerate().skip(asked).filter(|(_, it)| it.contains(':')) {
+    for (at, _) in list("clusterIPs").enumerate().skip(family_count).filter(|(_, it)| it.contains(':')) {
         let detail = "IPv6 is not configured on this cluster";
         errors.push(Error::invalid(&path.child("clusterIPs").index(at), &spec["clusterIPs"], detail));
     }
@@ -245,7 +245,7 @@ fn check_families(call: &Call, service: &Value, asked: usize) -> Result<(), Refu
     refuse(call, service, errors)
 }
 
-/// Refuses what no allocation can give.
+/// Rejects addresses and ports outside the ranges.
 fn check(call: &Call, service: &Value, had: &BTreeSet<String>) -> Result<(), Refusal> {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");
@@ -254,7 +254,7 @@ fn check(call: &Call, service: &Value, had: &BTreeSet<String>) -> Result<(), Ref
     for text in addresses.as_array().into_iter().flatten().filter_map(Value::as_str) {
         let outside = text.parse().is_ok_and(|address| !call.inner.service_range.contains(address));
         if outside && !had.contains(&format!("{ADDRESSES}{text}")) {
-            // Kubernetes: a dry run asks the range itself, others ask who has it.
+            // Kubernetes: a dry run and a write have different texts.
             let problem = match is_dry {
                 true => format!(
                     "the provided IP ({text}) is not in the valid range. The range of valid IPs is {}",
@@ -276,7 +276,7 @@ fn check(call: &Call, service: &Value, had: &BTreeSet<String>) -> Result<(), Ref
     refuse(call, service, errors)
 }
 
-/// Somebody else has what the client named.
+/// The error for an address or port that another service has.
 pub(super) fn taken(call: &Call, service: &Value, key: &str) -> Refusal {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");

@@ -1,6 +1,6 @@
-//! The last look before the store: the only place where a [`Checked`] is made.
+//! Validation: the last stage before the commit, and the only place that makes a [`Checked`].
 
-use super::{OwnPart, Right, device_rights};
+use super::{CreateRight, OwnPart, device_rights};
 use crate::{
     admission::{self, Review},
     authorize::{self, Attributes, OnResource},
@@ -11,7 +11,7 @@ use crate::{
 use api::{field::ErrorList, object};
 use serde_json::Value;
 
-/// An object that passed every check, in the version of the request. Nothing else is ever stored.
+/// An object that passed all checks, in the version of the request. Only such objects are stored.
 #[derive(Debug)]
 pub(crate) struct Checked(Value);
 
@@ -24,20 +24,20 @@ impl Checked {
         self.0
     }
 
-    /// An object of which the server has changed a part by itself. Whatever else is different becomes as it was.
+    /// An object of which the server has changed one part. All other fields keep their values from before.
     pub(crate) fn by_server(part: OwnPart, before: &Value, mut after: Value) -> Checked {
         part.restrict(before, &mut after);
         Checked(after)
     }
 }
 
-pub(super) async fn new_object(call: &Call, draft: Value, right: Right) -> Result<Checked, Refusal> {
+pub(super) async fn new_object(call: &Call, draft: Value, right: CreateRight) -> Result<Checked, Refusal> {
     let mut errors = device_rights::new_object(call, &draft).await?;
     errors.extend(call.served.check_new(&draft));
     refuse(call, &draft, errors)?;
     warn(call, &draft, None);
-    // Kubernetes: asked with the validating plugins, of which it is the first.
-    if right == Right::ToBeAskedFor {
+    // Kubernetes: create is authorized by the first of the validating plugins.
+    if right == CreateRight::NotYetChecked {
         let create = OnResource::of(Verb::Create, &call.target, &call.options);
         authorize::demand(&call.inner, call.caller(), &Attributes::Resource(create)).await?;
     }
@@ -59,7 +59,7 @@ pub(super) async fn next_object(call: &Call, draft: Value, current: &Value) -> R
     Ok(Checked(review.object))
 }
 
-/// Tells what is lawful and yet unwise, also to those who are refused by others.
+/// Sends the kind's warnings to the client, also for writes that are then rejected.
 pub(super) fn warn(call: &Call, draft: &Value, current: Option<&Value>) {
     if call.target.subresource.is_empty() {
         call.served.warnings(draft, current).into_iter().for_each(|warning| call.warn(warning));

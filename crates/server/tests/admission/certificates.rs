@@ -1,4 +1,4 @@
-//! Certificates: who may approve and sign, and what nobody may ask for.
+//! Certificate plugins: who may approve and sign, and rejected subjects.
 
 use super::story;
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -8,7 +8,7 @@ use server::{Caller, Config};
 
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
-/// A request for somebody of an organization.
+/// A request for a user of an organization.
 pub(super) fn request(name: &str, signer: &str, common_name: &str, organization: &str) -> Value {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, common_name);
@@ -21,7 +21,7 @@ pub(super) fn request(name: &str, signer: &str, common_name: &str, organization:
 }
 
 #[test]
-fn who_speaks_for_a_signer_may_do_so() {
+fn approving_and_signing_need_rights_on_the_signer() {
     story(Config::default(), |cluster| async move {
         let all = json!({"apiGroups": ["certificates.k8s.io"], "verbs": ["*"],
             "resources": ["certificatesigningrequests", "certificatesigningrequests/approval",
@@ -61,7 +61,7 @@ fn who_speaks_for_a_signer_may_do_so() {
 }
 
 #[test]
-fn nobody_asks_to_become_a_master() {
+fn client_certificates_for_system_masters_are_rejected() {
     story(Config::default(), |cluster| async move {
         let client = "kubernetes.io/kube-apiserver-client";
         let message = "certificatesigningrequests.certificates.k8s.io \"m\" is forbidden: use of \

@@ -1,4 +1,4 @@
-//! What is filled in and checked of pods, claims, nodes and ingresses.
+//! Defaults and checks of pods, claims, nodes and ingresses.
 
 use super::{Answer, Cluster, PODS, pod, story};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ async fn create(cluster: &Cluster, pod: Value) -> Answer {
 }
 
 #[test]
-fn limits_are_filled_in_and_kept_to() {
+fn limit_ranges_set_defaults_and_are_enforced() {
     story(Config::default(), |cluster| async move {
         let limits = json!([
             {"type": "Container", "default": {"cpu": "200m"}, "defaultRequest": {"cpu": "100m"},
@@ -68,7 +68,7 @@ fn limits_are_filled_in_and_kept_to() {
 }
 
 #[test]
-fn a_pod_gets_its_account_priority_and_patience() {
+fn a_pod_gets_service_account_priority_and_tolerations() {
     story(Config::default(), |cluster| async move {
         let classes = "POST /apis/scheduling.k8s.io/v1/priorityclasses";
         let made = create(&cluster, pod("plain", json!({}))).await.body;
@@ -113,7 +113,7 @@ fn a_pod_gets_its_account_priority_and_patience() {
 }
 
 #[test]
-fn what_names_no_class_gets_the_default() {
+fn claims_and_ingresses_without_a_class_get_the_default() {
     story(Config::default(), |cluster| async move {
         let storage = |name: &str, is_default: &str, grows: bool| {
             let annotations = json!({"storageclass.kubernetes.io/is-default-class": is_default});
@@ -148,7 +148,7 @@ fn what_names_no_class_gets_the_default() {
 }
 
 #[test]
-fn a_new_node_is_not_ready_and_a_volume_is_protected() {
+fn a_new_node_is_tainted_and_a_volume_gets_its_finalizer() {
     story(Config::default(), |cluster| async move {
         let node = cluster.made("POST /api/v1/nodes", json!({"metadata": {"name": "one"}})).await;
         let taint = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]);

@@ -1,23 +1,23 @@
-//! A quota that comes while others write: its first count misses nobody.
+//! A quota created during other writes: its first count includes them.
 
 use super::Cluster;
-use crate::slow_store::{Asked, Slow};
+use crate::slow_store::{Slow, StoreAccess};
 use serde_json::{Value, json};
 use server::{Config, Server};
 use std::{sync::Arc, time::Duration};
 use world::World;
 
-/// Writes take their time, each another.
+/// Each write is delayed by a different time.
 fn late(world: &World) -> Arc<dyn store::Store> {
     let source = world.clone();
     Arc::new(Slow::new(world, move |asked| match asked {
-        Asked::Commit => Duration::from_micros(source.pick(0..3000)),
-        Asked::Get(_) => Duration::ZERO,
+        StoreAccess::Commit => Duration::from_micros(source.pick(0..3000)),
+        StoreAccess::Get(_) => Duration::ZERO,
     }))
 }
 
 #[test]
-fn writes_that_are_under_way_when_a_quota_comes_are_counted() {
+fn a_new_quota_counts_concurrent_writes() {
     for seed in 1..=12 {
         let run = world::simulate(seed, |world| async move {
             let server = Server::start(&world, late(&world), Config::default()).await.unwrap();

@@ -1,10 +1,10 @@
-//! Kubelets: what is theirs they may write, and nothing else.
+//! NodeRestriction: kubelets may write only their own node and pods.
 
 use super::{Answer, Cluster, PODS, certificates, pod, story};
 use serde_json::{Value, json};
 use server::{Caller, Config};
 
-/// As the kubelet of the node `one`, with all rights that roles can give.
+/// As the kubelet of the node `one`, with all RBAC rights.
 async fn kubelet(cluster: &Cluster, what: &str, body: Value) -> Answer {
     cluster.by(Caller::known("system:node:one", "", vec!["system:nodes".to_owned()]), what, body).await
 }
@@ -14,7 +14,7 @@ fn labelled(name: &str, labels: Value) -> Value {
 }
 
 #[test]
-fn a_kubelet_keeps_to_what_is_its_own() {
+fn a_kubelet_writes_only_its_own_node_and_pods() {
     story(Config::default(), |cluster| async move {
         cluster
             .grant("system:node:one", json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]))
@@ -116,7 +116,7 @@ fn a_kubelet_keeps_to_what_is_its_own() {
 }
 
 #[test]
-fn a_kubelet_gets_tokens_for_its_pods_and_their_audiences() {
+fn a_kubelet_requests_tokens_only_for_its_pods_and_their_audiences() {
     story(Config::default(), |cluster| async move {
         cluster
             .grant(

@@ -1,4 +1,4 @@
-//! Owners, where their protection is asked for.
+//! OwnerReferencesPermissionEnforcement, enabled and disabled.
 
 use super::story;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn owned(name: &str, owner: &str, blocks: bool) -> Value {
 }
 
 #[test]
-fn who_ties_an_object_could_have_deleted_it() {
+fn changing_owners_needs_the_right_to_delete_the_object() {
     let config = Config { enforces_owner_permissions: true, ..Config::default() };
     story(config, |cluster| async move {
         let maps =
@@ -45,7 +45,7 @@ fn who_ties_an_object_could_have_deleted_it() {
 }
 
 #[test]
-fn owners_are_nobodys_business_unless_asked_for() {
+fn owner_changes_are_not_checked_by_default() {
     story(Config::default(), |cluster| async move {
         let maps = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]});
         cluster.grant("ann", json!([maps])).await;
@@ -56,11 +56,11 @@ fn owners_are_nobodys_business_unless_asked_for() {
 }
 
 #[test]
-fn owners_that_are_named_again_are_dropped_and_told() {
+fn duplicate_owner_references_are_removed_with_a_warning() {
     story(Config::default(), |cluster| async move {
         let owner = |uid: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": uid});
         let path = "/api/v1/namespaces/n/configmaps";
-        for (what, owners, kept, told) in [
+        for (what, owners, kept, expected) in [
             (format!("POST {path}"), ["u", "v", "u", "v"].as_slice(), 2, "duplicate entries; API server"),
             (format!("PUT {path}/a"), &["u", "u"], 1, "duplicate entries; API server"),
             (
@@ -78,7 +78,11 @@ fn owners_that_are_named_again_are_dropped_and_told() {
                 Some(kept),
                 "{what}"
             );
-            assert!(answer.warnings.len() == 1 && answer.warnings[0].contains(told), "{:?}", answer.warnings);
+            assert!(
+                answer.warnings.len() == 1 && answer.warnings[0].contains(expected),
+                "{:?}",
+                answer.warnings
+            );
         }
     });
 }

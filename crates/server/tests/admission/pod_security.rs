@@ -1,4 +1,4 @@
-//! Pod security: what namespaces ask for is enforced on pods and told to who makes them.
+//! PodSecurity: standards in namespace labels are enforced for pods and reported for templates.
 
 use super::{PODS, pod, story};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn labelled(labels: &[(&str, &str)]) -> Value {
 const WEAK: &str = r#"allowPrivilegeEscalation != false (container "c" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "c" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")"#;
 
 #[test]
-fn a_namespace_is_as_strict_as_its_labels() {
+fn a_namespace_enforces_the_standard_of_its_labels() {
     story(Config::default(), |cluster| async move {
         let label = |labels: &[(&str, &str)]| {
             let (cluster, change) = (cluster.clone(), labelled(labels));
@@ -39,7 +39,7 @@ fn a_namespace_is_as_strict_as_its_labels() {
         assert_eq!(answer.warnings.len(), 3, "{:?}", answer.warnings);
         let message = format!(r#"pods "q" is forbidden: violates PodSecurity "restricted:v1.30": {WEAK}"#);
         cluster.refused(&format!("POST {PODS}"), pod("q", json!({})), 403, &message).await;
-        // What runs already may go on, but not with another image.
+        // Updates of existing pods are allowed, except for other images.
         cluster.made(&format!("PATCH {PODS}/p"), json!({"metadata": {"labels": {"a": "b"}}})).await;
         let mut changed = cluster.get(&format!("{PODS}/p")).await;
         changed["spec"]["containers"][0]["image"] = json!("other");
@@ -49,7 +49,7 @@ fn a_namespace_is_as_strict_as_its_labels() {
 }
 
 #[test]
-fn who_writes_what_makes_pods_is_warned() {
+fn writers_of_pod_templates_are_warned() {
     story(Config::default(), |cluster| async move {
         cluster
             .made("PATCH /api/v1/namespaces/n", labelled(&[("warn", "restricted"), ("audit", "baseline")]))
@@ -86,7 +86,7 @@ fn who_writes_what_makes_pods_is_warned() {
 }
 
 #[test]
-fn labels_that_mean_nothing_are_refused() {
+fn invalid_labels_are_rejected() {
     story(Config::default(), |cluster| async move {
         let mut namespace = labelled(&[("enforce", "strict"), ("warn-version", "1.2")]);
         namespace["metadata"]["name"] = json!("m");

@@ -1,4 +1,4 @@
-//! Quotas are exact: however many ask at once, whatever changes or goes.
+//! Quotas are exact under concurrent creates, updates and deletes.
 
 use super::{Answer, Cluster, PODS, pod, story};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn asking(name: &str, cpu: &str) -> Value {
 }
 
 #[test]
-fn sixty_four_creators_never_get_more_than_there_is() {
+fn sixty_four_concurrent_creates_never_exceed_the_quota() {
     story(Config::default(), |cluster| async move {
         quota(&cluster, "q", json!({"hard": {"pods": "10", "requests.cpu": "1", "count/configmaps": "7"}}))
             .await;
@@ -67,7 +67,7 @@ fn sixty_four_creators_never_get_more_than_there_is() {
 }
 
 #[test]
-fn a_refusal_tells_what_was_asked_used_and_limited() {
+fn a_rejection_names_requested_used_and_limited() {
     story(Config::default(), |cluster| async move {
         cluster.made("POST /api/v1/namespaces/n/secrets", json!({"metadata": {"name": "before"}})).await;
         quota(&cluster, "a", json!({"hard": {"secrets": "1", "cpu": "1", "limits.memory": "1Gi"}})).await;
@@ -85,7 +85,7 @@ fn a_refusal_tells_what_was_asked_used_and_limited() {
                        cpu=0,limits.memory=0, limited: cpu=1,limits.memory=1Gi";
         cluster.refused(&format!("POST {PODS}"), big, 403, message).await;
 
-        // What is raised helps at once, and so does what goes.
+        // A raised limit takes effect at once, and so does a delete.
         let more = json!({"spec": {"hard": {"secrets": "2", "count/roles.rbac.authorization.k8s.io": "0"}}});
         cluster.made(&format!("PATCH {QUOTAS}/a"), more).await;
         cluster.made("POST /api/v1/namespaces/n/secrets", secret.clone()).await;
@@ -103,7 +103,7 @@ fn a_refusal_tells_what_was_asked_used_and_limited() {
 }
 
 #[test]
-fn updates_are_charged_for_the_difference() {
+fn updates_are_charged_the_difference() {
     story(Config::default(), |cluster| async move {
         let hard = json!({"services": "2", "services.nodeports": "2", "services.loadbalancers": "0",
             "requests.storage": "10Gi", "gold.storageclass.storage.k8s.io/persistentvolumeclaims": "1"});
@@ -146,7 +146,7 @@ fn updates_are_charged_for_the_difference() {
 }
 
 #[test]
-fn a_quota_with_scopes_counts_what_lies_in_them() {
+fn a_quota_with_scopes_counts_matching_pods() {
     story(Config::default(), |cluster| async move {
         let class = json!({"metadata": {"name": "high"}, "value": 7});
         cluster.made("POST /apis/scheduling.k8s.io/v1/priorityclasses", class).await;
@@ -170,14 +170,14 @@ fn a_quota_with_scopes_counts_what_lies_in_them() {
         let mut timed = asking("d", "1");
         timed["spec"]["activeDeadlineSeconds"] = json!(60);
         assert_eq!(create(timed).await.code, 201);
-        // One that is to end now moves into the scope that is full.
+        // A pod that gets a deadline moves into the scope that is full.
         let moved =
             cluster.send(&format!("PATCH {PODS}/c"), json!({"spec": {"activeDeadlineSeconds": 60}})).await;
         is_by(&moved, "short");
         let mut important = asking("e", "1");
         important["spec"]["priorityClassName"] = json!("high");
         is_by(&create(important).await, "high");
-        // What has ended makes room.
+        // Finished pods make room.
         cluster.made(&format!("PATCH {PODS}/a/status"), json!({"status": {"phase": "Succeeded"}})).await;
         assert_eq!(create(pod("b", json!({}))).await.code, 201);
         is_used(&used(&cluster, "best").await, "pods=1");
@@ -185,7 +185,7 @@ fn a_quota_with_scopes_counts_what_lies_in_them() {
 }
 
 #[test]
-fn replicas_that_share_a_store_share_its_quotas() {
+fn two_servers_on_one_store_share_quotas() {
     let run = world::simulate(11, |world| async move {
         let store = Arc::new(store::Memory::new());
         let mut replicas = Vec::new();
@@ -211,7 +211,7 @@ fn replicas_that_share_a_store_share_its_quotas() {
 }
 
 #[test]
-fn custom_resources_count_too() {
+fn custom_resources_are_counted() {
     story(Config::default(), |cluster| async move {
         let version = json!({"name": "v1", "served": true, "storage": true,
             "schema": {"openAPIV3Schema": {"type": "object"}}});

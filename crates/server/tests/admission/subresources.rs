@@ -1,11 +1,11 @@
-//! Bindings, evictions and resizes are writes too.
+//! Admission of bindings, evictions and resizes.
 
 use super::{PODS, pod, story};
 use serde_json::{Value, json};
 use server::Config;
 
 #[test]
-fn a_pod_learns_where_its_node_is() {
+fn a_bound_pod_gets_zone_and_region_of_its_node() {
     story(Config::default(), |cluster| async move {
         let labels =
             json!({"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r", "other": "o"});
@@ -25,7 +25,7 @@ fn a_pod_learns_where_its_node_is() {
 }
 
 #[test]
-fn a_pod_does_not_outgrow_its_node() {
+fn a_resize_beyond_the_nodes_capacity_is_rejected() {
     story(Config::default(), |cluster| async move {
         let node =
             json!({"metadata": {"name": "one"}, "status": {"allocatable": {"cpu": "2", "memory": "1Gi"}}});
@@ -44,7 +44,7 @@ fn a_pod_does_not_outgrow_its_node() {
 }
 
 #[test]
-fn an_eviction_in_a_namespace_that_goes_is_refused_like_any_create() {
+fn an_eviction_in_a_terminating_namespace_is_rejected() {
     story(Config::default(), |cluster| async move {
         cluster.made(&format!("POST {PODS}"), pod("p", json!({}))).await;
         cluster.made("DELETE /api/v1/namespaces/n", Value::Null).await;

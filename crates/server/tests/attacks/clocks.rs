@@ -1,4 +1,4 @@
-//! Numbers that are added to a clock, at their extremes: no request panics, and none lasts for ever.
+//! Extreme numbers that are added to a clock: no request panics, and none lasts for ever.
 
 use crate::client::send;
 use serde_json::json;
@@ -21,7 +21,7 @@ const NUMBERS: [&str; 10] = [
 const NODE_POD: &str = r#"{"metadata":{"name":"p"},"spec":{"nodeName":"n","terminationGracePeriodSeconds":GRACE,"containers":[{"name":"c","image":"i"}]}}"#;
 
 #[test]
-fn numbers_of_seconds_at_their_extremes_are_taken_or_refused() {
+fn extreme_numbers_of_seconds_are_accepted_or_rejected() {
     let run = world::simulate(1, |world| async move {
         let store = Arc::new(store::Memory::new());
         let server = Server::start(&world, store, Config::default()).await.unwrap();
@@ -86,7 +86,7 @@ fn numbers_of_seconds_at_their_extremes_are_taken_or_refused() {
 }
 
 #[test]
-fn a_grace_beyond_the_end_of_time_ends_with_it() {
+fn a_grace_period_beyond_the_largest_timestamp_ends_there() {
     let run = world::simulate(1, |world| async move {
         let store = Arc::new(store::Memory::new());
         let server = Server::start(&world, store, Config::default()).await.unwrap();
@@ -116,7 +116,7 @@ fn a_grace_beyond_the_end_of_time_ends_with_it() {
 }
 
 #[test]
-fn watches_that_ask_for_the_end_of_time_begin() {
+fn watches_with_the_largest_timeout_begin() {
     use http::{Request, header};
     let run = world::simulate(1, |world| async move {
         let store = Arc::new(store::Memory::new());

@@ -1,9 +1,9 @@
-//! Every way to make something: each right that it asks for, taken away one by one.
+//! Every way to create an object, tried without each of the rights that it needs.
 
 use crate::access::{Place, place};
 use serde_json::{Value, json};
 
-/// A request that makes something, and the rights it takes: verb, group and resource.
+/// A request that creates something, and the rights it needs: verb, group and resource.
 struct Way {
     what: &'static str,
     content_type: &'static str,
@@ -101,7 +101,7 @@ fn ways() -> Vec<Way> {
     ]
 }
 
-async fn furnish(place: &Place) {
+async fn create_objects(place: &Place) {
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     let names = json!({"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"});
     let versions = json!([{"name": "v1", "served": true, "storage": true, "schema": schema}]);
@@ -116,7 +116,7 @@ async fn furnish(place: &Place) {
     place.root("POST /apis/apps/v1/namespaces/a/deployments", deployment).await;
 }
 
-/// A user of their own with these rights in the namespace `a`.
+/// A new user with these rights in the namespace `a`.
 async fn user_with(place: &Place, user: &str, rights: &[(&str, &str, &str)]) {
     let rules = rights.iter().map(
         |(verb, group, resource)| json!({"verbs": [verb], "apiGroups": [group], "resources": [resource]}),
@@ -137,10 +137,10 @@ async fn send(place: &Place, user: &str, way: &Way, number: usize) -> (u16, Valu
 }
 
 #[test]
-fn nothing_is_made_without_each_right_that_it_takes() {
+fn nothing_is_created_without_each_right_it_needs() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
-        furnish(&place).await;
+        create_objects(&place).await;
         let mut number = 0;
         for way in ways() {
             for missing in std::iter::once(None).chain((0..way.rights.len()).map(Some)) {
@@ -169,7 +169,7 @@ fn nothing_is_made_without_each_right_that_it_takes() {
 }
 
 #[test]
-fn a_right_to_create_one_name_lets_apply_make_that_one() {
+fn the_right_to_create_one_name_allows_an_apply_of_that_name() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         let rules = json!([

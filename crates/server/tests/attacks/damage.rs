@@ -1,4 +1,4 @@
-//! Webhook configurations and policies that cannot be read any more: what they would have refused does not pass.
+//! Undecodable webhook configurations and policies: writes that they might have rejected are rejected.
 
 use crate::client::send;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn binding() -> Value {
     json!({"metadata": {"name": "b"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}})
 }
 
-/// A store with a policy, its binding and a webhook configuration of each sort.
+/// Creates a policy, its binding and a webhook configuration of each kind.
 async fn filled(server: &Server) {
     for (resource, object) in [
         ("validatingadmissionpolicies", policy()),
@@ -50,7 +50,7 @@ async fn write(server: &Server) -> (u16, String) {
     (code, answer["message"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Takes all rules but these out of the store.
+/// Deletes all configurations but these from the store.
 async fn only(store: &Memory, keys: &[&str]) {
     let all = [
         "validatingadmissionpolicies/p",
@@ -72,7 +72,7 @@ async fn put(store: &Memory, key: &str, value: Vec<u8>) {
     store.commit(Batch::new().put(format!("/registry/{key}"), value)).await.unwrap();
 }
 
-/// Metadata that nests deeper than any reader reads.
+/// Metadata that nests deeper than the decoder reads.
 fn nested(json: &[u8]) -> Vec<u8> {
     let deep = format!("{}{}", "{\"f:a\":".repeat(300), "{}") + &"}".repeat(300);
     let text = String::from_utf8(json.to_vec()).unwrap();
@@ -81,7 +81,7 @@ fn nested(json: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn rules_that_cannot_be_read_after_a_restart_let_nothing_pass() {
+fn undecodable_configurations_reject_writes_after_a_restart() {
     const NOT_READY: &str = "configmaps \"new\" is forbidden: not yet ready to handle request";
     let policies = ["validatingadmissionpolicies/p", "validatingadmissionpolicybindings/b"];
     for (keys, damaged) in [
@@ -98,7 +98,7 @@ fn rules_that_cannot_be_read_after_a_restart_let_nothing_pass() {
             let (code, refused) = write(&first).await;
             assert!(code >= 400 && refused != NOT_READY, "{damaged} refuses: {code} {refused}");
             let whole = bytes(&store, damaged).await;
-            // The server that knew it goes on with what it knew.
+            // A running server keeps the last readable state.
             put(&store, damaged, whole[..whole.len() / 2].to_vec()).await;
             assert_eq!(write(&first).await, (code, refused.clone()), "{damaged} is known");
             drop(first);
@@ -106,16 +106,16 @@ fn rules_that_cannot_be_read_after_a_restart_let_nothing_pass() {
                 put(&store, damaged, broken.to_vec()).await;
                 let next = Server::start(&world, store.clone(), Config::default()).await.unwrap();
                 assert_eq!(write(&next).await, (403, NOT_READY.to_owned()), "{damaged}: {broken:?}");
-                // Reads go on, and so do writes to the rules themselves.
+                // Reads go on, and so do writes to the configurations themselves.
                 assert_eq!(send(&next, "GET", MAPS, "").await.0, 200);
                 let path = format!("{GROUP}/validatingwebhookconfigurations?dryRun=All");
                 let more = send(&next, "POST", &path, webhooks("x").to_string());
                 assert_eq!(more.await.0, 201);
-                // Once it can be read again, it is in force, without a restart.
+                // Once it is readable again, it is in force without a restart.
                 put(&store, damaged, whole.clone()).await;
                 assert_eq!(write(&next).await, (code, refused.clone()), "{damaged} is repaired");
             }
-            // What can be told of it although the rest cannot be read is in force.
+            // If only another part is undecodable, the configuration is in force.
             put(&store, damaged, nested(&whole)).await;
             let next = Server::start(&world, store.clone(), Config::default()).await.unwrap();
             assert_eq!(write(&next).await, (code, refused.clone()), "{damaged} with metadata that nests");

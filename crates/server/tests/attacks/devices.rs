@@ -1,4 +1,5 @@
-//! Administrative access to devices, and the status of claims, by those who have every right but the one that it takes.
+//! Administrative access to devices, and the status of claims, by users with every right but the one
+//! needed.
 
 use crate::access::place;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ fn claim(name: &str, admin: bool) -> Value {
 }
 
 #[test]
-fn administrative_access_takes_a_label_of_the_namespace() {
+fn admin_access_needs_a_namespace_label() {
     let run = world::simulate(3, |world| async move {
         let place = place(world).await;
         let create = format!("POST {CLAIMS}");
@@ -34,7 +35,7 @@ fn administrative_access_takes_a_label_of_the_namespace() {
 }
 
 #[test]
-fn allocations_and_the_status_of_devices_take_rights_of_their_own() {
+fn allocations_and_device_status_need_their_own_rights() {
     let run = world::simulate(3, |world| async move {
         let place = place(world).await;
         place.root(&format!("POST {CLAIMS}"), claim("x", false)).await;
@@ -52,7 +53,7 @@ fn allocations_and_the_status_of_devices_take_rights_of_their_own() {
         let devices =
             json!({"status": {"devices": [{"driver": "d.example.com", "pool": "p", "device": "e"}]}});
         let patch = format!("PATCH {CLAIMS}/x/status");
-        // Each right is given in turn: before, the write that takes it is refused.
+        // Each right is granted in turn: before that, its write is rejected.
         for (name, rights, write, refused) in [
             ("status", rule("resourceclaims/status", &["patch"]), None, 403),
             ("binding", rule("resourceclaims/binding", &["patch"]), Some(&allocate), 422),

@@ -1,4 +1,4 @@
-//! Roles, bindings and impersonation: nobody gets more than they were given.
+//! Privilege escalation through roles, bindings and impersonation.
 
 use super::{SECRET_A, bearer};
 use crate::access::{Place, place};
@@ -29,7 +29,7 @@ async fn with_granter(place: &Place) {
 }
 
 #[test]
-fn nobody_grants_what_they_do_not_have() {
+fn granting_rights_beyond_ones_own_is_rejected() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         with_granter(&place).await;
@@ -83,7 +83,7 @@ fn nobody_grants_what_they_do_not_have() {
 }
 
 #[test]
-fn impersonation_gives_no_more_than_it_says() {
+fn impersonation_gives_only_the_impersonated_users_rights() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         let may = |resource: &str, names: Value| json!({"verbs": ["impersonate"], "apiGroups": [""], "resources": [resource], "resourceNames": names});
@@ -141,7 +141,7 @@ fn impersonation_gives_no_more_than_it_says() {
             assert_eq!(found, code, "{attack}: {text}");
             assert!(!text.contains("dHJlYXN1cmU"), "{attack}");
         }
-        // Who is nobody may be nobody else.
+        // Anonymous callers may not impersonate.
         let sent = [("impersonate-user", "root".to_owned())];
         assert_eq!(place.send(&sent, SECRET_A, Value::Null).await.0, 403);
     });

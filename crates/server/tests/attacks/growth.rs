@@ -1,4 +1,4 @@
-//! Small bodies that would grow large when they are read or compared: refused before the memory is taken.
+//! Small bodies that would decode or compare to something large: rejected before the memory is allocated.
 
 use crate::{
     access::place,
@@ -11,7 +11,7 @@ use std::sync::Arc;
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
 #[test]
-fn yaml_that_unfolds_is_refused_at_every_door() {
+fn expanding_yaml_is_rejected_by_every_verb() {
     let run = world::simulate(1, |world| async move {
         let store = Arc::new(store::Memory::new());
         let server = Server::start(&world, store, Config::default()).await.unwrap();
@@ -43,7 +43,7 @@ fn yaml_that_unfolds_is_refused_at_every_door() {
 }
 
 #[test]
-fn roles_of_billions_of_rights_are_compared_and_refused_in_short() {
+fn roles_of_billions_of_rights_are_rejected_quickly() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         let verbs = json!(["create", "update", "patch", "get"]);
@@ -72,7 +72,7 @@ fn roles_of_billions_of_rights_are_compared_and_refused_in_short() {
             assert!(message.contains("is attempting to grant RBAC permissions not currently held"), "{what}");
             assert!(message.len() < 200_000, "{what}: {}", message.len());
         }
-        // Whoever has it all is told so at once, and may pass it on.
+        // A caller with all rights may grant it, decided quickly.
         let subjects = json!([{"kind": "User", "name": "bob"}]);
         let binding = json!({"metadata": {"name": "root"}, "roleRef": {"kind": "Role", "name": "huge"}, "subjects": subjects});
         place.root(&format!("POST {RBAC}/namespaces/a/rolebindings"), binding).await;

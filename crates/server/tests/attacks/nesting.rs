@@ -1,4 +1,5 @@
-//! Objects that nest deeper than readers read: refused at every door, so that whatever is stored can be read and deleted.
+//! Objects nested deeper than the decoder reads: rejected by every verb, so that every stored object can be
+//! read and deleted.
 
 use crate::client::{send, send_with};
 use bytes::Bytes;
@@ -51,8 +52,8 @@ fn thing(name: &str, deep: &str) -> String {
     )
 }
 
-/// What is there must be readable in every form, keep its finalizer, and go when that is taken away.
-async fn assert_lives_and_dies(server: &Server, path: &str, what: &str) {
+/// The object must be readable in every form, keep its finalizer, and be deleted when that is removed.
+async fn assert_readable_and_deletable(server: &Server, path: &str, what: &str) {
     let (code, found) = send(server, "GET", path, "").await;
     assert_eq!(code, 200, "{what}: {found}");
     assert_eq!(found["metadata"]["finalizers"][0], "example.com/hold", "{what}");
@@ -74,7 +75,7 @@ async fn assert_lives_and_dies(server: &Server, path: &str, what: &str) {
 }
 
 #[test]
-fn custom_objects_of_any_depth_are_refused_or_can_be_read_back() {
+fn custom_objects_of_any_depth_are_rejected_or_readable() {
     let run = world::simulate(1, |world| async move {
         let server = start(&world).await;
         let path = format!("{THINGS}/t");
@@ -104,11 +105,11 @@ fn custom_objects_of_any_depth_are_refused_or_can_be_read_back() {
                     }
                     let (code, answer) = send_with(&server, method, at, content_type, body).await;
                     let answer = String::from_utf8_lossy(&answer[..answer.len().min(300)]).into_owned();
-                    // Few levels beyond 110 are left for the object around it, and for its managed fields.
+                    // Beyond 110 few levels are left for the object around it and its managedFields.
                     assert!(code < 300 || (code < 500 && depth > 110), "{what}: {code} {answer}");
                     assert!(code >= 300 || depth < 120, "{what}: {code}");
                     if send(&server, "GET", &path, "").await.0 == 200 {
-                        assert_lives_and_dies(&server, &path, &what).await;
+                        assert_readable_and_deletable(&server, &path, &what).await;
                     }
                 }
             }
@@ -133,7 +134,7 @@ fn pods_whose_managed_fields_nest_can_still_be_deleted() {
             let (code, answer) = send(&server, "POST", PODS, pod).await;
             assert!(code < 500, "{what}: {answer}");
             if code < 300 {
-                assert_lives_and_dies(&server, &format!("{PODS}/p"), &what).await;
+                assert_readable_and_deletable(&server, &format!("{PODS}/p"), &what).await;
             }
         }
     });
@@ -141,7 +142,7 @@ fn pods_whose_managed_fields_nest_can_still_be_deleted() {
 }
 
 #[test]
-fn patches_that_fold_an_object_into_itself_end_at_the_limit() {
+fn patches_that_nest_an_object_in_itself_stop_at_the_limit() {
     let run = world::simulate(1, |world| async move {
         let server = start(&world).await;
         let path = format!("{THINGS}/t");
@@ -156,13 +157,13 @@ fn patches_that_fold_an_object_into_itself_end_at_the_limit() {
             assert_eq!((code, found["kind"].as_str()), (200, Some("Thing")));
         }
         assert!(refused > 0, "it cannot grow for ever");
-        assert_lives_and_dies(&server, &path, "folded").await;
+        assert_readable_and_deletable(&server, &path, "folded").await;
     });
     run.unwrap();
 }
 
 #[test]
-fn defaults_do_not_lift_an_object_over_the_limit() {
+fn defaults_cannot_nest_an_object_beyond_the_limit() {
     let run = world::simulate(1, |world| async move {
         let server = start(&world).await;
         let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -201,7 +202,7 @@ fn defaults_do_not_lift_an_object_over_the_limit() {
 }
 
 #[test]
-fn other_documents_nest_no_deeper() {
+fn deeply_nested_options_and_reviews_cause_no_server_error() {
     let run = world::simulate(1, |world| async move {
         let server = start(&world).await;
         let value: Value = json!({"kind": "DeleteOptions"});

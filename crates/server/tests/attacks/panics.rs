@@ -1,9 +1,9 @@
-//! Requests that would end the task that answers them: a 500, an audit event, and the server goes on.
+//! Handlers that panic: a 500, an audit event, and the server goes on.
 
 use crate::{
-    audit::Paper,
+    audit::LogFile,
     client::send_with,
-    slow_store::{Asked, Slow},
+    slow_store::{Slow, StoreAccess},
     socket::{Lab, PATIENCE, request},
 };
 use serde_json::Value;
@@ -25,18 +25,18 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 #[test]
 fn a_panic_is_a_500_that_is_audited_and_frees_its_seat() {
     let run = world::simulate(1, |world| async move {
-        let store = Arc::new(Slow::new(&world, |asked: Asked<'_>| match asked {
-            Asked::Get(key) if key.ends_with(b"/explode") => panic!("a bug in a handler"),
+        let store = Arc::new(Slow::new(&world, |access: StoreAccess<'_>| match access {
+            StoreAccess::Get(key) if key.ends_with(b"/explode") => panic!("a bug in a handler"),
             _ => Duration::ZERO,
         }));
-        let paper = Paper::default();
+        let paper = LogFile::default();
         let policy = b"{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}";
         let audit = Audit { policy: AuditPolicy::parse(policy).unwrap(), out: Box::new(paper.clone()) };
         let config = Config { seats: 2, audit: Some(audit), ..Config::default() };
         let server = Server::start(&world, store, config).await.unwrap();
         server.flush().await;
         paper.take();
-        // More often than there are seats: each is given back.
+        // More requests than seats: each seat is released.
         for _ in 0..20 {
             let (code, body) = send_with(&server, "GET", &format!("{MAPS}/explode"), "", "").await;
             let text = "This request caused apiserver to panic. Look in the logs for details.\n";
@@ -49,22 +49,22 @@ fn a_panic_is_a_500_that_is_audited_and_frees_its_seat() {
             paper.take().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let of = |stage: &str| events.iter().filter(|event| event["stage"] == stage).count();
         assert_eq!((of("RequestReceived"), of("Panic"), of("ResponseComplete")), (21, 20, 1));
-        let told = events.iter().find(|event| event["stage"] == "Panic").unwrap();
+        let event = events.iter().find(|event| event["stage"] == "Panic").unwrap();
         let expected = serde_json::json!({
             "metadata": {}, "status": "Failure", "message": "APIServer panic'd: a bug in a handler",
             "reason": "InternalError", "code": 500,
         });
-        assert_eq!(told["responseStatus"], expected);
+        assert_eq!(event["responseStatus"], expected);
     });
     run.unwrap();
 }
 
-/// Lines of the log that tell of panics, from all threads: the socket is served by several.
+/// Log lines about panics from all threads: the socket is served by several.
 #[derive(Debug, Default)]
 struct PanicLog(Mutex<Vec<String>>);
 
 impl PanicLog {
-    /// The one of this process: a program has one log.
+    /// One per process, since a process has one subscriber.
     fn of_process() -> &'static PanicLog {
         static LOG: OnceLock<&'static PanicLog> = OnceLock::new();
         LOG.get_or_init(|| {
@@ -103,14 +103,16 @@ impl tracing::Subscriber for &'static PanicLog {
 }
 
 #[test]
-fn a_panic_behind_a_socket_is_a_500_on_a_connection_that_lives_on() {
+fn a_panic_behind_a_socket_is_a_500_and_the_connection_stays_open() {
     let log = PanicLog::of_process();
     world::run(async |world| {
-        let store = Arc::new(Slow::new(&world, |asked: Asked<'_>| match asked {
-            Asked::Get(key) if key.ends_with(b"/explode-behind-a-socket") => panic!("a bug in a handler"),
+        let store = Arc::new(Slow::new(&world, |access: StoreAccess<'_>| match access {
+            StoreAccess::Get(key) if key.ends_with(b"/explode-behind-a-socket") => {
+                panic!("a bug in a handler")
+            }
             _ => Duration::ZERO,
         }));
-        let paper = Paper::default();
+        let paper = LogFile::default();
         let policy = b"{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}";
         let audit = Audit { policy: AuditPolicy::parse(policy).unwrap(), out: Box::new(paper.clone()) };
         let lab = Lab::start_on(&world, Limits::default(), store, Some(audit)).await;
@@ -146,14 +148,14 @@ fn a_panic_behind_a_socket_is_a_500_on_a_connection_that_lives_on() {
             }
             written
         });
-        let audited = audited.await.expect("the audit log tells of the panics");
+        let audited = audited.await.expect("the audit log records the panics");
         assert!(audited.contains("APIServer panic'd: a bug in a handler"), "{audited}");
     })
     .unwrap();
     let lines = log.0.lock().unwrap();
-    let told: Vec<_> = lines.iter().filter(|line| line.contains("explode-behind-a-socket")).collect();
-    assert_eq!(told.len(), 3, "{lines:?}");
+    let panics: Vec<_> = lines.iter().filter(|line| line.contains("explode-behind-a-socket")).collect();
+    assert_eq!(panics.len(), 3, "{lines:?}");
     for part in ["request panicked", "method=GET", "panics.rs:", "a bug in a handler"] {
-        assert!(told[0].contains(part), "{part}: {}", told[0]);
+        assert!(panics[0].contains(part), "{part}: {}", panics[0]);
     }
 }

@@ -1,10 +1,10 @@
-//! Headers and paths that mean one thing to one reader and another to the next: they lead nowhere else.
+//! Headers and paths that two readers parse differently: they give access to nothing.
 
 use super::{SECRET_A, bearer};
 use crate::access::place;
 use serde_json::{Value, json};
 
-/// Ways to spell what must not be shown.
+/// Spellings of paths that must not be readable.
 const PATHS: &[&str] = &[
     "/api/v1/namespaces/a/secrets/hidden",
     "/api/v1/namespaces/a/secrets/hidden?access_token=root",
@@ -88,7 +88,7 @@ const PATHS: &[&str] = &[
 ];
 
 #[test]
-fn headers_and_paths_lead_nowhere_else() {
+fn ambiguous_headers_and_paths_give_no_access() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         let rules = json!([

@@ -1,4 +1,4 @@
-//! Regular expressions that cost more to compile than to send: refused, or within what a schema may take.
+//! Regular expressions that cost more to compile than to send: rejected, or within a schema's budget.
 
 use crate::client::send;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn definition(name: &str, spec: &Value) -> Value {
 }
 
 #[test]
-fn schemas_and_policies_whose_patterns_are_too_large_together_are_refused() {
+fn schemas_and_policies_with_too_large_patterns_are_rejected() {
     let run = world::simulate(1, |world| async move {
         let store = Arc::new(store::Memory::new());
         let server = Server::start(&world, store, Config::default()).await.unwrap();
@@ -53,7 +53,7 @@ fn schemas_and_policies_whose_patterns_are_too_large_together_are_refused() {
         });
         let (code, answer) = send(&server, "POST", POLICIES, policy.to_string()).await;
         assert_eq!(code, 422, "{}", &answer.to_string()[..300]);
-        // What people write is taken.
+        // Usual patterns are accepted.
         let names = property(r"^[\p{L}\p{N} _-]{1,63}$".to_owned());
         let (code, answer) = send(&server, "POST", DEFINITIONS, definition("five", &names).to_string()).await;
         assert_eq!(code, 201, "{answer}");
@@ -62,7 +62,7 @@ fn schemas_and_policies_whose_patterns_are_too_large_together_are_refused() {
 }
 
 #[test]
-fn patterns_of_objects_cost_what_they_take_to_compile() {
+fn patterns_from_objects_are_charged_for_their_compilation() {
     let run = world::simulate(1, |world| async move {
         let store = Arc::new(store::Memory::new());
         let server = Server::start(&world, store, Config::default()).await.unwrap();

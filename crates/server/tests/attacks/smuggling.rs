@@ -1,11 +1,12 @@
-//! A request hidden in another, over real sockets: whatever the lengths say, it is never carried out.
+//! A request hidden in another, over real sockets: it is never executed, whatever the lengths say.
 
 use crate::socket::{Lab, request};
 use server::accept::Limits;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A request for the administrator whose end two readers see in different places, and what would come after it.
+/// A request of the administrator whose end two readers see in different places, and the hidden one after
+/// it.
 fn raw(head: &str, body: &str) -> Vec<u8> {
     let hidden = r#"{"metadata":{"name":"smuggled"}}"#;
     let head =
@@ -19,7 +20,7 @@ fn raw(head: &str, body: &str) -> Vec<u8> {
 }
 
 #[test]
-fn hidden_requests_are_not_carried_out() {
+fn hidden_requests_are_not_executed() {
     let chunked = "Transfer-Encoding: chunked\r\n";
     let cases = [
         ("two lengths", raw("Content-Length: 0\r\nContent-Length: 300\r\n", "")),
@@ -71,7 +72,7 @@ fn hidden_requests_are_not_carried_out() {
 }
 
 #[test]
-fn nobody_writes_headers_into_answers() {
+fn clients_cannot_inject_response_headers() {
     let body =
         "{\"metadata\":{\"name\":\"a\"},\"x\\r\\nX-Evil: 1\\r\\n\":1,\"data\":{\"a\\r\\nX-Evil: 1\":\"b\"}}";
     let length = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());

@@ -1,6 +1,6 @@
-//! Tokens that were tampered with, are somebody else's or are over: they name nobody.
+//! Tokens that were tampered with, stolen or expired: they authenticate no user.
 
-use super::{SECRET_A, WHO, bearer};
+use super::{SECRET_A, SELF_REVIEW, bearer};
 use crate::access::place;
 use aws_lc_rs::{
     hmac,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use server::SigningKey;
 use std::time::Duration;
 
-/// Signs whatever it is given, with the key of a PEM text.
+/// Signs anything with the key of a PEM text.
 struct Forger(EcdsaKeyPair);
 
 impl Forger {
@@ -25,7 +25,7 @@ impl Forger {
         Forger(EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der).unwrap())
     }
 
-    /// The public half.
+    /// The public key.
     fn jwk(&self) -> Value {
         let point = &self.0.public_key().as_ref()[1..];
         let (x, y) = point.split_at(32);
@@ -45,7 +45,7 @@ fn parts(token: &str) -> (String, String, String) {
     (decode(parts[0]), decode(parts[1]), parts[2].to_owned())
 }
 
-/// What a token that lies in a secret says.
+/// The claims of a token in a Secret.
 fn legacy(uid: &Value, secret: &str) -> String {
     let prefix = "kubernetes.io/serviceaccount";
     json!({
@@ -56,7 +56,7 @@ fn legacy(uid: &Value, secret: &str) -> String {
     .to_string()
 }
 
-/// What a claim may say, and no token of ours does.
+/// Claims that no valid token has.
 const CLAIMS: [(&str, &str, &str); 11] = [
     ("expired long ago", "exp", r#"1"#),
     ("expires in text", "exp", r#""9999999999""#),
@@ -68,10 +68,10 @@ const CLAIMS: [(&str, &str, &str); 11] = [
     ("another issuer", "iss", r#""https://evil""#),
     ("another audience", "aud", r#"["vault"]"#),
     ("never expires", "exp", r#"null"#),
-    ("bound to nobody", "kubernetes.io", r#"{}"#),
+    ("bound to no account", "kubernetes.io", r#"{}"#),
 ];
 
-/// What a header may say, and no token of ours does.
+/// Headers that no valid token has.
 const HEADERS: [(&str, &str); 11] = [
     ("a critical extension", r#"{"alg":"ES256","crit":["exp"]}"#),
     ("another algorithm", r#"{"alg":"RS256"}"#),
@@ -87,11 +87,11 @@ const HEADERS: [(&str, &str); 11] = [
 ];
 
 #[test]
-fn tampered_tokens_name_nobody() {
+fn tampered_tokens_are_rejected() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         let good = place.token("a", json!({})).await;
-        assert_eq!(place.send(&bearer(&good), WHO, json!({})).await.0, 201);
+        assert_eq!(place.send(&bearer(&good), SELF_REVIEW, json!({})).await.0, 201);
         let (header, claims, signature) = parts(&good);
         let ours = Forger::new(&place.key);
         let theirs = Forger::new(&SigningKey::make().unwrap().1);
@@ -170,17 +170,17 @@ fn tampered_tokens_name_nobody() {
             ("a static token and more", "root.".to_owned()),
             ("half a static token", "roo".to_owned()),
         ] {
-            let (code, text) = place.send(&bearer(&token), WHO, json!({})).await;
+            let (code, text) = place.send(&bearer(&token), SELF_REVIEW, json!({})).await;
             assert_eq!(code, 401, "{attack}: {text}");
             assert!(!text.contains(&token) && text.len() < 500, "{attack} is echoed");
         }
         for (attack, member, value) in CLAIMS {
             let token = ours.sign(&header, &with(member, serde_json::from_str(value).unwrap()));
-            let (code, text) = place.send(&bearer(&token), WHO, json!({})).await;
+            let (code, text) = place.send(&bearer(&token), SELF_REVIEW, json!({})).await;
             assert_eq!(code, 401, "{attack}: {text}");
         }
         for (attack, header) in HEADERS {
-            let (code, text) = place.send(&bearer(&ours.sign(header, &claims)), WHO, json!({})).await;
+            let (code, text) = place.send(&bearer(&ours.sign(header, &claims)), SELF_REVIEW, json!({})).await;
             assert_eq!(code, 401, "{attack}: {text}");
         }
     });
@@ -188,10 +188,10 @@ fn tampered_tokens_name_nobody() {
 }
 
 #[test]
-fn tokens_die_with_what_they_are_of() {
+fn tokens_are_invalid_once_their_objects_are_deleted() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
-        let ask = async |token: &str| place.send(&bearer(token), WHO, json!({})).await.0;
+        let ask = async |token: &str| place.send(&bearer(token), SELF_REVIEW, json!({})).await.0;
         let secret = json!({"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": "hidden"}});
         let (hour, day, bound) = (
             place.token("a", json!({})).await,
@@ -213,7 +213,7 @@ fn tokens_die_with_what_they_are_of() {
 }
 
 #[test]
-fn tokens_of_one_account_and_audience_are_none_of_another() {
+fn tokens_are_valid_only_for_their_account_and_audience() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         let rules = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"]}]);
@@ -229,7 +229,7 @@ fn tokens_of_one_account_and_audience_are_none_of_another() {
         let token_of_a = "POST /api/v1/namespaces/a/serviceaccounts/bot/token";
         let review = "POST /apis/authentication.k8s.io/v1/tokenreviews";
         for (attack, token, what, code) in [
-            ("an audience of somebody else", &for_vault, SECRET_A, 401),
+            ("another audience", &for_vault, SECRET_A, 401),
             ("an account of the same name", &of_b, SECRET_A, 403),
             ("another namespace's secret", &of_a, secret_b, 403),
             ("a token for itself", &of_a, token_of_a, 403),
@@ -242,29 +242,41 @@ fn tokens_of_one_account_and_audience_are_none_of_another() {
         for (attack, token, audiences) in [
             ("a static token for others", "root", json!(["vault"])),
             ("ours for others", of_a.as_str(), json!(["vault"])),
-            ("theirs for us", for_vault.as_str(), json!(["https://kubernetes.default.svc"])),
-            ("theirs for nobody in particular", for_vault.as_str(), json!([])),
-            ("theirs for somebody who begins alike", for_vault.as_str(), json!(["vault/", "Vault", "vaul"])),
+            (
+                "a token for another audience, ours requested",
+                for_vault.as_str(),
+                json!(["https://kubernetes.default.svc"]),
+            ),
+            ("a token for another audience, no audience requested", for_vault.as_str(), json!([])),
+            (
+                "a token for another audience, similar ones requested",
+                for_vault.as_str(),
+                json!(["vault/", "Vault", "vaul"]),
+            ),
         ] {
             let spec = json!({"token": token, "audiences": audiences});
             let status = &place.root(review, json!({"spec": spec})).await["status"];
             assert_ne!(status["authenticated"], true, "{attack}: {status}");
             assert_eq!(status["user"], json!({}), "{attack}: {status}");
         }
-        // What is bound to one pod or secret is bound to the one of its own namespace.
+        // A token is bound to a pod or secret in its own namespace.
         let reference = json!({"kind": "Secret", "apiVersion": "v1", "name": "hidden"});
         let bound = place.token("a", json!({"boundObjectRef": reference})).await;
         place.root("DELETE /api/v1/namespaces/b/secrets/hidden", Value::Null).await;
-        assert_eq!(place.send(&bearer(&bound), WHO, json!({})).await.0, 201);
+        assert_eq!(place.send(&bearer(&bound), SELF_REVIEW, json!({})).await.0, 201);
         place.root("DELETE /api/v1/namespaces/a/secrets/hidden", Value::Null).await;
         place.root("POST /api/v1/namespaces/a/secrets", json!({"metadata": {"name": "hidden"}})).await;
-        assert_eq!(place.send(&bearer(&bound), WHO, json!({})).await.0, 401, "another secret has its name");
+        assert_eq!(
+            place.send(&bearer(&bound), SELF_REVIEW, json!({})).await.0,
+            401,
+            "another secret has its name"
+        );
     });
     run.unwrap();
 }
 
 #[test]
-fn a_token_in_a_secret_is_as_good_as_the_secret() {
+fn a_token_in_a_secret_is_valid_only_while_the_secret_holds_it() {
     let run = world::simulate(1, |world| async move {
         let place = place(world).await;
         let ours = Forger::new(&place.key);
@@ -286,7 +298,7 @@ fn a_token_in_a_secret_is_as_good_as_the_secret() {
             "metadata": {"name": "kept", "annotations": {"kubernetes.io/service-account.name": "bot"}},
             "type": "kubernetes.io/service-account-token", "data": {"token": STANDARD.encode(&token)},
         });
-        let ask = async |token: &str| place.send(&bearer(token), WHO, json!({})).await;
+        let ask = async |token: &str| place.send(&bearer(token), SELF_REVIEW, json!({})).await;
         assert_eq!(ask(&token).await.0, 401, "it lies nowhere");
         place.root(&format!("POST {secrets}"), secret).await;
         let (code, text) = ask(&token).await;

@@ -1,4 +1,5 @@
-//! Webhooks that loop, send elsewhere or never stop talking: whoever waits for them is told so, and nobody else waits.
+//! Webhooks that loop, redirect or send endless answers: their own request fails, other requests do not
+//! wait.
 
 use crate::{
     client::send,
@@ -40,20 +41,20 @@ fn hook(client: Value) -> String {
     json!({"metadata": {"name": "evil"}, "webhooks": [hook]}).to_string()
 }
 
-/// A webhook that makes an object for each one that it is asked about, and waits for it.
+/// A webhook that creates an object for each review, and waits for it.
 #[derive(Debug)]
 struct Looping {
     world: World,
     server: OnceLock<Server>,
-    asked: AtomicUsize,
+    requests: AtomicUsize,
 }
 
 impl Outbound for Looping {
     fn post(&self, _: Exchange) -> BoxFuture<'_, Result<Answer, String>> {
         Box::pin(async move {
-            let number = self.asked.fetch_add(1, Relaxed);
+            let number = self.requests.fetch_add(1, Relaxed);
             let server = self.server.get().unwrap().clone();
-            // As over a socket: each has a task of its own.
+            // As over a socket: each call has its own task.
             let nested =
                 self.world.spawn("nested", async move { make(&server, &format!("nested-{number}")).await });
             let code = nested.await.unwrap();
@@ -71,10 +72,13 @@ async fn make(server: &Server, name: &str) -> u16 {
 }
 
 #[test]
-fn a_webhook_that_asks_itself_ends_and_starves_nobody() {
+fn a_webhook_that_calls_itself_ends_and_does_not_block_others() {
     let run = world::simulate(3, |world| async move {
-        let hooks =
-            Arc::new(Looping { world: world.clone(), server: OnceLock::new(), asked: AtomicUsize::new(0) });
+        let hooks = Arc::new(Looping {
+            world: world.clone(),
+            server: OnceLock::new(),
+            requests: AtomicUsize::new(0),
+        });
         let config = Config { outbound: Arc::<Looping>::clone(&hooks), ..Config::default() };
         let server = Server::start(&world, Arc::new(store::Memory::new()), config).await.unwrap();
         hooks.server.set(server.clone()).unwrap();
@@ -89,9 +93,9 @@ fn a_webhook_that_asks_itself_ends_and_starves_nobody() {
         let begun = world.now();
         assert_eq!(make(&server, "first").await, 500);
         assert!(world.now().since(begun) <= Duration::from_secs(4), "as long as a webhook has");
-        // One after the other until the seats of its own level are taken.
-        let asked = hooks.asked.load(Relaxed);
-        assert!((2..600).contains(&asked), "{asked}");
+        // One after the other until all seats of its level are taken.
+        let requests = hooks.requests.load(Relaxed);
+        assert!((2..600).contains(&requests), "{requests}");
         assert_eq!(send(&server, "GET", "/api/v1/namespaces/default", "").await.0, 200);
         world.sleep(Duration::from_secs(60)).await;
         let (_, found) = send(&server, "GET", MAPS, "").await;
@@ -102,17 +106,17 @@ fn a_webhook_that_asks_itself_ends_and_starves_nobody() {
     run.unwrap();
 }
 
-/// A TLS server that reads a request and then says what it likes.
+/// A TLS server that reads a request and then sends a fixed response.
 struct Rogue {
     address: String,
     certificate: String,
     _serving: Task<()>,
 }
 
-/// What it says: this first, then the other thing as often as it is listened to.
+/// What it sends: the first text once, then the bytes as long as they are read.
 type Speech = (&'static str, &'static [u8]);
 
-async fn rogue(world: &World, speech: Speech, asked: Arc<AtomicUsize>) -> Rogue {
+async fn rogue(world: &World, speech: Speech, requests: Arc<AtomicUsize>) -> Rogue {
     let made = generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let tls = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -127,7 +131,7 @@ async fn rogue(world: &World, speech: Speech, asked: Arc<AtomicUsize>) -> Rogue 
     let serving = world.spawn("rogue", async move {
         while let Ok((socket, _)) = listener.accept().await {
             let Ok(mut stream) = acceptor.accept(socket).await else { continue };
-            asked.fetch_add(1, Relaxed);
+            requests.fetch_add(1, Relaxed);
             let mut some = [0; 16 << 10];
             drop(stream.read(&mut some).await);
             let (first, again) = speech;
@@ -142,7 +146,7 @@ async fn rogue(world: &World, speech: Speech, asked: Arc<AtomicUsize>) -> Rogue 
 }
 
 #[test]
-fn webhooks_that_send_elsewhere_or_never_stop_talking_are_refused() {
+fn webhooks_that_redirect_or_send_endless_answers_fail() {
     const CHUNK: &[u8] = &[b' '; 32 << 10];
     let cases: [(&str, Speech); 8] = [
         ("a redirect", ("HTTP/1.1 302 Found\r\nLocation: https://OTHER/\r\nContent-Length: 0\r\n\r\n", b"")),
@@ -168,28 +172,28 @@ fn webhooks_that_send_elsewhere_or_never_stop_talking_are_refused() {
     ];
     world::run(async |world| {
         let lab = Lab::start(&world, Limits::default()).await;
-        let (others, asked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (others, requests) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let other = rogue(&world, ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b""), Arc::clone(&others)).await;
         for (attack, (first, again)) in cases {
             let first: &'static str = first.replace("OTHER", &other.address).leak();
-            let evil = rogue(&world, (first, again), Arc::clone(&asked)).await;
+            let evil = rogue(&world, (first, again), Arc::clone(&requests)).await;
             use base64::{Engine, engine::general_purpose::STANDARD};
             let client = json!({"url": format!("https://{}/", evil.address), "caBundle": STANDARD.encode(&evil.certificate)});
             let body = hook(client);
             let length = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
             let made = lab.ask(&request("POST", HOOKS, &length, body.as_bytes())).await;
             assert!(made.starts_with("HTTP/1.1 201 "), "{made}");
-            let before = asked.load(Relaxed);
+            let before = requests.load(Relaxed);
             let answer = lab.post(br#"{"metadata":{"name":"x"}}"#).await;
             assert!(answer.starts_with("HTTP/1.1 500 "), "{attack}: {answer}");
             assert!(answer.contains("failed calling webhook"), "{attack}: {answer}");
             assert!(answer.len() < 4096, "{attack}: it is not repeated: {}", answer.len());
-            assert!(asked.load(Relaxed) > before, "{attack}: it was asked");
+            assert!(requests.load(Relaxed) > before, "{attack}: it was called");
             lab.assert_well(attack).await;
             let gone = lab.ask(&request("DELETE", &format!("{HOOKS}/evil"), "", b"")).await;
             assert!(gone.starts_with("HTTP/1.1 200 "), "{gone}");
         }
-        assert_eq!(others.load(Relaxed), 0, "nobody was sent elsewhere");
+        assert_eq!(others.load(Relaxed), 0, "no redirect is followed");
     })
     .unwrap();
 }

@@ -1,4 +1,4 @@
-//! Large answers that nobody reads: they keep their seat while nobody wants it, and lose it when somebody does.
+//! Large unread responses keep their seat until another request needs it.
 
 use super::{ask, start, text, tighten, user};
 use crate::client::send;
@@ -9,7 +9,7 @@ use std::time::Duration;
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 #[test]
-fn an_answer_that_nobody_takes_is_cut_off_when_others_wait() {
+fn an_unread_response_is_cut_off_when_others_wait() {
     world::simulate(9, |world| async move {
         let server = start(&world, 60, Duration::ZERO).await;
         let large = json!({"metadata": {"name": "large"}, "data": {"k": "x".repeat(300_000)}});
@@ -24,22 +24,22 @@ fn an_answer_that_nobody_takes_is_cut_off_when_others_wait() {
                 (response, world.now().since(since).as_secs())
             })
         };
-        // Nobody else is there: there is time to read.
+        // No other request waits: there is time to read.
         let (response, _) = asking("ann", MAPS).await.unwrap();
         world.sleep(Duration::from_secs(50)).await;
         assert!(text(response).await.len() > 300_000);
-        // The single seat is held by what is not read, a small answer holds nothing.
+        // The unread response holds the single seat; a small response holds none.
         let (mut unread, _) = asking("ann", MAPS).await.unwrap();
         assert!(unread.body_mut().frame().await.is_some(), "a piece is taken");
         let (response, waited) = asking("bob", super::OBJECT).await.unwrap();
         assert_eq!((response.status().as_u16(), waited), (200, 5));
         let rest = unread.into_body().collect().await.unwrap().to_bytes();
         assert!(rest.is_empty(), "it was cut off, not kept: {}", rest.len());
-        // At the latest when any answer would be.
+        // At the latest after the time limit of any response.
         let (unread, _) = asking("ann", MAPS).await.unwrap();
         world.sleep(Duration::from_secs(61)).await;
         assert!(text(unread).await.is_empty());
-        // Who hangs up gives the seat back.
+        // A client that hangs up releases the seat.
         drop(asking("ann", MAPS).await.unwrap());
         assert_eq!(asking("bob", super::OBJECT).await.unwrap().1, 0);
     })

@@ -1,4 +1,5 @@
-//! Schemas and levels that every cluster has: what is removed or changed comes back, what was taken over does not.
+//! Mandatory and suggested flow schemas and priority levels: recreated and corrected, unless an
+//! administrator took them over.
 
 use super::{FLOW, OBJECT, ask, start, user};
 use crate::client::{send, send_with};
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 #[test]
-fn what_every_cluster_has_comes_back() {
+fn mandatory_and_suggested_objects_are_restored() {
     world::simulate(8, |world| async move {
         let server = start(&world, 600, Duration::ZERO).await;
         let (schemas, levels) =

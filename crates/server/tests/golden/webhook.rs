@@ -1,4 +1,4 @@
-//! The webhook that was there when answers were recorded: the path of its URL says how it behaves.
+//! The webhook of the recordings: the path of its URL selects its behaviour.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures::future::BoxFuture;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use world::World;
 
 pub(crate) const URL: &str = "https://hook.example.com";
-/// Nobody looks at it here.
+/// Not verified here.
 pub(crate) const AUTHORITY: &str = "Y2VydGlmaWNhdGU=";
 
 #[derive(Debug)]
@@ -74,7 +74,7 @@ fn respond(behaviour: &str, request: &Value) -> Value {
     }
 }
 
-/// v1 keeps `spec.host` and `spec.port` apart; v2 has `spec.endpoint`, `host:port`.
+/// v1 has `spec.host` and `spec.port`; v2 has `spec.endpoint`, `host:port`.
 fn convert(mut object: Value, wanted: &str) -> Value {
     let spec = &mut object["spec"];
     if wanted.ends_with("/v2") && spec.get("host").is_some() {

@@ -1,4 +1,5 @@
-//! Applies that fit the schema but no type, applies in several versions, and names that are not free yet.
+//! Applies that fit the schema but not the Go type, applies in several versions, and names of terminating
+//! objects.
 
 use super::{APPLY, MAPS, Step, run, step};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ fn apply(path: String, config: Value, code: u16, holds: &'static [(&'static str,
 }
 
 #[test]
-fn applies_find_late_what_fits_no_type() {
+fn applies_report_values_that_fit_no_go_type_late() {
     let map = |binary: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "binaryData": {"b": binary}});
     let scaler = |version: &str, spec: Value| {
         let (version, kind) = (format!("autoscaling/{version}"), "HorizontalPodAutoscaler");
@@ -62,7 +63,7 @@ fn applies_find_late_what_fits_no_type() {
 }
 
 #[test]
-fn applies_that_are_converted_refuse_times_that_cannot_be_parsed() {
+fn converted_applies_reject_malformed_timestamps() {
     let version = |name: &str, is_stored: bool| {
         json!({"name": name, "served": true, "storage": is_stored,
             "schema": {"openAPIV3Schema": {"type": "object"}}})
@@ -86,7 +87,7 @@ fn applies_that_are_converted_refuse_times_that_cannot_be_parsed() {
         apply(path("v2"), object("v2", malformed()), 500, refused),
         apply(path("v1"), object("v1", malformed()), 201, &[("/metadata/name", "a")]),
         apply(path("v2"), object("v2", malformed()), 500, refused),
-        // The name comes first.
+        // The name is checked first.
         apply(
             path("v2").replace("/a?", "/b?"),
             object("v2", json!({"deletionTimestamp": "x"})),
@@ -100,7 +101,7 @@ fn applies_that_are_converted_refuse_times_that_cannot_be_parsed() {
 }
 
 #[test]
-fn what_is_going_still_has_its_name() {
+fn the_name_of_a_terminating_object_is_taken() {
     let held = json!({"metadata": {"name": "a", "finalizers": ["example.com/hold"]}});
     let one = format!("{DEFINITIONS}/as.example.com");
     let definition = json!({
@@ -122,7 +123,7 @@ fn what_is_going_still_has_its_name() {
             409,
             &[("/message", "object is being deleted: configmaps \"a\" already exists")],
         ),
-        // A definition that is deleted once more is told that it has no grace.
+        // A second delete of a definition sets its grace period to zero.
         step("POST", DEFINITIONS, definition, 201, &[]),
         step("DELETE", one.clone(), Value::Null, 200, &[("/metadata/deletionGracePeriodSeconds", "null")]),
         step("DELETE", one, Value::Null, 200, &[("/metadata/deletionGracePeriodSeconds", "0")]),
@@ -130,7 +131,7 @@ fn what_is_going_still_has_its_name() {
 }
 
 #[test]
-fn numbers_beyond_32_bits_are_cut_in_applies_and_strategic_patches() {
+fn numbers_beyond_32_bits_wrap_in_applies_and_strategic_patches() {
     const STRATEGIC: &str = "application/strategic-merge-patch+json";
     let controllers = "/api/v1/namespaces/default/replicationcontrollers";
     let controller = |replicas: i64| {
@@ -164,8 +165,8 @@ fn numbers_beyond_32_bits_are_cut_in_applies_and_strategic_patches() {
 }
 
 #[test]
-fn an_empty_list_is_no_change_whatever_the_kind() {
-    // Every list or map that is always written and that a kind can be without.
+fn an_empty_list_is_no_change_for_any_kind() {
+    // Every optional list or map that is always encoded.
     for (path, object, patch) in [
         (
             "/api/v1/namespaces/default/limitranges",

@@ -1,4 +1,4 @@
-//! What is looked at first where several things are wrong with a request, and what a refusal says.
+//! The order of checks when several things are wrong with a request, and the texts of rejections.
 
 use super::{APPLY, JSON, MAPS, MERGE, Step, run, step};
 use crate::client::{send, send_with};
@@ -17,7 +17,7 @@ fn thing(metadata: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata})
 }
 
-/// A definition whose objects may hold anything.
+/// A definition that preserves unknown fields.
 fn define() -> Step {
     let definition = json!({
         "metadata": {"name": "things.example.com"},
@@ -32,7 +32,7 @@ fn define() -> Step {
 }
 
 #[test]
-fn media_types_are_looked_at_before_options() {
+fn media_types_are_checked_before_options() {
     let one = |query: &str| format!("{MAPS}/a?{query}");
     let custom = |query: &str| format!("{THINGS}/a?{query}");
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
@@ -51,10 +51,10 @@ fn media_types_are_looked_at_before_options() {
         // Custom resources have no protobuf.
         Step("POST", THINGS.to_owned(), PROTOBUF, thing(json!({"name": "p"})), 415, &[]),
         Step("PUT", custom(""), PROTOBUF, thing(json!({"name": "a"})), 415, &[]),
-        // An update is read after its options.
+        // An update is decoded after its options are checked.
         Step("PUT", one("fieldManager=x%00y"), JSON_PATCH, map.clone(), 422, &[]),
         Step("PUT", one(""), JSON_PATCH, map.clone(), 415, &[]),
-        // Everything that is wrong with the options is told at once.
+        // All errors of the options are reported at once.
         Step(
             "PATCH",
             one("fieldValidation=Wrong"),
@@ -68,7 +68,7 @@ fn media_types_are_looked_at_before_options() {
 }
 
 #[test]
-fn an_apply_is_merged_before_its_name_and_version_are_looked_at() {
+fn an_apply_is_merged_before_its_name_and_version_are_checked() {
     let apply = |body: Value, code, holds| {
         Step("PATCH", format!("{MAPS}/a?fieldManager=m"), APPLY, body, code, holds)
     };
@@ -117,7 +117,7 @@ fn an_apply_is_merged_before_its_name_and_version_are_looked_at() {
 }
 
 #[test]
-fn a_patch_that_takes_the_version_or_kind_away_is_refused() {
+fn a_patch_that_removes_apiversion_or_kind_is_rejected() {
     let patch = |path: String, body: Value, code, holds| Step("PATCH", path, MERGE, body, code, holds);
     run(vec![
         define(),
@@ -158,7 +158,7 @@ fn a_patch_that_takes_the_version_or_kind_away_is_refused() {
 }
 
 #[test]
-fn numbers_beyond_64_bits_are_floats_and_change_nothing_when_written_again() {
+fn numbers_beyond_64_bits_are_floats_and_stay_equal_when_rewritten() {
     let mut large = thing(json!({"name": "a"}));
     large["spec"] = json!({"any": 9_223_372_036_854_775_808_u64});
     run(vec![
@@ -176,7 +176,7 @@ fn numbers_beyond_64_bits_are_floats_and_change_nothing_when_written_again() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_told_to_those_who_asked_for_a_generated_one() {
+fn a_taken_name_beside_generate_name_is_reported_as_generated() {
     run(vec![
         step("POST", MAPS, json!({"metadata": {"name": "a", "finalizers": ["example.com/hold"]}}), 201, &[]),
         step(
@@ -208,7 +208,7 @@ fn a_name_that_is_taken_is_told_to_those_who_asked_for_a_generated_one() {
 }
 
 #[test]
-fn the_first_delete_of_a_namespace_only_marks_it() {
+fn the_first_delete_of_a_namespace_only_sets_its_deletion_timestamp() {
     let one = format!("{NAMESPACES}/n");
     run(vec![
         step("POST", NAMESPACES, json!({"metadata": {"name": "n"}}), 201, &[]),
@@ -228,7 +228,7 @@ fn the_first_delete_of_a_namespace_only_marks_it() {
 }
 
 #[test]
-fn the_options_of_a_delete_say_what_they_are() {
+fn the_kind_of_delete_options_is_checked() {
     let delete = |body: Value, message: &'static [(&'static str, &'static str)]| {
         step("DELETE", format!("{MAPS}/a"), body, 400, message)
     };
@@ -246,7 +246,7 @@ fn the_options_of_a_delete_say_what_they_are() {
 }
 
 #[test]
-fn methods_that_mean_nothing_are_refused_only_where_something_is() {
+fn unsupported_methods_are_rejected_only_on_served_resources() {
     run(vec![
         define(),
         step("OPTIONS", "/api/v1/pods/a", Value::Null, 404, &[]),
@@ -257,7 +257,7 @@ fn methods_that_mean_nothing_are_refused_only_where_something_is() {
 }
 
 #[test]
-fn what_an_apply_or_put_creates_keeps_its_marks_of_deletion() {
+fn an_apply_or_put_that_creates_keeps_the_deletion_timestamp() {
     let mut lease = json!({"metadata": {"name": "a", "deletionGracePeriodSeconds": 7}});
     let leases = super::LEASES;
     let kept = &[("/metadata/deletionGracePeriodSeconds", "7")];
@@ -279,7 +279,7 @@ fn what_an_apply_or_put_creates_keeps_its_marks_of_deletion() {
 }
 
 #[test]
-fn an_empty_list_is_no_change_of_one_that_is_not_there() {
+fn an_empty_list_equals_a_missing_one() {
     let run = world::simulate(5, |world| async move {
         let store = Arc::new(store::Memory::new());
         let server = Server::start(&world, store, Config::default()).await.unwrap();
@@ -297,7 +297,7 @@ fn an_empty_list_is_no_change_of_one_that_is_not_there() {
             let (code, written) = send(&server, "PUT", &format!("{collection}/a"), body.to_string()).await;
             assert_eq!((code, &made), (200, &written));
         }
-        // Applied again, seconds later: only the time of the apply would differ.
+        // Applied again seconds later: only the time of the apply would differ.
         let limits = "/api/v1/namespaces/default/limitranges/b?fieldManager=m";
         let config = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "b"}, "spec": {"limits": []}});
         let (_, first) = send_with(&server, "PATCH", limits, APPLY, config.to_string()).await;
@@ -309,7 +309,7 @@ fn an_empty_list_is_no_change_of_one_that_is_not_there() {
 }
 
 #[test]
-fn applied_numbers_are_cut_to_the_size_of_their_type() {
+fn applied_numbers_wrap_to_the_size_of_their_type() {
     let controllers = "/api/v1/namespaces/default/replicationcontrollers";
     let controller = |replicas: Value| {
         json!({
@@ -347,7 +347,7 @@ fn a_delete_takes_its_preconditions_from_the_query() {
 }
 
 #[test]
-fn a_pod_can_be_resized_beside_containers_that_ask_for_nothing() {
+fn a_pod_can_be_resized_beside_containers_without_requests() {
     let pods = "/api/v1/namespaces/default/pods";
     let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [
         {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}, {"name": "d", "image": "i"}]}});

@@ -1,4 +1,4 @@
-//! The tokens that a kubelet may ask for: bound to a pod of its own, for an audience that the pod wants.
+//! Tokens that a kubelet may request: bound to a pod on its node, for an audience that the pod uses.
 
 use super::super::{Operation, Review};
 use crate::{
@@ -75,7 +75,7 @@ enum Wanted {
     Unknown(String),
 }
 
-/// Whether a pod mounts a token for the audience, or a driver of its volumes wants one.
+/// Whether a pod projects a token for the audience, or a CSI driver of its volumes requests one.
 async fn wants(review: &Review<'_>, pod: &Value, audience: &str) -> Result<Wanted, Refusal> {
     let mut problems = Vec::new();
     for volume in pod["spec"]["volumes"].as_array().into_iter().flatten() {
@@ -112,7 +112,7 @@ async fn wants(review: &Review<'_>, pod: &Value, audience: &str) -> Result<Wante
     })
 }
 
-/// The driver behind a volume; empty where there is none.
+/// The CSI driver of a volume; empty where it has none.
 async fn driver(review: &Review<'_>, pod: &Value, volume: &Value) -> Result<Result<String, String>, Refusal> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let claim = if volume["ephemeral"]["volumeClaimTemplate"].is_object() {

@@ -1,4 +1,4 @@
-//! The pods that a kubelet may create: copies of what it runs anyway, which need nothing of the cluster.
+//! Pods that a kubelet may create: mirror pods, which may not reference API objects.
 
 use super::super::Review;
 use crate::{lookup, refusal::Refusal};
@@ -45,7 +45,7 @@ pub(super) async fn check(review: &Review<'_>, node: &str) -> Result<(), Refusal
     }
 }
 
-/// What of the cluster a pod needs.
+/// The kind of API object that a pod references, if any.
 fn needs(spec: &Value) -> Option<&'static str> {
     if spec["serviceAccountName"].as_str().is_some_and(|name| !name.is_empty()) {
         return Some("serviceaccounts");
@@ -79,7 +79,7 @@ fn needs(spec: &Value) -> Option<&'static str> {
     volumes().find_map(of_volume)
 }
 
-/// Volumes of older sorts name secrets too.
+/// Older volume types reference secrets, too.
 fn names_secret(spec: &Value) -> bool {
     let places = [
         "azureFile/secretName",

@@ -1,4 +1,4 @@
-//! The rules that pods are held to, each with the versions of Kubernetes in which it came and changed.
+//! The rules of the Pod Security Standards, each with the minor versions in which it was added and changed.
 
 mod container;
 mod identity;
@@ -9,14 +9,14 @@ use super::policy::{Level, Standard, Version};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A pod, or what a controller would make one of.
+/// A pod or a pod template.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pod<'a> {
     pub(super) metadata: &'a Value,
     pub(super) spec: &'a Value,
 }
 
-/// What is wrong with a pod: in a word, and in detail.
+/// A violated rule: its name and details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Violation {
     reason: String,
@@ -29,16 +29,16 @@ type Versions = &'static [(u32, Check)];
 struct Rule {
     name: &'static str,
     level: Level,
-    /// What it was from each minor version on.
+    /// The check from each minor version on.
     versions: Versions,
-    /// The rule of the lower level that this one says more strictly.
+    /// The baseline rule that this stricter one replaces.
     instead_of: &'static str,
 }
 
 /// The last minor version in which a rule changed.
 const NEWEST: u32 = 35;
 
-/// Kubernetes: in this order they are told.
+/// Kubernetes: reported in this order.
 const RULES: [Rule; 19] = [
     baseline("appArmorProfile", &[(0, profile::app_armor)]),
     baseline("capabilities_baseline", &[(0, container::added_capabilities)]),
@@ -49,7 +49,7 @@ const RULES: [Rule; 19] = [
     baseline("privileged", &[(0, container::privileged)]),
     baseline("procMount", &[(0, container::proc_mount), (35, container::proc_mount_of_host_users)]),
     baseline("seLinuxOptions", &[(0, profile::se_linux), (31, profile::se_linux_with_engine)]),
-    baseline("seccompProfile_baseline", &[(0, profile::seccomp_annotations), (19, profile::seccomp_said)]),
+    baseline("seccompProfile_baseline", &[(0, profile::seccomp_annotations), (19, profile::seccomp_allowed)]),
     baseline(
         "sysctls",
         &[
@@ -84,7 +84,7 @@ const RULES: [Rule; 19] = [
     ),
     restricted(
         "seccompProfile_restricted",
-        &[(19, profile::seccomp_set), (25, |pod| unless_windows(pod, profile::seccomp_set))],
+        &[(19, profile::seccomp_required), (25, |pod| unless_windows(pod, profile::seccomp_required))],
         "seccompProfile_baseline",
     ),
 ];
@@ -97,7 +97,7 @@ const fn restricted(name: &'static str, versions: Versions, instead_of: &'static
     Rule { name, level: Level::Restricted, versions, instead_of }
 }
 
-/// What of the pod goes against a standard.
+/// The violations of a standard.
 pub(super) fn violations(standard: Standard, pod: Pod<'_>) -> Vec<Violation> {
     let minor = match standard.version {
         Version::Minor(minor) => minor.min(NEWEST),
@@ -133,13 +133,13 @@ impl Violation {
 }
 
 impl<'a> Pod<'a> {
-    /// All containers, whenever they run.
+    /// Init, regular and ephemeral containers.
     fn containers(self) -> impl Iterator<Item = &'a Value> {
         let lists = ["initContainers", "containers", "ephemeralContainers"];
         lists.into_iter().flat_map(move |list| self.spec[list].as_array()).flatten()
     }
 
-    /// The names of containers of which something is true.
+    /// Names of the containers that satisfy a condition.
     fn containers_that(self, is_so: impl Fn(&'a Value) -> bool) -> Vec<&'a str> {
         self.containers()
             .filter(|container| is_so(container))
@@ -152,7 +152,7 @@ fn unless_windows(pod: Pod<'_>, check: Check) -> Option<Violation> {
     if pod.spec["os"]["name"] == "windows" { None } else { check(pod) }
 }
 
-/// Root in a user namespace of its own is nobody outside.
+/// Root in a user namespace of its own has no rights on the host.
 fn unless_own_users(pod: Pod<'_>, check: Check) -> Option<Violation> {
     if pod.spec["hostUsers"] == false { None } else { check(pod) }
 }
@@ -175,14 +175,14 @@ fn quoted<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
     items.into_iter().map(|item| format!("\"{item}\"")).collect::<Vec<_>>().join(", ")
 }
 
-/// The pod itself and its containers, as far as they do something: `pod and container "a"`.
+/// The pod and its containers that set something: `pod and container "a"`.
 fn setters(pod_does: bool, containers: &[&str]) -> Option<String> {
     let containers = (!containers.is_empty()).then(|| named("container", containers.iter().copied()));
     let all: Vec<_> = pod_does.then(|| "pod".to_owned()).into_iter().chain(containers).collect();
     (!all.is_empty()).then(|| all.join(" and "))
 }
 
-/// Values in order, each once.
+/// Distinct values, sorted.
 fn distinct<'a>(values: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
     values.into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! What the labels of a namespace ask of its pods: a level and a version, to enforce, to audit and to warn about.
+//! The pod-security labels of a namespace: level and version to enforce, audit and warn about.
 
 use api::{
     field::{Error, ErrorList, Path},
@@ -16,10 +16,10 @@ pub(super) enum Level {
     Restricted,
 }
 
-/// Of the rules, which change with Kubernetes' versions. Whatever comes is older than the latest.
+/// Version of the rules. Any minor version is older than the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Version {
-    /// The part behind `v1.`
+    /// The number after `v1.`
     Minor(u32),
     Latest,
 }
@@ -76,22 +76,22 @@ impl Version {
 }
 
 impl Policy {
-    /// Asks nothing of anybody.
+    /// Whether all three levels are privileged, so that nothing is checked.
     pub(super) fn is_privileged(&self) -> bool {
         [self.enforce, self.audit, self.warn].iter().all(|standard| standard.level == Level::Privileged)
     }
 
-    /// Of a namespace, with what is wrong with its labels. What cannot be read is enforced strictly, and neither
-    /// audited nor warned about.
+    /// Reads the labels of a namespace, with their errors. An invalid label enforces restricted, and
+    /// neither audits nor warns.
     pub(super) fn of(namespace: &Value) -> (Policy, ErrorList) {
         let mut errors = ErrorList::new();
         let enforced = read(namespace, "enforce", Level::Restricted, &mut errors);
         let audited = read(namespace, "audit", Level::Privileged, &mut errors);
         let warned = read(namespace, "warn", Level::Privileged, &mut errors);
         let mut warn = warned.standard;
-        // Who is refused pods should also hear about what would make such pods.
-        if warned.level == Said::Nothing
-            && enforced.level == Said::Well
+        // A namespace that enforces a level also warns about templates that violate it.
+        if warned.level == LevelLabel::Missing
+            && enforced.level == LevelLabel::Valid
             && enforced.standard.level > warn.level
         {
             warn.level = enforced.standard.level;
@@ -104,15 +104,15 @@ impl Policy {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
-    Nothing,
-    Well,
-    Nonsense,
+enum LevelLabel {
+    Missing,
+    Valid,
+    Invalid,
 }
 
 struct Labels {
     standard: Standard,
-    level: Said,
+    level: LevelLabel,
     has_version: bool,
 }
 
@@ -121,10 +121,10 @@ fn read(namespace: &Value, mode: &str, otherwise: Level, errors: &mut ErrorList)
     let path = metadata.child("labels");
     let (level_label, version_label) = (format!("{PREFIX}{mode}"), format!("{PREFIX}{mode}-version"));
     let mut standard = Standard { level: Level::Privileged, version: Version::Latest };
-    let mut said = Said::Nothing;
+    let mut found = LevelLabel::Missing;
     if let Some(text) = object::label(namespace, &level_label) {
         let level = Level::parse(text);
-        said = if level.is_some() { Said::Well } else { Said::Nonsense };
+        found = if level.is_some() { LevelLabel::Valid } else { LevelLabel::Invalid };
         standard.level = level.unwrap_or(otherwise);
         if level.is_none() {
             let detail = "must be one of privileged, baseline, restricted";
@@ -141,7 +141,7 @@ fn read(namespace: &Value, mode: &str, otherwise: Level, errors: &mut ErrorList)
             }
         }
     }
-    Labels { standard, level: said, has_version: version.is_some() }
+    Labels { standard, level: found, has_version: version.is_some() }
 }
 
 #[cfg(test)]
@@ -150,7 +150,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn labels_say_what_is_asked_of_pods() {
+    fn labels_set_the_standards_of_a_namespace() {
         for (labels, expected) in [
             (json!({}), "privileged:latest privileged:latest privileged:latest"),
             (json!({"enforce": "baseline"}), "baseline:latest privileged:latest baseline:latest"),

@@ -1,4 +1,5 @@
-//! Policies and their bindings in, those to ask about a resource out, compiled once for each generation.
+//! Reads policies and their bindings, and indexes them by resource; expressions are compiled once per
+//! generation.
 
 use crate::{
     admission::{
@@ -19,12 +20,12 @@ use std::{
 #[derive(Debug)]
 pub(super) struct Policy {
     pub(super) name: String,
-    /// Which state of which policy this is: expressions change with it only.
+    /// UID and generation: expressions change only with them.
     state: (String, i64),
     pub(super) criteria: Criteria,
     pub(super) fails_open: bool,
     pub(super) is_reinvocable: bool,
-    /// Group and version, kind.
+    /// apiVersion and kind.
     pub(super) param_kind: Option<(String, String)>,
     spec: Value,
     compiled: OnceLock<Compiled>,
@@ -58,18 +59,18 @@ pub(super) enum Mutation {
 pub(super) struct Binding {
     pub(super) name: String,
     policy: String,
-    /// Everything that its policy is for, where it does not say.
+    /// matchResources; `None` where the policy's matchConstraints suffice.
     pub(super) criteria: Option<Criteria>,
     pub(super) param_ref: Value,
     pub(super) actions: Vec<String>,
 }
 
-/// All policies of a sort with their bindings, by key.
+/// All validating or all mutating policies with their bindings, by key.
 #[derive(Debug, Default)]
 pub(crate) struct Policies {
     policies: BTreeMap<String, Arc<Policy>>,
     bindings: BTreeMap<String, Arc<Binding>>,
-    /// Keys of those that cannot be read: whatever they would refuse must not pass meanwhile.
+    /// Keys of undecodable objects: while there are any, writes are rejected, as these might reject them.
     unreadable: BTreeSet<String>,
     index: Index<Policy>,
     bound: BTreeMap<String, Vec<Arc<Binding>>>,
@@ -162,7 +163,7 @@ impl Binding {
 }
 
 impl Policies {
-    /// Those that have a binding, in the order of their names; nothing where that is not known.
+    /// Bound policies by name; `None` while an object is undecodable.
     pub(super) fn candidates(&self, resource: &str) -> Option<Vec<super::Bound>> {
         if !self.unreadable.is_empty() {
             return None;
@@ -195,9 +196,9 @@ impl Fold for Policies {
 
     fn put(&mut self, key: &str, object: Stored) {
         let Some(object) = object.value_or_member("spec") else {
-            // What was known of it stays in force.
+            // The last readable state stays in force.
             if !self.policies.contains_key(key) && !self.bindings.contains_key(key) {
-                tracing::error!(key, "admission policy or binding is unreadable: writes are refused");
+                tracing::error!(key, "cannot decode admission policy or binding: writes are rejected");
                 self.unreadable.insert(key.to_owned());
             }
             return;

@@ -1,4 +1,4 @@
-//! An apply configuration merged into an object, as server-side apply would, but nobody comes to own anything.
+//! Merges an apply configuration into an object, as server-side apply does, but without field owners.
 
 use crate::served::Served;
 use schema::{
@@ -35,7 +35,7 @@ pub(super) fn merge(face: &Served, object: &Value, mut config: Value) -> Result<
             "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {whole}"
         ));
     }
-    // Kubernetes: an apply names its object, a mutation need not.
+    // Kubernetes: unlike an apply, a mutation need not name its object.
     for member in ["name", "namespace"] {
         if let (Some(value), None) = (object["metadata"].get(member), config["metadata"].get(member)) {
             config["metadata"][member] = value.clone();
@@ -59,7 +59,7 @@ pub(super) fn merge(face: &Served, object: &Value, mut config: Value) -> Result<
     Ok(made)
 }
 
-/// Kubernetes: what can only be replaced as a whole is not for mutations, which mean to add to it.
+/// Kubernetes: mutations must not set atomic fields, which would replace all of their content.
 fn atomics(types: &Types, node: &Node, value: &Value, path: &str, found: &mut Vec<String>) {
     match (node, value) {
         (Node::Object(of) | Node::AtomicObject(of), Value::Object(members)) => {

@@ -1,4 +1,4 @@
-//! Mutating policies: expressions that change a write.
+//! Mutating policies: expressions that change an object.
 
 use super::{
     Bound, Material, candidates,
@@ -24,19 +24,19 @@ use schema::patch::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What a mutation comes to before it is applied.
+/// The evaluated result of a mutation.
 enum Change {
     Apply(Value),
     Patch(Value),
 }
 
-/// A policy that was not able to do its work.
+/// A policy that failed to evaluate or apply.
 struct Failure {
     message: String,
     reason: Option<Reason>,
 }
 
-/// One run of a policy.
+/// One evaluation of a policy.
 struct Invocation {
     policy: Arc<Policy>,
     binding: Arc<Binding>,
@@ -44,7 +44,7 @@ struct Invocation {
     face: Arc<Served>,
 }
 
-/// Has the policies change the object, one after the other.
+/// Runs the policies on the object, one after the other.
 pub(in crate::admission) async fn mutate(
     review: &mut Review<'_>,
     rounds: &mut Reinvocation,
@@ -54,11 +54,11 @@ pub(in crate::admission) async fn mutate(
     if policies.is_empty() {
         return Ok(());
     }
-    // In a box: most writes do without.
-    Box::pin(ask(&facts, policies, review, rounds)).await
+    // Boxed: most writes match no policy.
+    Box::pin(run_policies(&facts, policies, review, rounds)).await
 }
 
-async fn ask(
+async fn run_policies(
     facts: &Facts<'_>,
     policies: Vec<Bound>,
     review: &mut Review<'_>,
@@ -89,7 +89,7 @@ async fn ask(
     Err(refusal)
 }
 
-/// What there is to run.
+/// The policies to run, with their parameters.
 async fn select(
     facts: &Facts<'_>,
     policies: Vec<Bound>,
@@ -152,7 +152,7 @@ fn failed(
     (!policy.fails_open).then_some(Failure { message, reason })
 }
 
-/// Runs the mutations of a policy for one parameter.
+/// Applies the mutations of a policy with one parameter.
 async fn run(
     facts: &Facts<'_>,
     review: &mut Review<'_>,
@@ -165,7 +165,7 @@ async fn run(
     let problem = |problem: &str| failed(policy, Some(binding), problem, Some(Reason::Invalid));
     if !compiled.conditions.is_empty() {
         let material = Material::gather(facts, face, &review.object).await?;
-        // Kubernetes: conditions do not see the namespace.
+        // Kubernetes: match conditions do not see the namespace.
         let activation =
             Activation { namespace: &Value::Null, ..material.activation(facts, policy, param.as_ref()) };
         let holds = || evaluation::holds(&compiled.conditions, &activation);
@@ -173,8 +173,8 @@ async fn run(
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(_) if policy.fails_open => return Ok(()),
-            Err(told) => {
-                failures.extend(problem(&told));
+            Err(failure) => {
+                failures.extend(problem(&failure));
                 return Ok(());
             }
         }
@@ -194,15 +194,15 @@ async fn run(
         match made {
             Ok(Some(made)) => review.object = facts.adopted(face, &made, &review.object).await?,
             Ok(None) => {}
-            Err(told) => failures.extend(problem(&told)),
+            Err(failure) => failures.extend(problem(&failure)),
         }
     }
     if before != review.object {
-        rounds.policies.ask_again();
+        rounds.policies.reinvoke_earlier();
         rounds.is_wanted = true;
     }
     if policy.is_reinvocable {
-        rounds.policies.asked(&id);
+        rounds.policies.mark_invoked(&id);
     }
     Ok(())
 }
@@ -221,7 +221,7 @@ fn evaluate(mutation: &Mutation, activation: &Activation<'_>) -> Result<Change, 
     .map_err(|error| error.to_string())
 }
 
-/// The object after the change; none where a test of the patch says that it is not for this one.
+/// The object after the change; `None` where a `test` operation of the patch fails.
 fn apply(face: &Served, object: &Value, change: Change) -> Result<Option<Value>, String> {
     match change {
         Change::Apply(config) => merge::merge(face, object, config).map(Some),

@@ -1,4 +1,4 @@
-//! The objects that a binding hands to its policy, one run for each of them.
+//! The parameter objects of a binding: the policy is evaluated once for each.
 
 use super::configured::{Binding, Policy};
 use crate::{
@@ -14,13 +14,14 @@ use serde_json::Value;
 use std::sync::Arc;
 use store::Range;
 
-/// Whether there is such a thing as the parameters of a policy. The text is of what is not in order.
+/// Whether the policy's paramKind is served; the error is a configuration error.
 pub(super) async fn check_kind(facts: &Facts<'_>, policy: &Policy) -> Result<(), String> {
     let Some((api_version, kind)) = &policy.param_kind else { return Ok(()) };
     served(facts, api_version, kind).await.map(drop)
 }
 
-/// One entry for each run; none where the policy takes no parameters. The text is of what is not in order.
+/// One entry per evaluation; a single `None` where the policy takes no parameters. The error is a
+/// configuration error.
 pub(super) async fn collect(
     facts: &Facts<'_>,
     policy: &Policy,

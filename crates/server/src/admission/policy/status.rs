@@ -1,4 +1,4 @@
-//! The status of a validating policy: what its expressions get wrong about types.
+//! The status of a ValidatingAdmissionPolicy: type errors of its expressions.
 
 use crate::{
     Inner,
@@ -7,7 +7,7 @@ use crate::{
     request::Target,
     served::{Kind, Served},
     stored::Stored,
-    write::{self, ByServer, Change, Next, Record},
+    write::{self, ByServer, Change, DraftState, Next},
 };
 use api::object;
 use expression::Type;
@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 const RESOURCE: &str = "validatingadmissionpolicies";
-// Kubernetes: who the owner of the status is recorded as.
+// Kubernetes: the field manager of the status.
 const MANAGER: &str = "validatingadmissionpolicy-status-controller";
-/// Kubernetes: the kinds that a policy is checked against.
+/// Kubernetes: limit on the kinds that a policy is checked against.
 const MAX_KINDS: usize = 10;
 
-/// A kind that a policy is about.
+/// A kind that a policy matches.
 struct TypedKind {
     title: String,
     ty: Type,
@@ -32,7 +32,7 @@ pub(crate) fn concerns(served: &Served, target: &Target) -> bool {
     served.is(GROUP, RESOURCE) && target.subresource.is_empty()
 }
 
-/// Checks the types of policies that were written.
+/// Type-checks the policies that were written.
 pub(crate) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
     for commit in commits.iter().filter(|commit| commit.after.is_some()) {
         let write = ByServer {
@@ -48,7 +48,7 @@ pub(crate) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refu
     Ok(())
 }
 
-/// Writes into the status of a policy what is wrong with the types of its expressions.
+/// Writes the type errors of a policy's expressions into its status.
 struct TypeCheck;
 
 impl Change for TypeCheck {
@@ -64,7 +64,7 @@ impl Change for TypeCheck {
             true => json!({}),
             false => json!({"expressionWarnings": warnings}),
         };
-        let next = write::prepare_next(call, (stored, &live), draft, Record::Now).await?;
+        let next = write::prepare_next(call, (stored, &live), draft, DraftState::AsSent).await?;
         Ok(next.map_or(Next::Keep, Next::Write))
     }
 
@@ -73,7 +73,7 @@ impl Change for TypeCheck {
     }
 }
 
-/// What the checker of types has against each expression, kind by kind.
+/// The type errors of each expression, by kind.
 async fn warnings(inner: &Inner, spec: &Value) -> Result<Vec<Value>, Refusal> {
     let kinds = kinds_of(inner, spec).await?;
     let params = &spec["paramKind"];

@@ -1,4 +1,4 @@
-//! Validating policies: expressions that must be true of a write.
+//! Validating policies: expressions that must be true for a request.
 
 use super::{
     Bound, Material, candidates,
@@ -15,31 +15,31 @@ use api::status::{Cause, Reason};
 use expression::Value;
 use std::collections::BTreeMap;
 
-/// Kubernetes: a computed message that is longer is not shown.
+/// Kubernetes: longer computed messages are not used.
 const MAX_MESSAGE_BYTES: usize = 5 << 10;
-/// Kubernetes: what an auditor is told is cut there.
+/// Kubernetes: audit annotations are truncated to this.
 const MAX_ANNOTATION_BYTES: usize = 10 << 10;
-// Kubernetes: under which key an auditor hears of a denial.
+// Kubernetes: the audit annotation of a failed validation.
 const FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
 
-/// Why a write is not let through.
+/// A failed validation or evaluation.
 #[derive(Debug)]
 struct Denial {
     message: String,
     reason: String,
-    /// Which of the expressions says so.
+    /// The index of the failed validation.
     at: usize,
 }
 
-/// What a policy makes of a write.
+/// The result of a policy's evaluation.
 #[derive(Debug, Default)]
-struct Judgement {
+struct Verdict {
     denials: Vec<Denial>,
-    /// Keys and values for auditors.
+    /// Keys and values of audit annotations.
     annotations: Vec<(String, String)>,
 }
 
-// Kubernetes: what an auditor hears of a denial.
+// Kubernetes: the audit annotation of a denial.
 #[derive(serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Failure<'a> {
@@ -50,7 +50,7 @@ struct Failure<'a> {
     validation_actions: &'a [String],
 }
 
-/// Asks the policies. Of several denials the first one is told.
+/// Evaluates the matching policies. The first of several denials is answered.
 pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), Refusal> {
     let facts = Facts::of(review);
     let policies =
@@ -58,11 +58,11 @@ pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), Re
     if policies.is_empty() {
         return Ok(());
     }
-    // In a box: most writes do without.
-    Box::pin(ask(&facts, policies, review)).await
+    // Boxed: most writes match no policy.
+    Box::pin(run_policies(&facts, policies, review)).await
 }
 
-async fn ask(facts: &Facts<'_>, policies: Vec<Bound>, review: &Review<'_>) -> Result<(), Refusal> {
+async fn run_policies(facts: &Facts<'_>, policies: Vec<Bound>, review: &Review<'_>) -> Result<(), Refusal> {
     let mut denials = Vec::new();
     for (policy, bindings) in policies {
         let face = match policy.criteria.matches(facts, &review.object).await {
@@ -99,14 +99,14 @@ async fn ask(facts: &Facts<'_>, policies: Vec<Bound>, review: &Review<'_>) -> Re
             for param in &params {
                 let activation = material.activation(facts, &policy, param.as_ref());
                 let inner = &facts.call.inner;
-                let found = facts.authority().answering(inner, || judge(&policy, &activation)).await?;
+                let found = facts.authority().answering(inner, || evaluate(&policy, &activation)).await?;
                 collect(&mut notes, found.annotations);
                 let found = found.denials.into_iter();
                 denials.extend(found.filter_map(|denial| act(review, &policy, &binding, denial)));
             }
         }
         for (key, values) in notes {
-            review.call.trail.note_by(&policy.name, &key, || values.join(", "));
+            review.call.trail.note_from_plugin(&policy.name, &key, || values.join(", "));
         }
     }
     match denials.into_iter().next() {
@@ -115,7 +115,7 @@ async fn ask(facts: &Facts<'_>, policies: Vec<Bound>, review: &Review<'_>) -> Re
     }
 }
 
-/// What bindings say twice is told once.
+/// The same annotation of several bindings is kept once.
 fn collect(notes: &mut BTreeMap<String, Vec<String>>, found: Vec<(String, String)>) {
     for (key, mut value) in found {
         crate::audit::cut(&mut value, MAX_ANNOTATION_BYTES);
@@ -126,7 +126,7 @@ fn collect(notes: &mut BTreeMap<String, Vec<String>>, found: Vec<(String, String
     }
 }
 
-/// The runs that a binding asks for; none where it is not for this write.
+/// The parameters to evaluate a binding with; none where it does not match.
 async fn prepare(
     facts: &Facts<'_>,
     review: &Review<'_>,
@@ -143,11 +143,11 @@ async fn prepare(
 }
 
 fn misconfigured(policy: &Policy, binding: Option<&Binding>, problem: &str) -> Option<Denial> {
-    let denial = Denial { message: told(policy, binding, problem), reason: String::new(), at: 0 };
+    let denial = Denial { message: message_of(policy, binding, problem), reason: String::new(), at: 0 };
     (!policy.fails_open).then_some(denial)
 }
 
-fn told(policy: &Policy, binding: Option<&Binding>, problem: &str) -> String {
+fn message_of(policy: &Policy, binding: Option<&Binding>, problem: &str) -> String {
     let name = &policy.name;
     match binding {
         Some(binding) => format!(
@@ -158,7 +158,7 @@ fn told(policy: &Policy, binding: Option<&Binding>, problem: &str) -> String {
     }
 }
 
-/// Does what the binding says about a denial; answers with it where it is final.
+/// Carries out the binding's validationActions; returns the denial where they include Deny.
 fn act(review: &Review<'_>, policy: &Policy, binding: &Binding, denial: Denial) -> Option<Denial> {
     let has = |wanted: &str| binding.actions.iter().any(|action| action == wanted);
     if has("Warn") {
@@ -179,26 +179,26 @@ fn act(review: &Review<'_>, policy: &Policy, binding: &Binding, denial: Denial) 
             serde_json::to_string(&[failure]).unwrap_or_default()
         });
     }
-    let message = told(policy, Some(binding), &denial.message);
+    let message = message_of(policy, Some(binding), &denial.message);
     has("Deny").then_some(Denial { message, ..denial })
 }
 
-/// All that a policy has against a write, and what it has to say about it.
-fn judge(policy: &Policy, activation: &Activation<'_>) -> Judgement {
+/// Evaluates all validations and audit annotations of a policy.
+fn evaluate(policy: &Policy, activation: &Activation<'_>) -> Verdict {
     let compiled = policy.compiled();
     let denial = |message: String, at: usize| {
         (!policy.fails_open).then_some(Denial { message, reason: String::new(), at })
     };
     let failed = |message: String| {
         let denials = denial(message, 0).into_iter().collect();
-        Judgement { denials, ..Judgement::default() }
+        Verdict { denials, ..Verdict::default() }
     };
     if !compiled.conditions.is_empty() {
-        // Kubernetes: conditions do not see the namespace.
+        // Kubernetes: match conditions do not see the namespace.
         let activation = Activation { namespace: &serde_json::Value::Null, ..copy(activation) };
         match evaluation::holds(&compiled.conditions, &activation) {
             Ok(true) => {}
-            Ok(false) => return Judgement::default(),
+            Ok(false) => return Verdict::default(),
             Err(problem) => return failed(problem),
         }
     }
@@ -210,7 +210,7 @@ fn judge(policy: &Policy, activation: &Activation<'_>) -> Judgement {
             Err(spent) => return failed(spent),
         }
     }
-    let mut judgement = Judgement::default();
+    let mut verdict = Verdict::default();
     let messages = Evaluation::new(activation, evaluation.budget());
     for (at, (validation, outcome)) in outcomes.into_iter().enumerate() {
         let found = match outcome {
@@ -221,27 +221,27 @@ fn judge(policy: &Policy, activation: &Activation<'_>) -> Judgement {
             },
             Err(problem) => denial(problem, at),
         };
-        judgement.denials.extend(found);
+        verdict.denials.extend(found);
     }
     let annotations = Evaluation::new(activation, BUDGET);
     for annotation in &compiled.annotations {
         match annotations.run(annotation) {
             Err(spent) => return failed(spent),
-            Ok(Err(problem)) => judgement.denials.extend(denial(problem, 0)),
+            Ok(Err(problem)) => verdict.denials.extend(denial(problem, 0)),
             Ok(Ok(Value::String(text))) if !text.trim().is_empty() => {
-                judgement.annotations.push((annotation.name.clone(), text.trim().to_owned()));
+                verdict.annotations.push((annotation.name.clone(), text.trim().to_owned()));
             }
             Ok(Ok(_)) => {}
         }
     }
-    judgement
+    verdict
 }
 
 fn copy<'a>(activation: &Activation<'a>) -> Activation<'a> {
     Activation { ..*activation }
 }
 
-/// The computed message if it can be shown, else the fixed one, else the expression.
+/// The messageExpression's value if it is usable, else the message, else the expression.
 fn message(validation: &Validation, messages: &Evaluation<'_>) -> Result<String, String> {
     if let Some(expression) = &validation.message_expression
         && let Ok(Value::String(text)) = messages.run(expression)?

@@ -1,18 +1,17 @@
-//! What the containers of a running pod have: while they are resized, the larger of what they ask for and what they
-//! were given.
+//! Resources of a running pod's containers: during a resize, the larger of requested and allocated.
 
 use super::super::pod_resources::{self, Amounts};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// The pod, with the resources of its containers as they count.
+/// The pod with the resources of its containers that count for quota.
 pub(super) fn counted(pod: &Value) -> Cow<'_, Value> {
     let status = &pod["status"];
-    let has_given = |field: &str| {
+    let has_allocated = |field: &str| {
         let mut statuses = status[field].as_array().into_iter().flatten();
         statuses.any(|it| it["resources"].is_object() || it["allocatedResources"].is_object())
     };
-    if !has_given("containerStatuses") && !has_given("initContainerStatuses") {
+    if !has_allocated("containerStatuses") && !has_allocated("initContainerStatuses") {
         return Cow::Borrowed(pod);
     }
     let is_infeasible = is_infeasible(status);
@@ -21,17 +20,18 @@ pub(super) fn counted(pod: &Value) -> Cow<'_, Value> {
         [("containers", "containerStatuses"), ("initContainers", "initContainerStatuses")]
     {
         for container in counted["spec"][field].as_array_mut().into_iter().flatten() {
-            let mut given = status[statuses].as_array().into_iter().flatten();
+            let mut allocated = status[statuses].as_array().into_iter().flatten();
             let stays = field == "containers" || container["restartPolicy"] == "Always";
-            let Some(given) = given.find(|it| it["name"] == container["name"]).filter(|_| stays) else {
+            let Some(allocated) = allocated.find(|it| it["name"] == container["name"]).filter(|_| stays)
+            else {
                 continue;
             };
             for which in ["requests", "limits"] {
-                let mut most = pod_resources::amounts(&given["resources"], which);
+                let mut most = pod_resources::amounts(&allocated["resources"], which);
                 if which == "requests" {
-                    raise(&mut most, pod_resources::amounts(given, "allocatedResources"));
+                    raise(&mut most, pod_resources::amounts(allocated, "allocatedResources"));
                 }
-                // What can never be given does not count.
+                // An infeasible resize does not count.
                 if !is_infeasible {
                     raise(&mut most, pod_resources::amounts(&container["resources"], which));
                 }
@@ -61,17 +61,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_larger_of_asked_and_given_counts() {
-        let pod = |asked: &str, given: &str, reason: &str| {
-            json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": asked}}}]}, "status": {
+    fn the_larger_of_requested_and_allocated_counts() {
+        let pod = |requested: &str, allocated: &str, reason: &str| {
+            json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": requested}}}]}, "status": {
                 "conditions": [{"type": "PodResizePending", "reason": reason}],
-                "containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": given}}}],
+                "containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": allocated}}}],
             }})
         };
-        for (asked, given, reason, expected) in
+        for (requested, allocated, reason, expected) in
             [("1", "2", "Deferred", "2"), ("2", "1", "Deferred", "2"), ("2", "1", "Infeasible", "1")]
         {
-            let pod = pod(asked, given, reason);
+            let pod = pod(requested, allocated, reason);
             let counted = counted(&pod);
             assert_eq!(counted["spec"]["containers"][0]["resources"]["requests"]["cpu"], expected, "{pod}");
         }

@@ -1,9 +1,9 @@
-//! Which objects a quota is about: all of its namespace, or those of its scopes.
+//! Scopes of a quota: which objects of its namespace it counts.
 
 use super::{super::pod_resources, usage::CountedResource};
 use serde_json::Value;
 
-/// Whether an object lies in all scopes of a quota.
+/// Whether an object matches all scopes of a quota.
 pub(super) fn covers(quota: &Value, sort: CountedResource<'_>, object: &Value) -> bool {
     let spec = &quota["spec"];
     let mut plain = spec["scopes"].as_array().into_iter().flatten();
@@ -39,12 +39,12 @@ fn fits(sort: CountedResource<'_>, object: &Value, scope: &str, operator: &str, 
             let class = Some(text(&spec["priorityClassName"])).filter(|class| !class.is_empty());
             selects(class, operator, values)
         }
-        "CrossNamespacePodAffinity" => reaches_out(&spec["affinity"]),
+        "CrossNamespacePodAffinity" => crosses_namespaces(&spec["affinity"]),
         _ => false,
     }
 }
 
-/// What a label selector says of a label that is there or not.
+/// Evaluates a selector operator on a value that may be missing.
 fn selects(found: Option<&str>, operator: &str, values: &Value) -> bool {
     let is_listed = || {
         let mut values = values.as_array().into_iter().flatten();
@@ -59,7 +59,7 @@ fn selects(found: Option<&str>, operator: &str, values: &Value) -> bool {
     }
 }
 
-/// Whether a pod is to end by itself.
+/// Whether a pod has the scope Terminating.
 pub(super) fn has_deadline(pod: &Value) -> bool {
     pod["spec"]["activeDeadlineSeconds"].as_i64().is_some_and(|seconds| seconds >= 0)
 }
@@ -82,18 +82,18 @@ fn is_best_effort(pod: &Value) -> bool {
         && !containers.any(|list| list.iter().any(|container| asks(&container["resources"])))
 }
 
-/// Whether a pod's wishes look at pods of other namespaces.
-fn reaches_out(affinity: &Value) -> bool {
-    let looks_out = |term: &Value| {
+/// Whether pod affinity refers to pods of other namespaces.
+fn crosses_namespaces(affinity: &Value) -> bool {
+    let crosses = |term: &Value| {
         term["namespaces"].as_array().is_some_and(|names| !names.is_empty())
             || term["namespaceSelector"].is_object()
     };
     ["podAffinity", "podAntiAffinity"].iter().any(|sort| {
         let terms = |field: &str| affinity[sort][field].as_array().map(Vec::as_slice).unwrap_or_default();
-        terms("requiredDuringSchedulingIgnoredDuringExecution").iter().any(looks_out)
+        terms("requiredDuringSchedulingIgnoredDuringExecution").iter().any(crosses)
             || terms("preferredDuringSchedulingIgnoredDuringExecution")
                 .iter()
-                .any(|weighted| looks_out(&weighted["podAffinityTerm"]))
+                .any(|weighted| crosses(&weighted["podAffinityTerm"]))
     })
 }
 
@@ -107,7 +107,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_scope_takes_what_lies_in_it() {
+    fn a_scope_matches_its_objects() {
         let pods = CountedResource { group: "", resource: "pods" };
         let claims = CountedResource { group: "", resource: "persistentvolumeclaims" };
         let select = |scope: &str, operator: &str, values: Value| {

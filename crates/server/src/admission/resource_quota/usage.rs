@@ -1,4 +1,4 @@
-//! What an object counts for: its number, and what pods, services and claims ask for beside.
+//! The usage of one object: its count, and the resources that pods, services and claims request.
 
 use super::{
     super::pod_resources::{self, Amounts},
@@ -18,10 +18,10 @@ const DEVICES_SUFFIX: &str = ".deviceclass.resource.k8s.io/devices";
 const HUGE_PAGES: &str = "hugepages-";
 const REQUESTS: &str = "requests.";
 
-/// Kubernetes: who wants all devices there are may get so many.
+/// Kubernetes: the number charged for `allocationMode: All`.
 const ALL_DEVICES: i64 = 32;
 
-/// What a quota calls amounts of pods, beside what has a name of its own.
+/// Quota names of pod resources, beside those with prefixes.
 const OF_PODS: [&str; 10] = [
     "cpu",
     "memory",
@@ -35,7 +35,7 @@ const OF_PODS: [&str; 10] = [
     "pods",
 ];
 
-// Kubernetes: once these are limited, every container must say how much it wants.
+// Kubernetes: once these are limited, every container must set them.
 const REQUIRED: [&str; 6] =
     ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 
@@ -47,7 +47,7 @@ pub(super) struct CountedResource<'a> {
 }
 
 impl<'a> CountedResource<'a> {
-    /// Whose objects count for what a quota calls by this name.
+    /// The resource that a name in spec.hard counts.
     pub(super) fn behind(name: &'a str) -> Option<CountedResource<'a>> {
         let core = |resource| Some(CountedResource { group: "", resource });
         if let Some(counted) = name.strip_prefix("count/") {
@@ -71,7 +71,7 @@ impl<'a> CountedResource<'a> {
         self.group.is_empty() && self.resource == resource
     }
 
-    /// What one object counts for.
+    /// The usage of one object.
     pub(super) fn usage(self, object: &Value, now: Timestamp) -> Amounts {
         let count = match self.group {
             "" => format!("count/{}", self.resource),
@@ -113,12 +113,12 @@ fn number(count: usize) -> Quantity {
     Quantity::new(i64::try_from(count).unwrap_or(i64::MAX), Format::DecimalSi)
 }
 
-/// Pods at their end count as objects, and for nothing else.
+/// Finished pods count as objects only.
 fn is_charged(pod: &Value, now: Timestamp) -> bool {
     if matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded")) {
         return false;
     }
-    // Kubernetes: one that is stuck, perhaps because its node is lost, should not keep others from starting.
+    // Kubernetes: a pod stuck in deletion, perhaps on a lost node, should not block others.
     let (deleted, grace) = (object::deletion_timestamp(pod), object::deletion_grace_period_seconds(pod));
     match (deleted, grace) {
         (Some(deleted), Some(grace)) => now.as_second() <= deleted.timestamp().as_second() + grace,
@@ -132,14 +132,14 @@ fn of_pod(pod: &Value) -> Amounts {
         (pod_resources::of_pod(pod, "requests"), pod_resources::of_pod(pod, "limits"));
     let overhead = pod_resources::amounts(&pod["spec"], "overhead");
     pod_resources::add(&mut requests, &overhead);
-    // Kubernetes: no limit is no limit, whatever comes on top.
+    // Kubernetes: overhead is added to limits that are set only.
     let limited = overhead.into_iter().filter(|(name, _)| limits.get(name).is_some_and(|it| !it.is_zero()));
     let limited = limited.collect();
     pod_resources::add(&mut limits, &limited);
     by_quota_name(&requests, &limits)
 }
 
-/// Amounts of a pod or a container by the names that quotas give them.
+/// Amounts of a pod or container by their quota names.
 fn by_quota_name(requests: &Amounts, limits: &Amounts) -> Amounts {
     let mut usage = Amounts::from([("pods".to_owned(), one())]);
     for (name, amount) in requests {
@@ -167,7 +167,7 @@ fn of_service(service: &Value) -> Amounts {
     let ports = spec["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_balanced = spec["type"] == "LoadBalancer";
     let node_ports = match spec["type"].as_str() {
-        // What is allocated is not known before the commit: what is wanted counts.
+        // Allocation happens in the commit: count the ports that are requested.
         Some("NodePort") => ports.len(),
         Some("LoadBalancer") if spec["allocateLoadBalancerNodePorts"] == false => {
             ports.iter().filter(|port| port["nodePort"].as_i64().unwrap_or(0) != 0).count()
@@ -185,9 +185,9 @@ fn of_service(service: &Value) -> Amounts {
 fn of_claim(claim: &Value) -> Amounts {
     let mut usage = Amounts::from([("persistentvolumeclaims".to_owned(), one())]);
     let amount = |value: &Value| value.as_str()?.parse::<Quantity>().ok();
-    if let Some(asked) = amount(&claim["spec"]["resources"]["requests"]["storage"]) {
+    if let Some(requested) = amount(&claim["spec"]["resources"]["requests"]["storage"]) {
         let allocated = amount(&claim["status"]["allocatedResources"]["storage"]);
-        let most = allocated.filter(|allocated| *allocated > asked).unwrap_or(asked);
+        let most = allocated.filter(|allocated| *allocated > requested).unwrap_or(requested);
         usage.insert("requests.storage".to_owned(), most.round_up(0));
     }
     let older = claim["metadata"]["annotations"]["volume.beta.kubernetes.io/storage-class"].as_str();
@@ -201,7 +201,7 @@ fn of_claim(claim: &Value) -> Amounts {
     usage
 }
 
-/// The devices that a claim may get, by class; of several choices the most of each.
+/// The devices that a claim may get, by class; the maximum over alternatives.
 fn of_devices(claim: &Value) -> Amounts {
     let count = |request: &Value| match request["allocationMode"].as_str() {
         Some("All") => ALL_DEVICES,
@@ -226,10 +226,10 @@ fn of_devices(claim: &Value) -> Amounts {
     usage
 }
 
-/// What the containers of a pod do not say though a quota wants to know; nothing if all is said.
-pub(super) fn left_open<'a>(pod: &Value, hard: impl Iterator<Item = &'a str>) -> Option<String> {
+/// The containers that lack a resource which a quota requires; `None` if all set it.
+pub(super) fn missing_resources<'a>(pod: &Value, hard: impl Iterator<Item = &'a str>) -> Option<String> {
     let spec = &pod["spec"];
-    if ["requests", "limits"].iter().any(|which| says_for_itself(&spec["resources"], which)) {
+    if ["requests", "limits"].iter().any(|which| has_pod_level(&spec["resources"], which)) {
         return None;
     }
     let mut required: Vec<_> = hard.filter(|name| REQUIRED.contains(name)).collect();
@@ -252,8 +252,8 @@ pub(super) fn left_open<'a>(pod: &Value, hard: impl Iterator<Item = &'a str>) ->
     (!open.is_empty()).then(|| format!("must specify {}", open.join("; ")))
 }
 
-/// Whether the pod as a whole asks for something that it can.
-fn says_for_itself(resources: &Value, which: &str) -> bool {
+/// Whether pod-level resources set a supported resource.
+fn has_pod_level(resources: &Value, which: &str) -> bool {
     let listed = resources[which].as_object().into_iter().flatten();
     let mut names = listed.map(|(name, _)| name.as_str());
     names.any(|name| matches!(name, "cpu" | "memory") || name.starts_with(HUGE_PAGES))
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_counts_for_what_it_asks_for() {
+    fn usage_of_each_kind() {
         let pod = |status: Value| {
             json!({"status": status, "spec": {
                 "overhead": {"cpu": "250m", "memory": "1Mi"},
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_a_quota_is_about_one_resource() {
+    fn a_quota_name_counts_one_resource() {
         for (name, group, resource) in [
             ("pods", "", "pods"),
             ("requests.example.com/gpu", "", "pods"),

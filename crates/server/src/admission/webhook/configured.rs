@@ -1,4 +1,4 @@
-//! Webhook configurations in, the webhooks to ask about a resource out.
+//! Reads webhook configurations, and indexes the webhooks by resource.
 
 use crate::{
     admission::{
@@ -23,16 +23,16 @@ use std::{
     time::Duration,
 };
 
-// Kubernetes: what defaulting sets, should a stored object lack it.
+// Kubernetes: the defaults, should a stored object lack them.
 const TIMEOUT_SECONDS: u64 = 10;
 const PORT: u16 = 443;
 
 /// One webhook of a configuration.
 #[derive(Debug)]
 pub(super) struct Webhook {
-    /// Tells it from all others: the same name may come twice.
+    /// Unique id: the same name may come twice.
     pub(super) id: String,
-    /// Which one it is of all, in their order.
+    /// Its index among all webhooks, in their order.
     pub(super) ordinal: AtomicUsize,
     pub(super) configuration: String,
     pub(super) name: String,
@@ -40,9 +40,9 @@ pub(super) struct Webhook {
     pub(super) address: WebhookAddress,
     pub(super) ca_bundle: String,
     pub(super) timeout: Duration,
-    /// Whether a webhook that cannot be asked counts as one that agrees.
+    /// `failurePolicy: Ignore`: a failed call counts as allowed.
     pub(super) fails_open: bool,
-    /// Whether it may be asked about what will not happen.
+    /// Whether it may be called for a dry run: it has no side effects.
     pub(super) allows_dry_run: bool,
     pub(super) is_reinvocable: bool,
     pub(super) review_versions: Vec<String>,
@@ -50,11 +50,12 @@ pub(super) struct Webhook {
     conditions: OnceLock<Vec<Expression>>,
 }
 
-/// All configurations of a sort, by name.
+/// All validating or all mutating configurations, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Configurations {
     all: BTreeMap<String, Vec<Arc<Webhook>>>,
-    /// Keys of those that cannot be read: whatever a webhook of theirs would refuse must not pass meanwhile.
+    /// Keys of undecodable configurations: while there are any, writes are rejected, as their webhooks
+    /// might.
     unreadable: BTreeSet<String>,
     index: Index<Webhook>,
 }
@@ -106,7 +107,7 @@ fn address(client: &Value) -> WebhookAddress {
 }
 
 impl Configurations {
-    /// The webhooks that may have a say about a resource; nothing where that is not known.
+    /// Webhooks that may match a resource; `None` while a configuration is undecodable.
     pub(super) fn candidates(&self, resource: &str) -> Option<Vec<Arc<Webhook>>> {
         self.unreadable.is_empty().then(|| self.index.candidates(resource))
     }
@@ -126,9 +127,9 @@ impl Fold for Configurations {
 
     fn put(&mut self, key: &str, object: Stored) {
         let Some(object) = object.value_or_member("webhooks") else {
-            // What was known of it stays in force.
+            // The last readable state stays in force.
             if !self.all.contains_key(key) {
-                tracing::error!(key, "webhook configuration is unreadable: writes are refused");
+                tracing::error!(key, "cannot decode webhook configuration: writes are rejected");
                 self.unreadable.insert(key.to_owned());
             }
             return;

@@ -1,4 +1,4 @@
-//! One webhook is asked: the review out, its answer in, as far as it can be believed.
+//! Calls one webhook: sends the AdmissionReview and checks its response.
 
 use super::configured::Webhook;
 use crate::{admission::facts::Facts, refusal::Refusal, served::Served, webhook};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// A patch can hardly be longer than an object, and base64 adds a third.
+/// A patch is hardly longer than an object, and base64 adds a third.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,17 +17,17 @@ pub(super) enum WebhookKind {
     Validating,
 }
 
-/// What a webhook that agrees has to say.
+/// The response of a webhook that allows the request.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) patch: Option<Vec<u8>>,
-    /// The object that it was shown.
+    /// The object that was sent to it.
     pub(super) shown: Value,
 }
 
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// It could not be asked, or what it said makes no sense.
+    /// The call failed, or its response is invalid.
     Call(String),
     Refused(Refusal),
 }
@@ -44,8 +44,8 @@ struct Response {
     audit_annotations: Option<BTreeMap<String, String>>,
 }
 
-/// Asks whether the write may go on, and how it should be changed.
-pub(super) async fn ask(
+/// Sends the review to a webhook.
+pub(super) async fn call(
     hook: &Webhook,
     facts: &Facts<'_>,
     face: &Arc<Served>,
@@ -79,10 +79,10 @@ pub(super) async fn ask(
     };
     let answer = webhook::call(&facts.call.inner, to, &review).await;
     let answer = answer.map_err(|problem| Failure::Call(format!("failed to call webhook: {problem}")))?;
-    let response = believe(answer, spoken, &uid, sort)
+    let response = check_response(answer, spoken, &uid, sort)
         .map_err(|problem| Failure::Call(format!("received invalid webhook response: {problem}")))?;
     for (key, value) in response.audit_annotations.iter().flatten() {
-        facts.call.trail.note_by(&hook.name, key, || value.clone());
+        facts.call.trail.note_from_plugin(&hook.name, key, || value.clone());
     }
     response.warnings.iter().flatten().for_each(|warning| facts.call.warn(warning.as_str()));
     if !response.allowed {
@@ -101,14 +101,14 @@ pub(super) async fn ask(
     Ok(Reply { patch, shown })
 }
 
-/// The answer, if it is one to this review.
-fn believe(mut answer: Value, spoken: &str, uid: &str, sort: WebhookKind) -> Result<Response, String> {
+/// Checks that the response is for this review.
+fn check_response(mut answer: Value, spoken: &str, uid: &str, sort: WebhookKind) -> Result<Response, String> {
     let (version, kind) = (object::api_version(&answer).to_owned(), object::kind(&answer).to_owned());
     let response = answer.get_mut("response").map(Value::take).filter(|it| it.is_object());
     let response = response.ok_or("webhook response was absent")?;
     let mut response = Response::deserialize(response).map_err(|error| error.to_string())?;
     if spoken != "v1" {
-        // Kubernetes: the old version was not looked at closely.
+        // Kubernetes: v1beta1 responses were not checked strictly.
         if sort == WebhookKind::Validating {
             response.patch = None;
         }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_to_other_questions_are_not_believed() {
+    fn responses_to_other_reviews_are_rejected() {
         let answer = |response: Value| json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
         let (mutating, validating) = (WebhookKind::Mutating, WebhookKind::Validating);
         for (answer, sort, problem) in [
@@ -175,8 +175,8 @@ mod tests {
                 "validating webhook may not return response.patch",
             ),
         ] {
-            let told = believe(answer, "v1", "u", sort).err().unwrap_or_default();
-            assert_eq!(told, problem);
+            let found = check_response(answer, "v1", "u", sort).err().unwrap_or_default();
+            assert_eq!(found, problem);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which level a request gets, and which policies are none.
+//! Levels of requests, and errors of invalid policies.
 
 use super::*;
 
@@ -51,11 +51,11 @@ rules:
         (user("ann", &[]), on("list apps daemonsets - kube-system -"), "Metadata 1"),
         (user("ann", &[]), on("list - nodes - - -"), "Metadata 1"),
     ] {
-        let found = match policy.interest(Some(&caller), &wanted) {
+        let found = match policy.recording(Some(&caller), &wanted) {
             None => "None".to_owned(),
-            Some(interest) => {
-                let owners = if interest.omits_owners { " without owners" } else { "" };
-                format!("{} {}{owners}", interest.level.text(), interest.omitted.len())
+            Some(recording) => {
+                let owners = if recording.omits_owners { " without owners" } else { "" };
+                format!("{} {}{owners}", recording.level.text(), recording.omitted.len())
             }
         };
         assert_eq!(found, expected, "{} {wanted:?}", caller.name);
@@ -63,7 +63,7 @@ rules:
 }
 
 #[test]
-fn bad_policies_are_told_in_kubernetes_words() {
+fn invalid_policies_are_reported_in_kubernetes_words() {
     for (text, expected) in [
         ("rules: []", "loaded illegal policy with 0 rules"),
         ("rules: [{}]", "rules[0].level: Required value"),

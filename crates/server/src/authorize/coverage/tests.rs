@@ -1,9 +1,9 @@
-//! What is missing, found in two ways; and rules that are too large for one of them.
+//! Missing rules compared with Kubernetes' algorithm, and rules too large for that.
 
 use super::*;
 use std::collections::BTreeSet;
 
-/// What Kubernetes does: each piece of one verb on one thing, compared with each held rule.
+/// Kubernetes' algorithm: each piece of one verb on one resource is compared with each held rule.
 fn missing_by_pieces(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
     let mut missing: BTreeMap<(&str, &str, Option<&str>), Vec<&str>> = BTreeMap::new();
     let mut lines = Vec::new();
@@ -65,7 +65,7 @@ fn covers(own: &Rule, group: &str, resource: &str, name: Option<&str>, verb: &st
             || name.is_some_and(|name| own.resource_names.iter().any(|it| it == name)))
 }
 
-/// The same numbers on every run.
+/// Pseudo-random numbers, the same on every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -85,7 +85,7 @@ impl Numbers {
             verbs: self.some(&["get", "list", "*", "create"], 3),
             api_groups: self.some(&["", "apps", "*"], 2),
             resources: self.some(&["pods", "pods/log", "*", "*/log", "deployments/log", "services"], 3),
-            // Each once: of a name that comes twice the verbs come twice as well, in another order.
+            // Each name once: a repeated name has its verbs repeated, in another order.
             resource_names: self
                 .some(&["a", "b", "*"], 3)
                 .into_iter()
@@ -99,7 +99,7 @@ impl Numbers {
 }
 
 #[test]
-fn what_is_missing_is_what_comparing_every_piece_finds() {
+fn missing_rules_equal_those_of_kubernetes_algorithm() {
     let mut numbers = Numbers(1);
     let mut covered = 0;
     for _ in 0..5000 {
@@ -116,7 +116,7 @@ fn many(word: &str, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn rules_of_a_trillion_pieces_are_compared_at_once() {
+fn rules_of_a_trillion_pieces_are_compared_quickly() {
     let list = |word: &str| many(word, 1000);
     let wanted = Rule {
         verbs: list("v"),
@@ -125,14 +125,14 @@ fn rules_of_a_trillion_pieces_are_compared_at_once() {
         resource_names: list("n"),
         paths: list("/p"),
     };
-    let told = missing(&[], std::slice::from_ref(&wanted));
-    assert!(told.iter().map(String::len).sum::<usize>() < 2 * MAX_TOLD_BYTES);
-    assert_eq!(told.last().map(String::as_str), Some(AND_MORE));
+    let reported = missing(&[], std::slice::from_ref(&wanted));
+    assert!(reported.iter().map(String::len).sum::<usize>() < 2 * MAX_REPORTED_BYTES);
+    assert_eq!(reported.last().map(String::as_str), Some(AND_MORE));
     assert_eq!(missing(&Rule::everything(), std::slice::from_ref(&wanted)), Vec::<String>::new());
-    // Paths have no names, so a rule that names objects does not cover its own paths.
+    // Paths have no names, so a rule with resourceNames does not cover its own paths.
     let own = Rule { paths: Vec::new(), ..wanted.clone() };
     assert!(missing(std::slice::from_ref(&own), std::slice::from_ref(&own)).is_empty());
-    // Held rules that tell each value of each list apart.
+    // Held rules that put each value of each list into its own group.
     let apart = (0..1000).map(|number| {
         let one = |word: &str| vec![format!("{word}{number}")];
         Rule { verbs: one("v"), api_groups: one("g"), resources: one("r"), ..Rule::default() }
@@ -141,13 +141,13 @@ fn rules_of_a_trillion_pieces_are_compared_at_once() {
 }
 
 #[test]
-fn a_verb_of_a_megabyte_makes_no_longer_a_text_for_each_resource() {
+fn a_verb_of_a_megabyte_is_not_repeated_for_each_resource() {
     let wanted = Rule {
         verbs: vec!["v".repeat(1 << 20)],
         api_groups: many("g", 1000),
         resources: many("r", 1000),
         ..Rule::default()
     };
-    let told = missing(&[], &[wanted]);
-    assert!(told.iter().map(String::len).sum::<usize>() < 3 << 20, "{}", told.len());
+    let reported = missing(&[], &[wanted]);
+    assert!(reported.iter().map(String::len).sum::<usize>() < 3 << 20, "{}", reported.len());
 }

@@ -1,11 +1,11 @@
-//! What a node has to do with: the pods that are bound to it, and what these use.
+//! Objects related to a node: the pods bound to it, and the objects that these use.
 
 use crate::{live::Fold, stored::Stored};
 use api::object;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What a pod can use, in its own namespace.
+/// A kind of object that a pod can use, in its own namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Usable {
     Secret,
@@ -13,17 +13,17 @@ pub(super) enum Usable {
     Claim,
     ResourceClaim,
     ServiceAccount,
-    /// Itself.
+    /// The pod itself.
     Pod,
 }
 
-/// A namespace and a name in it.
+/// Namespace and name.
 pub(super) type Named = (String, String);
 
 /// The pods of each node.
 #[derive(Debug, Default)]
 pub(super) struct Pods {
-    /// By node and by key of the pod.
+    /// By node and by the pod's key.
     by_node: HashMap<String, BTreeMap<String, Pod>>,
     node_of: HashMap<String, String>,
 }
@@ -34,7 +34,7 @@ struct Pod {
     uses: BTreeSet<(Usable, String)>,
 }
 
-/// Whom volumes are claimed by, and which secrets it takes to mount them.
+/// The claim of each volume, and the secrets needed to mount it.
 #[derive(Debug, Default)]
 pub(super) struct Volumes {
     claims: HashMap<String, Named>,
@@ -46,7 +46,7 @@ pub(super) struct Volumes {
 pub(super) struct OfNodes(HashMap<String, String>);
 
 impl Pods {
-    /// Whether a pod on the node uses it.
+    /// Whether a pod on the node uses the object.
     pub(super) fn reach(&self, node: &str, sort: Usable, namespace: &str, name: &str) -> bool {
         let wanted = (sort, name.to_owned());
         let mut pods = self.by_node.get(node).into_iter().flat_map(BTreeMap::values);
@@ -59,7 +59,7 @@ impl Volumes {
         self.claims.get(volume).cloned()
     }
 
-    /// The claims for whose volumes this secret is needed.
+    /// The claims whose volumes need this secret.
     pub(super) fn claims_behind(&self, secret: &Named) -> Vec<Named> {
         let needing = self.secrets.iter().filter(|(_, secrets)| secrets.contains(secret));
         needing.filter_map(|(volume, _)| self.claim_of(volume)).collect()
@@ -140,7 +140,7 @@ impl Fold for OfNodes {
     }
 }
 
-/// A node may make such pods, so they must not give it anything.
+/// A kubelet can create mirror pods, so these give it no access.
 fn is_mirror(pod: &Value) -> bool {
     object::annotation(pod, "kubernetes.io/config.mirror").is_some()
 }
@@ -199,10 +199,10 @@ fn volume_uses(pod: &Value, volume: &Value, add: &mut impl FnMut(Usable, &Value)
     }
 }
 
-/// Sorts of volumes that name a secret in the same way.
+/// Volume types with a `secretRef`.
 const WITH_SECRET: [&str; 7] = ["cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos"];
 
-/// Those that a node needs; the ones for controllers are none of its business.
+/// Secrets that a node needs; not those of controllers.
 fn volume_secrets(spec: &Value, claim_namespace: &str) -> BTreeSet<Named> {
     let mut secrets = BTreeSet::new();
     let mut add = |namespace: &Value, name: &Value| {

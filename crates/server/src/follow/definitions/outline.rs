@@ -1,7 +1,7 @@
-//! A definition at rest in, all of it but its versions out; and back, with another status.
+//! Reads a stored definition without its versions, and writes it back with another status.
 //!
-//! Most of a definition are the schemas of its versions, and what becomes of its status hardly hangs on them: their
-//! text is stepped over, and stays as it is.
+//! The schemas of its versions are most of a definition and rarely affect its status: their bytes are
+//! skipped, and copied unchanged.
 
 use crate::{served::Served, stored::Stored};
 use api::object;
@@ -12,14 +12,14 @@ use serde_json::Value;
 
 #[derive(Debug)]
 pub(super) struct Outline {
-    /// In the form in which states are compared; its versions are missing.
+    /// Normalized for comparison, without versions.
     pub(super) definition: Value,
-    /// The text of its spec.
+    /// The JSON of its spec.
     spec: Bytes,
 }
 
 impl Outline {
-    /// `None` where the versions have a say in what becomes of it, or are not those that are known.
+    /// `None` where the versions affect the status, or differ from the known ones.
     pub(super) fn read(served: &Served, known: &Definition, stored: &Stored) -> Option<Outline> {
         let json = &stored.json;
         let versions = known.find_same_versions(json)?;
@@ -37,7 +37,7 @@ impl Outline {
         Some(Outline { definition, spec: json.slice(spec) })
     }
 
-    /// The bytes at rest of what has become of it.
+    /// The bytes to store for the changed definition.
     pub(super) fn text_with(&self, served: &Served, mut definition: Value) -> Bytes {
         let json = crate::stored::at_rest(served, &mut definition);
         let place = scan::find(&json, &["spec"]).expect("a definition is encoded with its spec");
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_the_status_changes() {
+    fn only_the_status_changes() {
         let registry = Registry::built_in();
         let served = registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions").unwrap();
         let schema = json!({"type": "object", "description": "\"status\": {} <&> \u{2028}", "properties": {"spec": {}}});

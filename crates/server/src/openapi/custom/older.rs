@@ -1,8 +1,8 @@
-//! A schema without what the older OpenAPI, or kubectl of old, does not understand.
+//! Removes from a schema what OpenAPI v2, or old kubectl, does not support.
 
 use serde_json::{Map, Value};
 
-/// Outer parts first: what is dropped there need not be looked at.
+/// Outer parts first: dropped parts need no visit.
 pub(super) fn simplify(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else { return };
     for junctor in ["allOf", "oneOf", "anyOf", "not"] {
@@ -10,7 +10,7 @@ pub(super) fn simplify(schema: &mut Value) {
     }
     let preserves = is_true(members, "x-kubernetes-preserve-unknown-fields");
     let is_nullable = members.remove("nullable") == Some(Value::Bool(true));
-    // Kubernetes: kubectl takes a type, fields or items that are told for all that there can be.
+    // Kubernetes: kubectl takes a given type, fields or items as exhaustive.
     if is_nullable || preserves {
         members.remove("items");
         members.remove("properties");
@@ -30,7 +30,7 @@ pub(super) fn simplify(schema: &mut Value) {
     }
 }
 
-/// What may be null cannot be required: null counts as missing.
+/// A nullable field cannot be required: null counts as missing.
 fn forgive_nullable(members: &mut Map<String, Value>) {
     let properties = members.get("properties").and_then(Value::as_object).into_iter().flatten();
     let nullable: Vec<String> = properties

@@ -1,10 +1,10 @@
-//! Says in plain OpenAPI what extensions mean: a number or a text, and whole objects inside of others.
+//! Expresses extensions in plain OpenAPI: int-or-string and embedded resources.
 
 use serde_json::{Value, json};
 
 use super::{CONVENTIONS, Form, object_meta};
 
-/// Every part of a schema that is told outside of `allOf` and the like, the inner ones first.
+/// Visits every part of a schema outside of `allOf` and the like, inner parts first.
 fn each(schema: &mut Value, change: &mut dyn FnMut(&mut Value)) {
     if !schema.is_object() {
         return;
@@ -25,15 +25,15 @@ fn is_true(schema: &Value, extension: &str) -> bool {
 }
 
 /// `x-kubernetes-int-or-string`.
-pub(super) fn numbers_or_texts(schema: &mut Value) {
+pub(super) fn int_or_string(schema: &mut Value) {
     each(schema, &mut |part| {
         if is_true(part, "x-kubernetes-int-or-string") {
-            tell_types(part);
+            add_types(part);
         }
     });
 }
 
-fn tell_types(schema: &mut Value) {
+fn add_types(schema: &mut Value) {
     let either = json!([{ "type": "integer" }, { "type": "string" }]);
     let is_said = schema.get("anyOf") == Some(&either)
         || schema.pointer("/allOf/0/anyOf").is_some_and(|any_of| *any_of == either);
@@ -51,17 +51,17 @@ fn tell_types(schema: &mut Value) {
     }
 }
 
-/// `x-kubernetes-embedded-resource`. In the older form an object that may hold anything stays so.
+/// `x-kubernetes-embedded-resource`. In OpenAPI v2 an object that preserves unknown fields is left alone.
 pub(super) fn embedded(schema: &mut Value, form: Form) {
     each(schema, &mut |part| {
         let is_open = form == Form::Older && is_true(part, "x-kubernetes-preserve-unknown-fields");
         if is_true(part, "x-kubernetes-embedded-resource") && !is_open {
-            tell_metadata(part);
+            add_metadata(part);
         }
     });
 }
 
-fn tell_metadata(schema: &mut Value) {
+fn add_metadata(schema: &mut Value) {
     let text = |description: String| json!({ "type": "string", "description": description });
     let properties = &mut schema["properties"];
     properties["apiVersion"] = text(format!(

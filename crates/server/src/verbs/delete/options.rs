@@ -1,4 +1,4 @@
-//! What a client says about how to delete: a body, or else a query.
+//! DeleteOptions, from the body or else from the query.
 
 use crate::{
     call::Call,
@@ -22,7 +22,7 @@ const KIND: &str = "DeleteOptions";
 pub(crate) struct DeleteOptions {
     pub(super) grace_seconds: Option<i64>,
     propagation: Option<String>,
-    /// The older way to say it.
+    /// The deprecated orphanDependents.
     orphan: Option<bool>,
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
@@ -30,7 +30,7 @@ pub(crate) struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// Kubernetes: where there is a body, nobody looks at the query. Only a dry run stays one.
+    /// Kubernetes: with a body, the query is ignored except for dryRun.
     pub(super) fn read(call: &mut Call, body: &[u8]) -> Result<DeleteOptions, Refusal> {
         let options = match body {
             [] => DeleteOptions::of_query(&call.options)?,
@@ -48,19 +48,19 @@ impl DeleteOptions {
     }
 
     fn of_query(query: &request::Options) -> Result<DeleteOptions, Refusal> {
-        let said = |name: &str| query.rest.get(name);
-        let grace_seconds = said("gracePeriodSeconds").map(|text| go::parse_int(text)).transpose();
+        let given = |name: &str| query.rest.get(name);
+        let grace_seconds = given("gracePeriodSeconds").map(|text| go::parse_int(text)).transpose();
         Ok(DeleteOptions {
             grace_seconds: grace_seconds.map_err(Refusal::bad_request)?,
-            propagation: said("propagationPolicy").cloned(),
-            orphan: said("orphanDependents").map(|text| request::flag(text)),
-            uid: said("uid").filter(|uid| !uid.is_empty()).cloned(),
+            propagation: given("propagationPolicy").cloned(),
+            orphan: given("orphanDependents").map(|text| request::flag(text)),
+            uid: given("uid").filter(|uid| !uid.is_empty()).cloned(),
             resource_version: Some(query.resource_version.clone()).filter(|version| !version.is_empty()),
             dry_run: query.dry_run.clone(),
         })
     }
 
-    /// What an object of the kind says.
+    /// Reads a decoded DeleteOptions.
     pub(crate) fn of(value: &Value) -> DeleteOptions {
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let dry_run = value.get("dryRun").and_then(Value::as_array).into_iter().flatten();
@@ -91,20 +91,20 @@ impl DeleteOptions {
             }
         }
         if self.dry_run.iter().any(|stage| stage != "All") {
-            let said = Value::from(self.dry_run.clone());
-            errors.push(Error::not_supported(&Path::new("dryRun"), &said, ["All"]));
+            let given = Value::from(self.dry_run.clone());
+            errors.push(Error::not_supported(&Path::new("dryRun"), &given, ["All"]));
         }
         refusal::check_options(KIND, errors)
     }
 
-    /// Whether dependents are left alone, or waited for; `None` where the client does not say.
+    /// The propagationPolicy; `None` where the client does not say.
     pub(super) fn policy(&self) -> Option<&str> {
-        let said = || self.orphan.map(|orphan| if orphan { "Orphan" } else { "Background" });
-        self.propagation.as_deref().or_else(said)
+        let given = || self.orphan.map(|orphan| if orphan { "Orphan" } else { "Background" });
+        self.propagation.as_deref().or_else(given)
     }
 }
 
-// Kubernetes: the kind decides. Old clients send it in the version of the group whose objects they delete.
+// Kubernetes: only the kind is checked. Old clients send the apiVersion of the objects they delete.
 fn read_body(call: &Call, body: &[u8]) -> Result<Value, Refusal> {
     let types = call.types();
     let of = types.named("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
@@ -134,7 +134,7 @@ fn check_kind(api_version: &str, kind: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     let version = if api_version.is_empty() { "meta.k8s.io/v1" } else { api_version };
-    // Kubernetes: the place in its source is part of the text.
+    // Kubernetes: the location in its source is part of the text.
     Err(Refusal::bad_request(format!(
         "no kind {} is registered for version {} in scheme \
          \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\"",

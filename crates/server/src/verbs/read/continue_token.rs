@@ -1,4 +1,4 @@
-//! Where a list goes on: a token out, and in again.
+//! The continue token of a list: encode and decode.
 
 use crate::refusal::Refusal;
 use api::go;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Revision;
 
-/// Kubernetes: Go does not mind bits that are left over.
+/// Kubernetes: Go accepts non-zero trailing bits.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::URL_SAFE,
     GeneralPurposeConfig::new()
@@ -25,7 +25,7 @@ const VERSION: &str = "meta.k8s.io/v1";
 #[serde(default)]
 pub(super) struct Continue {
     v: String,
-    /// The revision of the whole list; -1 is the latest.
+    /// The revision of the whole list; -1 means the latest.
     pub(super) rv: i64,
     pub(super) start: String,
 }
@@ -51,7 +51,7 @@ impl Continue {
             return Err("encoded start key empty (version meta.k8s.io/v1)".to_owned());
         }
         let path = read.start.strip_prefix('/').unwrap_or(&read.start);
-        // Kubernetes: nobody gets out of what is listed.
+        // Kubernetes: a token must not lead out of the listed prefix.
         if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(read.start);
         }
@@ -61,14 +61,14 @@ impl Continue {
     fn of(value: Value) -> Result<Continue, String> {
         let described = match &value {
             Value::Object(_) => return serde_json::from_value(value.clone()).map_err(|_| bad_member(&value)),
-            // Kubernetes: Go reads nothing from it.
+            // Kubernetes: Go decodes null as an empty token.
             Value::Null => return Ok(Continue::default()),
             other => go::json_kind(other),
         };
         Err(format!("json: cannot unmarshal {described} into Go value of type storage.continueToken"))
     }
 
-    /// The same place of the list as it is now, for a token whose revision is gone.
+    /// A token for the same key at the latest revision, when this token's revision is compacted.
     pub(super) fn at_latest(&self) -> String {
         encode(&Continue { v: VERSION.to_owned(), rv: -1, start: self.start.clone() })
     }
@@ -88,7 +88,7 @@ fn bad_base64(token: &str) -> String {
     format!("illegal base64 data at input byte {at}")
 }
 
-/// What Go says of a token that is no JSON.
+/// Go's error for a token that is not JSON.
 fn bad_json(bytes: &[u8], error: &serde_json::Error) -> String {
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(first) if !error.is_eof() => {
@@ -98,7 +98,7 @@ fn bad_json(bytes: &[u8], error: &serde_json::Error) -> String {
     }
 }
 
-/// What Go says of a member that is of another form.
+/// Go's error for a member of another JSON type.
 fn bad_member(value: &Value) -> String {
     let members = [("v", "string"), ("rv", "int64"), ("start", "string")];
     let bad = members.into_iter().find_map(|(name, wanted)| {
@@ -114,7 +114,7 @@ fn bad_member(value: &Value) -> String {
     format!("json: cannot unmarshal {found} into Go struct field continueToken.{name} of type {wanted}")
 }
 
-/// A character as Go quotes it.
+/// A character quoted as in Go.
 fn quote_rune(rune: char) -> String {
     match u32::from(rune) {
         code @ 0..0x20 => format!("'\\x{code:02x}'"),
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_that_nobody_gave_are_refused_in_go_s_words() {
+    fn malformed_tokens_are_rejected_with_the_texts_of_go() {
         let json = |text: &str| URL_SAFE_NO_PAD.encode(text);
         for (token, expected) in [
             ("!!!".to_owned(), "illegal base64 data at input byte 0"),

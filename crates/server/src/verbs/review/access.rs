@@ -1,4 +1,4 @@
-//! May they? The three reviews that ask about one thing.
+//! SubjectAccessReview, its local form and SelfSubjectAccessReview.
 
 use crate::{
     authenticate::Caller,
@@ -50,7 +50,7 @@ pub(super) async fn decide(call: &Call, mut review: Value) -> Result<Value, Refu
     Ok(review)
 }
 
-/// Exactly whom the review names, in no group that it does not say.
+/// The user of the review, only in the groups that it names.
 fn subject(spec: &Value) -> Caller {
     let extra = spec["extra"].as_object().into_iter().flatten();
     Caller {
@@ -69,7 +69,7 @@ fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// How much of a selector could be read.
+/// Reports requirements of a selector that could not be parsed.
 fn report(field: &str, lost: usize, kept: usize, problems: &mut Vec<String>) {
     if lost > 0 {
         let partially = if kept > 0 { "partially " } else { "" };
@@ -77,7 +77,8 @@ fn report(field: &str, lost: usize, kept: usize, problems: &mut Vec<String>) {
     }
 }
 
-/// What can be understood of it. Leaving some out asks for more, so nothing is allowed by mistake.
+/// The requirements that can be parsed. Fewer requirements ask for more access, so nothing is allowed by
+/// mistake.
 fn fields(selector: &Value, problems: &mut Vec<String>) -> field_selector::Selector {
     if let Some(raw) = selector["rawSelector"].as_str().filter(|raw| !raw.is_empty()) {
         return raw.parse().unwrap_or_else(|_| {
@@ -103,7 +104,7 @@ fn field_term(requirement: &Value) -> Option<String> {
     }
 }
 
-/// Kubernetes: nothing here decides by labels; what cannot be read is told all the same.
+/// Kubernetes: no authorizer here decides by labels, but parse errors are reported.
 fn check_labels(selector: &Value, problems: &mut Vec<String>) {
     if let Some(raw) = selector["rawSelector"].as_str().filter(|raw| !raw.is_empty()) {
         report("labelSelector", usize::from(raw.parse::<Selector>().is_err()), 0, problems);

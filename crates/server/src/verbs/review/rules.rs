@@ -1,4 +1,4 @@
-//! What may I do here, all of it?
+//! SelfSubjectRulesReview: all rules that apply to the caller in a namespace.
 
 use crate::{
     authorize::{self, RoleRef, Rule},
@@ -35,7 +35,7 @@ pub(super) async fn of_caller(call: &Call, review: &Value) -> Result<Value, Refu
         [only] => status["evaluationError"] = only.clone().into(),
         several => status["evaluationError"] = format!("[{}]", several.join(", ")).into(),
     }
-    // Kubernetes: the answer does not repeat the question.
+    // Kubernetes: the spec of the answer is empty.
     Ok(json!({
         "kind": call.served.resource.kind, "apiVersion": call.served.api_version(),
         "metadata": {}, "spec": {}, "status": status,

@@ -1,5 +1,5 @@
-//! What watchers make of a change, made once for all of them: labels and fields for their selectors, and the bytes of
-//! the event in each form.
+//! Work shared by all watchers of a change: labels and fields for their selectors, and the event's bytes in
+//! each form.
 
 use crate::{
     call::Call,
@@ -16,24 +16,24 @@ use std::{
 use store::{Change, Revision};
 use tokio::sync::OnceCell;
 
-/// Changes that are kept: those that watchers are being told of now. One that is slower works for itself.
+/// Limit on the changes kept: those that watchers are sending now. A slower watcher encodes for itself.
 const MAX_CHANGES: usize = 256;
-/// The bytes of objects and events that they hold at the most, together.
+/// Limit on the bytes of objects and events that they hold together.
 const MAX_BYTES: usize = 8 << 20;
 
-/// The latest changes that a watcher was told of.
+/// The latest changes that watchers sent.
 #[derive(Debug, Default)]
 pub(crate) struct SharedChanges(Mutex<Recent>);
 
 #[derive(Debug, Default)]
 struct Recent {
     changes: HashMap<(Revision, Bytes), Arc<SharedChange>>,
-    /// The oldest first.
+    /// Oldest first.
     order: VecDeque<(Revision, Bytes)>,
     bytes: usize,
 }
 
-/// What one commit did to one object.
+/// The change of one object by one commit.
 #[derive(Debug)]
 pub(super) struct SharedChange {
     pub(super) before: Option<Parsed>,
@@ -41,7 +41,7 @@ pub(super) struct SharedChange {
     events: Mutex<Vec<(EventForm, Arc<OnceCell<Bytes>>)>>,
 }
 
-/// All that the bytes of an event depend on, beside the change.
+/// What the bytes of an event depend on, beside the change.
 #[derive(Clone, Debug)]
 pub(super) struct EventForm {
     kind: &'static str,
@@ -49,7 +49,7 @@ pub(super) struct EventForm {
     with_columns: bool,
     include_object: Option<String>,
     served: Arc<Served>,
-    /// Tables show ages, in seconds.
+    /// Set for tables only: they show ages in seconds.
     second: Option<i64>,
 }
 
@@ -77,7 +77,7 @@ impl EventForm {
 }
 
 impl SharedChanges {
-    /// The change, as all watchers share it.
+    /// The shared change for a commit.
     pub(super) fn of(&self, revision: Revision, change: &Change) -> Arc<SharedChange> {
         let key = (revision, change.key.clone());
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,14 +110,14 @@ impl Recent {
 }
 
 impl SharedChange {
-    /// What it may hold: the objects themselves, parsed, and events of about their size in a few forms.
+    /// Estimate: the objects, their parsed forms, and events of about their size in a few forms.
     fn size(&self) -> usize {
         const TIMES: usize = 8;
         let size = |parsed: &Option<Parsed>| parsed.as_ref().map_or(0, |parsed| parsed.stored.json.len());
         TIMES * (size(&self.before) + size(&self.after))
     }
 
-    /// The bytes of an event: those that another watcher has made, or else what `write` makes.
+    /// The bytes of an event: shared if another watcher has encoded them, else made by `write`.
     pub(super) async fn event(
         &self,
         form: EventForm,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn watchers_of_the_same_change_share_it_and_old_ones_make_room() {
+    fn watchers_share_a_change_and_the_oldest_changes_are_dropped() {
         let shared = SharedChanges::default();
         let first = shared.of(Revision(1), &change("a", 10));
         assert!(Arc::ptr_eq(&first, &shared.of(Revision(1), &change("a", 10))));

@@ -1,20 +1,20 @@
-//! An object in, its scale out: how many replicas it should have, how many it has, and which pods they are.
+//! Reads the Scale of an object: wanted replicas, current replicas, and the selector of its pods.
 
 use crate::served::Served;
 use serde_json::{Map, Value, json};
 
-/// Where the scale of an object lies in it.
+/// The paths of the scale's fields in an object.
 pub(super) struct Places {
     replicas: Vec<String>,
     current: Vec<String>,
     labels: Labels,
 }
 
-/// What tells its pods from others.
+/// Where the selector of the pods is.
 enum Labels {
-    /// `spec.selector`, an object or labels alone.
+    /// `spec.selector`: a label selector, or a map of labels.
     InSpec,
-    /// A text that whoever maintains the status writes, if there is one.
+    /// A text at the definition's labelSelectorPath, if it has one.
     InStatus(Option<Vec<String>>),
 }
 
@@ -40,7 +40,7 @@ impl Places {
         })
     }
 
-    /// How many replicas the object asks for, if it says.
+    /// The replicas that the object asks for, if set.
     pub(super) fn replicas(&self, object: &Value) -> Option<i64> {
         find(object, &self.replicas)?.as_i64()
     }
@@ -56,7 +56,7 @@ impl Places {
         *at = replicas.into();
     }
 
-    /// The path of the replicas, as its author wrote it but for the first dot.
+    /// The path of the replicas without its leading dot.
     pub(super) fn replicas_path(&self) -> impl Iterator<Item = &str> {
         self.replicas.iter().map(String::as_str)
     }
@@ -100,7 +100,7 @@ fn in_spec(selector: &Value) -> String {
     selector.map(|selector| selector.to_string()).unwrap_or_default()
 }
 
-/// A replication controller selects by labels alone.
+/// The selector of a ReplicationController is a map of labels.
 fn plain_labels(selector: &Value) -> String {
     let labels = selector.as_object().into_iter().flatten();
     let labels = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));

@@ -1,9 +1,9 @@
-//! What containers may do beyond their own walls.
+//! Checks of container fields: privileges, capabilities, host ports, probes, proc mounts.
 
 use super::{Pod, Violation, counted, distinct, named, quoted, text, unless_own_users};
 use serde_json::Value;
 
-/// What a container runtime gives by default, and a little more.
+/// The default capabilities of container runtimes, and a few more.
 const CAPABILITIES: [&str; 13] = [
     "AUDIT_WRITE",
     "CHOWN",
@@ -40,7 +40,7 @@ fn capabilities<'a>(container: &'a Value, which: &str) -> impl Iterator<Item = &
     container["securityContext"]["capabilities"][which].as_array().into_iter().flatten().map(text)
 }
 
-/// Who adds capabilities that are not allowed, and which.
+/// The containers that add forbidden capabilities, and which.
 fn added(pod: Pod<'_>, is_allowed: impl Fn(&str) -> bool) -> Option<String> {
     let forbidden = |container| capabilities(container, "add").filter(|capability| !is_allowed(capability));
     let bad = pod.containers_that(|container| forbidden(container).next().is_some());

@@ -1,9 +1,9 @@
-//! As whom pods run, and how much of their node they see.
+//! Checks of users, host namespaces and sysctls.
 
 use super::{Pod, Violation, named, setters, text};
 use serde_json::Value;
 
-/// Known to stay within a pod; each later version adds some to the ones before.
+/// Sysctls that affect only the pod; each later version adds some at the end.
 const SYSCTLS: [&str; 12] = [
     "kernel.shm_rmid_forced",
     "net.ipv4.ip_local_port_range",

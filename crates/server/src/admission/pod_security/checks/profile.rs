@@ -1,4 +1,4 @@
-//! The profiles of the kernel that confine pods: AppArmor, SELinux and seccomp.
+//! Checks of AppArmor, SELinux and seccomp profiles.
 
 use super::{Pod, Violation, counted, distinct, named, quoted, setters, text};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 const SE_LINUX_TYPES: [&str; 5] =
     ["", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"];
 
-// Kubernetes: how profiles were chosen before they had fields.
+// Kubernetes: annotations that selected profiles before there were fields.
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const SECCOMP: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_OF_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
@@ -105,7 +105,7 @@ fn seccomp(of: &Value) -> Seccomp {
     }
 }
 
-pub(super) fn seccomp_said(pod: Pod<'_>) -> Option<Violation> {
+pub(super) fn seccomp_allowed(pod: Pod<'_>) -> Option<Violation> {
     let bad = |of: &Value| match seccomp(of) {
         Seccomp::Bad(sort) => Some(sort),
         _ => None,
@@ -118,8 +118,8 @@ pub(super) fn seccomp_said(pod: Pod<'_>) -> Option<Violation> {
     Some(Violation::new("seccompProfile", detail))
 }
 
-pub(super) fn seccomp_set(pod: Pod<'_>) -> Option<Violation> {
-    if let Some(violation) = seccomp_said(pod) {
+pub(super) fn seccomp_required(pod: Pod<'_>) -> Option<Violation> {
+    if let Some(violation) = seccomp_allowed(pod) {
         return Some(violation);
     }
     let is_unsaid = |of: &Value| matches!(seccomp(of), Seccomp::Unsaid);

@@ -1,4 +1,4 @@
-//! Facts about the rules: what each of them says of a pod, in which version, in the real server's words.
+//! Each rule's message for a pod, by version, in Kubernetes' words.
 
 use super::*;
 use serde_json::json;
@@ -11,7 +11,7 @@ fn level(text: &str) -> Standard {
     Standard { level, version }
 }
 
-/// A pod that passes everything, with something merged into it.
+/// A pod that passes every rule, with `change` merged in.
 fn pod_with(change: &Value) -> Value {
     let secure = json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
     let container = |name: &str| json!({"name": name, "image": "i", "securityContext": secure});
@@ -24,7 +24,7 @@ fn pod_with(change: &Value) -> Value {
     pod
 }
 
-/// Lists are merged place by place, so that a case names only what it is about.
+/// Lists are merged by index, so that a case names only the fields it tests.
 fn merge(to: &mut Value, change: &Value) {
     match (to, change) {
         (Value::Object(to), Value::Object(change)) => {
@@ -53,7 +53,7 @@ fn check(standard: &str, change: &Value, expected: &str) {
 }
 
 #[test]
-fn the_baseline_keeps_pods_from_known_ways_out() {
+fn baseline_rejects_known_privilege_escalations() {
     let annotated = |key: &str, value: &str| json!({"metadata": {"annotations": {key: value}}});
     for (change, expected) in [
         (json!({}), ""),
@@ -116,7 +116,7 @@ fn the_baseline_keeps_pods_from_known_ways_out() {
 }
 
 #[test]
-fn the_restricted_level_asks_for_what_is_good_practice() {
+fn restricted_requires_hardening_fields() {
     for (change, expected) in [
         (json!({}), ""),
         (
@@ -163,7 +163,7 @@ fn the_restricted_level_asks_for_what_is_good_practice() {
 }
 
 #[test]
-fn a_rule_holds_from_its_version_on() {
+fn a_rule_applies_from_its_version_on() {
     let sysctl = |name: &str| json!({"spec": {"securityContext": {"sysctls": [{"name": name}]}}});
     let windows = json!({"spec": {"os": {"name": "windows"}, "containers": [{"securityContext": null}],
         "securityContext": {"seccompProfile": null}, "initContainers": [{"securityContext": null}]}});

@@ -1,4 +1,4 @@
-//! What pods mount.
+//! Checks of volume types.
 
 use super::{Pod, Violation, counted, distinct, named, quoted, text};
 use serde_json::Value;
