@@ -9,7 +9,7 @@ pub(crate) struct Instant {
     pub(crate) nanos: u32,
 }
 
-/// How exact a time is written, and read.
+/// The precision of a time in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Precision {
     /// `Time`: reads a fraction, writes none.
@@ -19,7 +19,7 @@ pub(crate) enum Precision {
 }
 
 impl Instant {
-    /// Go's zero time, year 1: the same as no time at all.
+    /// Go's zero time, year 1, which counts as no time.
     pub(crate) const ZERO: Instant = Instant { seconds: -62_135_596_800, nanos: 0 };
 
     pub(crate) fn is_zero(self) -> bool {
@@ -42,11 +42,11 @@ impl Instant {
                 self.nanos / 1000
             ),
         };
-        written.expect("a String takes every write");
+        written.expect("writing to a String cannot fail");
         text
     }
 
-    /// Reads what Go's `time.Parse` reads, and refuses the rest in its words.
+    /// Parses what Go's `time.Parse` parses, with its error texts.
     pub(crate) fn parse(text: &str, precision: Precision) -> Result<Instant, String> {
         Parser { whole: text, rest: text.as_bytes(), precision }.parse()
     }
@@ -79,7 +79,7 @@ impl Parser<'_> {
         let nanos = self.fraction()?;
         let offset = self.zone()?;
         if !self.rest.is_empty() {
-            return Err(self.says(&format!("extra text: {}", quote(self.rest))));
+            return Err(self.error(&format!("extra text: {}", quote(self.rest))));
         }
         self.range(day >= 1 && day <= days_in(year, month), "day")?;
         let seconds = days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset;
@@ -155,10 +155,10 @@ impl Parser<'_> {
     }
 
     fn range(&self, inside: bool, what: &str) -> Result<(), String> {
-        if inside { Ok(()) } else { Err(self.says(&format!("{what} out of range"))) }
+        if inside { Ok(()) } else { Err(self.error(&format!("{what} out of range"))) }
     }
 
-    fn says(&self, what: &str) -> String {
+    fn error(&self, what: &str) -> String {
         format!("parsing time {}: {what}", quote(self.whole.as_bytes()))
     }
 
@@ -172,7 +172,7 @@ impl Parser<'_> {
     }
 }
 
-/// Go's `time` package quotes in its own way: bytes outside of printable ASCII in hex.
+/// Go's `time` package quotes its own way: bytes outside printable ASCII in hex.
 fn quote(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
     for &byte in bytes {
@@ -267,7 +267,7 @@ mod tests {
                 r#"parsing time "2024-01-01T00:00:00.1234567Z" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "7Z" as "Z07:00""#,
             ),
         ] {
-            let read = Instant::parse(text, precision).map_or_else(|says| says, |it| it.format(precision));
+            let read = Instant::parse(text, precision).map_or_else(|error| error, |it| it.format(precision));
             assert_eq!(read, expected, "{text}");
         }
         assert_eq!(Instant::parse("0001-01-01T00:00:00Z", Seconds), Ok(Instant::ZERO));

@@ -1,4 +1,4 @@
-//! A kind with every sort of field, for tests.
+//! A kind with every type of field, for tests.
 
 use std::sync::{Arc, LazyLock};
 
@@ -80,8 +80,8 @@ fn build() -> Types {
     types
 }
 
-/// A thing with some of its fields. Lists have items: nobody owns an empty one, so whoever applies it leaves no
-/// trace.
+/// A thing with some of its fields. No list is empty: an empty list has no owner, so its applier would leave
+/// no trace.
 pub(crate) fn thing() -> impl Strategy<Value = Value> {
     let word = || prop::sample::select(["a", "b", "c"].as_slice());
     let words = move || prop::collection::btree_map(word(), word(), 0..3);

@@ -1,11 +1,11 @@
-//! An object in, what is left of it after protobuf out: lists and maps that are there but empty are none.
+//! Removes empty lists and maps from an object, as a round trip through protobuf does.
 
 use serde_json::Value;
 
 use crate::types::{Node, TypeId, Types};
 
-/// Takes out what a message of the type cannot say. Kubernetes: objects of built-in kinds lie in etcd as messages,
-/// so that `"rules": []` is answered as `"rules": null`, even to whoever wrote it.
+/// Removes what a message of the type cannot represent. Kubernetes: built-in objects are stored as protobuf
+/// in etcd, so `"rules": []` is answered as `"rules": null`, even to the client that sent it.
 pub fn forget_empty(types: &Types, id: TypeId, object: &mut Value) {
     walk(types, &Node::Object(id), object);
 }
@@ -50,7 +50,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn empty_lists_and_maps_are_forgotten_and_nothing_else() {
+    fn only_empty_lists_and_maps_are_removed() {
         let mut types = Types::default();
         let strings = || Node::List(Box::new(List::atomic(Node::String)));
         let rule = types.add(Type::new("Rule", [Field::new("verbs", strings())]));

@@ -1,4 +1,4 @@
-//! Formats of times: dates, moments, spans.
+//! Formats of dates, times and durations.
 
 pub(super) fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -21,7 +21,7 @@ pub(super) fn is_date(text: &str) -> bool {
     plain && (1..=days).contains(&day)
 }
 
-/// A date, `t`, a time of day and its zone. Kubernetes: what follows a second `t` is not looked at.
+/// A date, `t`, a time of day and its zone. Kubernetes: text after a second `t` is ignored.
 pub(super) fn is_date_time(text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut parts = lower.split('t');
@@ -45,7 +45,7 @@ fn is_zone_after_fraction(text: &str) -> bool {
     if is_zone(text) {
         return true;
     }
-    // Kubernetes: any character will do for the point.
+    // Kubernetes: any character may be the decimal point.
     let mut fraction = text.chars();
     let _ = fraction.next();
     let zone = fraction.as_str().trim_start_matches(|c: char| c.is_ascii_digit());
@@ -56,7 +56,7 @@ fn is_two_digits(text: &str) -> bool {
     text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// As Go reads it (`1h30m`), or as Scala does (`3 days`), anywhere in the text.
+/// As Go parses it (`1h30m`), or as Scala does (`3 days`), anywhere in the text.
 pub(super) fn is_duration(text: &str) -> bool {
     is_go_duration(text) || is_scala_duration(text)
 }
@@ -94,7 +94,7 @@ fn is_go_duration(text: &str) -> bool {
     nanoseconds <= 9_223_372_036_854_775_807.0
 }
 
-/// Every number with a unit counts; one unit that is known is enough.
+/// Every number with a unit counts; one known unit is enough.
 fn is_scala_duration(text: &str) -> bool {
     let mut rest = text;
     let mut known = false;
@@ -117,7 +117,7 @@ fn is_scala_duration(text: &str) -> bool {
     known
 }
 
-/// The last name of each unit may be a beginning: `seconds`.
+/// The last name of each unit matches as a prefix: `seconds`.
 fn is_unit(text: &str) -> bool {
     const UNITS: [&[&str]; 8] = [
         &["ns", "nano"],
