@@ -1,6 +1,6 @@
-//! The contract of a store: what every one of them does, written once and run on each.
+//! The contract of a store: tests written once and run on every store.
 //!
-//! A test target says which store it brings with `run_contract!(fixture)`.
+//! A test target provides its store with `run_contract!(fixture)`.
 
 use std::{
     any::Any,
@@ -17,12 +17,12 @@ use world::World;
 /// Small, so that a test can fall out of the window.
 pub(crate) const LIMITS: Limits = Limits { changes: 300, bytes: 64 << 20, live_bytes: u64::MAX };
 
-/// A store that nobody has written to, and what it needs to live.
+/// An empty store, and what it needs to live.
 pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) scratch: tempfile::TempDir,
-    /// Whatever must outlive the store: a server process, or nothing.
+    /// Outlives the store: a server process, or nothing.
     #[expect(dead_code, reason = "it is held, not read")]
     pub(crate) behind: Box<dyn Any + Send>,
 }
@@ -52,29 +52,29 @@ macro_rules! each_promise {
             each_commit_is_one_revision_further
             an_empty_batch_changes_nothing
             a_batch_happens_whole_or_not_at_all
-            a_conflict_tells_what_stands_there
+            a_conflict_returns_the_current_entry
             a_condition_on_a_deleted_key_fails
-            deleting_what_is_not_there_changes_nothing
-            senseless_batches_are_refused
+            deleting_an_absent_key_changes_nothing
+            malformed_batches_are_rejected
             a_mebibyte_comes_back_whole
             keys_that_are_prefixes_of_each_other_are_kept_apart
             ranges_respect_start_end_limit_and_order
             a_long_range_is_read_at_one_revision
             the_past_can_be_read
             the_future_cannot_be_read
-            compaction_forgets_the_past_and_nothing_else
-            a_feed_tells_every_change_with_what_it_replaced
-            a_feed_has_a_commit_when_it_is_answered
-            a_feed_tells_a_commit_once_and_only_its_own_part
+            compaction_drops_only_old_versions
+            a_feed_delivers_every_change_with_its_previous_value
+            a_feed_has_a_commit_when_it_is_acknowledged
+            a_feed_delivers_a_commit_once_and_only_the_part_under_its_prefix
             a_feed_from_the_past_catches_up_without_a_gap
             a_feed_survives_a_compaction_that_it_is_ahead_of
-            a_feed_from_before_the_floor_is_refused
-            a_feed_from_the_future_is_refused
-            a_slow_reader_is_cut_off_and_blocks_nobody
-            a_reader_that_nothing_concerns_never_falls_behind
+            a_feed_from_before_the_floor_fails
+            a_feed_from_the_future_fails
+            a_slow_reader_is_cut_off_and_blocks_no_writer
+            a_reader_that_no_commit_touches_never_falls_behind
             a_mark_comes_after_everything_before_it
             two_writers_race_and_one_wins
-            counting_with_conditions_loses_nothing
+            concurrent_increments_with_conditions_are_not_lost
             feeds_see_concurrent_commits_in_order
             a_backup_under_load_holds_one_revision
             a_closed_store_ends_its_feeds
@@ -104,7 +104,7 @@ impl Stage {
     }
 }
 
-/// The next commit that a feed tells; a test that waits for one in vain should fail soon.
+/// The next commit of a feed; the timeout makes a test that waits in vain fail soon.
 async fn next(world: &World, feed: &mut Feed) -> Arc<Commit> {
     match event(world, feed).await.unwrap() {
         Event::Commit(commit) => commit,
@@ -113,7 +113,7 @@ async fn next(world: &World, feed: &mut Feed) -> Arc<Commit> {
 }
 
 async fn event(world: &World, feed: &mut Feed) -> Result<Event, Error> {
-    world.timeout(Duration::from_secs(20), feed.next()).await.expect("the feed tells something")
+    world.timeout(Duration::from_secs(20), feed.next()).await.expect("the feed delivers an event")
 }
 
 fn put(key: &'static str, value: &'static str) -> Change {
@@ -123,7 +123,7 @@ fn put(key: &'static str, value: &'static str) -> Change {
 fn conflict(error: Error) -> store::Conflict {
     match error {
         Error::Conflict(conflict) => *conflict,
-        other => panic!("a conflict, not: {other}"),
+        other => panic!("expected a conflict, got: {other}"),
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) async fn a_batch_happens_whole_or_not_at_all(stage: Stage) {
     assert_eq!(stage.revision().await, first);
 }
 
-pub(crate) async fn a_conflict_tells_what_stands_there(stage: Stage) {
+pub(crate) async fn a_conflict_returns_the_current_entry(stage: Stage) {
     let first = stage.commit(Batch::new().create("/a", "1")).await;
     let second = stage.commit(Batch::new().replace("/a", "2", first)).await;
     let found = Some(Entry { key: "/a".into(), value: "2".into(), revision: second });
@@ -192,13 +192,13 @@ pub(crate) async fn a_condition_on_a_deleted_key_fails(stage: Stage) {
     assert_eq!(stage.store.get("/a".into(), None).await.unwrap().entry.unwrap().revision, again);
 }
 
-pub(crate) async fn deleting_what_is_not_there_changes_nothing(stage: Stage) {
+pub(crate) async fn deleting_an_absent_key_changes_nothing(stage: Stage) {
     let first = stage.commit(Batch::new().put("/a", "1")).await;
     assert_eq!(stage.commit(Batch::new().delete("/b")).await, first);
     assert_eq!(stage.revision().await, first);
 }
 
-pub(crate) async fn senseless_batches_are_refused(stage: Stage) {
+pub(crate) async fn malformed_batches_are_rejected(stage: Stage) {
     let many = (0..129).fold(Batch::new(), |batch, number| batch.put(format!("/{number}"), ""));
     let batches = [
         Batch::new().put("", "1"),
@@ -241,9 +241,9 @@ pub(crate) async fn keys_that_are_prefixes_of_each_other_are_kept_apart(stage: S
     assert_eq!(stage.keys(Range::prefix(&b"\xff"[..])).await, expect(&[b"\xff", b"\xff\xff"]));
     let all = expect(&[b"\0", b"/a", b"/a/", b"/a/b", b"/a/b/c", b"/a0", b"/ab", b"\xff", b"\xff\xff"]);
     assert_eq!(stage.keys(Range::all()).await, all);
-    let told: Vec<_> =
+    let keys: Vec<_> =
         next(&stage.world, &mut feed).await.changes.iter().map(|change| change.key.clone()).collect();
-    assert_eq!(told, expect(&[b"/a/", b"/a/b", b"/a/b/c"]));
+    assert_eq!(keys, expect(&[b"/a/", b"/a/b", b"/a/b/c"]));
     stage.commit(Batch::new().delete("/a/b")).await;
     assert_eq!(stage.keys(Range::prefix("/a/")).await, expect(&[b"/a/", b"/a/b/c"]));
 }
@@ -285,7 +285,7 @@ pub(crate) async fn a_long_range_is_read_at_one_revision(stage: Stage) {
     assert!(page.entries.iter().all(|entry| entry.value == "old"));
     assert!(page.entries.is_sorted_by(|a, b| a.key < b.key));
     assert_eq!(stage.keys(Range::prefix("/k/")).await.len(), 3000);
-    // A long stretch that is not there any more, and not forgotten yet.
+    // Many deleted keys whose versions are still kept.
     let batch = (0..100).fold(Batch::new(), |batch, number| batch.delete(format!("/k/10/{number:02}")));
     stage.commit(batch).await;
     assert_eq!(stage.keys(Range::prefix("/k/")).await.len(), 2900);
@@ -307,7 +307,7 @@ pub(crate) async fn the_past_can_be_read(stage: Stage) {
         (four, Some(("4", four)), Some(("2", two))),
     ] {
         if at == Revision(0) {
-            continue; // Nothing was ever written there: etcd takes it for "now".
+            continue; // Before the first write: etcd reads it as "latest".
         }
         let read = stage.store.get("/a".into(), Some(at)).await.unwrap();
         let found = read.entry.as_ref().map(|entry| (str::from_utf8(&entry.value).unwrap(), entry.revision));
@@ -337,7 +337,7 @@ pub(crate) async fn the_future_cannot_be_read(stage: Stage) {
     }
 }
 
-pub(crate) async fn compaction_forgets_the_past_and_nothing_else(stage: Stage) {
+pub(crate) async fn compaction_drops_only_old_versions(stage: Stage) {
     let one = stage.commit(Batch::new().put("/a", "1").put("/gone", "1")).await;
     let two = stage.commit(Batch::new().put("/a", "2").delete("/gone")).await;
     let three = stage.commit(Batch::new().put("/a", "3").put("/b", "3")).await;
@@ -360,7 +360,7 @@ pub(crate) async fn compaction_forgets_the_past_and_nothing_else(stage: Stage) {
     assert_eq!(stage.keys(Range::all()).await, ["/a", "/b"]);
 }
 
-pub(crate) async fn a_feed_tells_every_change_with_what_it_replaced(stage: Stage) {
+pub(crate) async fn a_feed_delivers_every_change_with_its_previous_value(stage: Stage) {
     stage.commit(Batch::new().put("/f/a", "0")).await;
     let mut feed = stage.store.feed("/f/".into(), None).await.unwrap();
     let zero = stage.revision().await;
@@ -382,7 +382,7 @@ pub(crate) async fn a_feed_tells_every_change_with_what_it_replaced(stage: Stage
     }
 }
 
-pub(crate) async fn a_feed_has_a_commit_when_it_is_answered(stage: Stage) {
+pub(crate) async fn a_feed_has_a_commit_when_it_is_acknowledged(stage: Stage) {
     let mut feed = stage.store.feed("/a/".into(), None).await.unwrap();
     let waker = futures::task::noop_waker();
     let mut context = std::task::Context::from_waker(&waker);
@@ -396,10 +396,13 @@ pub(crate) async fn a_feed_has_a_commit_when_it_is_answered(stage: Stage) {
     }
     stage.commit(Batch::new().put("/a/y", "1")).await;
     stage.store.commit(Batch::new().create("/a/y", "2")).await.unwrap_err();
-    assert!(feed.poll_next(&mut context).is_ready(), "what a batch lost against is told before the conflict");
+    assert!(
+        feed.poll_next(&mut context).is_ready(),
+        "the conflicting commit is delivered before the conflict is returned"
+    );
 }
 
-pub(crate) async fn a_feed_tells_a_commit_once_and_only_its_own_part(stage: Stage) {
+pub(crate) async fn a_feed_delivers_a_commit_once_and_only_the_part_under_its_prefix(stage: Stage) {
     let mut one = stage.store.feed("/one/".into(), None).await.unwrap();
     let mut all = stage.store.feed("".into(), None).await.unwrap();
     let revision = stage.commit(Batch::new().put("/one/a", "1").put("/two/a", "1").put("/one/b", "1")).await;
@@ -439,7 +442,7 @@ pub(crate) async fn a_feed_survives_a_compaction_that_it_is_ahead_of(stage: Stag
     assert_eq!(next(&stage.world, &mut from_floor).await.revision, revision);
 }
 
-pub(crate) async fn a_feed_from_before_the_floor_is_refused(stage: Stage) {
+pub(crate) async fn a_feed_from_before_the_floor_fails(stage: Stage) {
     let one = stage.commit(Batch::new().put("/a", "1")).await;
     let two = stage.commit(Batch::new().put("/a", "2")).await;
     let mut behind = stage.store.feed("/".into(), Some(one)).await.unwrap();
@@ -452,14 +455,14 @@ pub(crate) async fn a_feed_from_before_the_floor_is_refused(stage: Stage) {
     assert!(matches!(cut_off, Error::Compacted { .. }), "{cut_off:?}");
 }
 
-pub(crate) async fn a_feed_from_the_future_is_refused(stage: Stage) {
+pub(crate) async fn a_feed_from_the_future_fails(stage: Stage) {
     let current = stage.commit(Batch::new().put("/a", "1")).await;
     let asked = Revision(current.0 + 1);
     let refused = stage.store.feed("/".into(), Some(asked)).await.unwrap_err();
     assert!(matches!(refused, Error::Future { .. }), "{refused:?}");
 }
 
-pub(crate) async fn a_slow_reader_is_cut_off_and_blocks_nobody(stage: Stage) {
+pub(crate) async fn a_slow_reader_is_cut_off_and_blocks_no_writer(stage: Stage) {
     let mut slow = stage.store.feed("/f/".into(), None).await.unwrap();
     for number in 0..LIMITS.changes * 2 {
         stage.commit(Batch::new().put("/f/key", format!("{number}"))).await;
@@ -472,7 +475,7 @@ pub(crate) async fn a_slow_reader_is_cut_off_and_blocks_nobody(stage: Stage) {
     assert!(matches!(cut_off, Error::Compacted { .. }), "{cut_off:?}");
 }
 
-pub(crate) async fn a_reader_that_nothing_concerns_never_falls_behind(stage: Stage) {
+pub(crate) async fn a_reader_that_no_commit_touches_never_falls_behind(stage: Stage) {
     let mut quiet = stage.store.feed("/quiet/".into(), None).await.unwrap();
     for number in 0..LIMITS.changes * 2 {
         stage.commit(Batch::new().put("/busy", format!("{number}"))).await;
@@ -489,7 +492,7 @@ pub(crate) async fn a_mark_comes_after_everything_before_it(stage: Stage) {
     next(&stage.world, &mut feed).await;
     let Event::Progress(seen) = event(&stage.world, &mut feed).await.unwrap() else { panic!("no mark") };
     assert!(seen >= elsewhere, "{seen}");
-    // A mark that lies ahead comes when the head gets there, though nothing concerns the reader.
+    // A mark ahead of the head comes when the head gets there, though no commit is under the prefix.
     feed.mark(Revision(seen.0 + 3));
     for _ in 0..3 {
         stage.commit(Batch::new().put("/other", "2")).await;
@@ -499,11 +502,11 @@ pub(crate) async fn a_mark_comes_after_everything_before_it(stage: Stage) {
 }
 
 pub(crate) async fn two_writers_race_and_one_wins(stage: Stage) {
-    let mut standing = stage.commit(Batch::new().create("/prize", "start")).await;
+    let mut current = stage.commit(Batch::new().create("/prize", "start")).await;
     for round in 0..50 {
         let racers = ["left", "right"].map(|name| {
             let store = Arc::clone(&stage.store);
-            let batch = Batch::new().replace("/prize", name, standing);
+            let batch = Batch::new().replace("/prize", name, current);
             stage
                 .world
                 .spawn("racer", async move { store.commit(batch).await.map(|revision| (name, revision)) })
@@ -518,11 +521,11 @@ pub(crate) async fn two_writers_race_and_one_wins(stage: Stage) {
         let [(name, revision)] = winners[..] else { panic!("round {round}: {winners:?}") };
         let prize = stage.store.get("/prize".into(), None).await.unwrap().entry.unwrap();
         assert_eq!((prize.value, prize.revision), (name.into(), revision));
-        standing = revision;
+        current = revision;
     }
 }
 
-pub(crate) async fn counting_with_conditions_loses_nothing(stage: Stage) {
+pub(crate) async fn concurrent_increments_with_conditions_are_not_lost(stage: Stage) {
     stage.commit(Batch::new().create("/count", "0")).await;
     let counters = (0..8).map(|_| {
         let store = Arc::clone(&stage.store);
@@ -579,7 +582,7 @@ pub(crate) async fn feeds_see_concurrent_commits_in_order(stage: Stage) {
 }
 
 pub(crate) async fn a_backup_under_load_holds_one_revision(stage: Stage) {
-    // Two keys that always change together: a backup that mixes revisions would tell them apart.
+    // Two keys that always change together: they would differ in a backup that mixes revisions.
     stage.commit(Batch::new().put("/0", "0").put("/z", "0")).await;
     for page in 0..20 {
         let batch =
@@ -607,7 +610,7 @@ pub(crate) async fn a_backup_under_load_holds_one_revision(stage: Stage) {
     assert_eq!(page.entries[0].value, page.entries[2001].value);
     let live = stage.store.range(Range::prefix("/k/")).await.unwrap().entries;
     assert_eq!(live, page.entries[1..2001]);
-    // What is restored goes on from where the backup was made.
+    // The restored store continues at the backup's revision.
     assert_eq!(restored.commit(Batch::new().put("/new", "v")).await.unwrap().0, revision.0 + 1);
 }
 
@@ -620,10 +623,10 @@ pub(crate) async fn a_closed_store_ends_its_feeds(stage: Stage) {
     assert!(matches!(event(&world, &mut feed).await, Err(Error::Closed)));
 }
 
-/// What a store held at a revision: for each key the step that wrote it, and its revision.
+/// The entries of a store at a revision: for each key the step that wrote it, and its revision.
 type Snapshot = (Revision, BTreeMap<String, (u64, Revision)>);
 
-/// Writes at random, and compares every read, now and in the past, with plain maps.
+/// Random writes; compares every read, now and in the past, with plain maps.
 #[expect(clippy::print_stdout, reason = "the seed, shown when the test fails")]
 pub(crate) async fn random_histories_agree_with_a_model(stage: Stage) {
     let seed = stage.world.draw();
@@ -639,9 +642,9 @@ pub(crate) async fn random_histories_agree_with_a_model(stage: Stage) {
         let mut holds = true;
         for number in random.distinct(1 + random.peek() % 4, 12) {
             let key = format!("/m/{number}");
-            let standing = state.get(&key).map(|(_, revision)| *revision);
+            let current = state.get(&key).map(|(_, revision)| *revision);
             let (write, fits) = match random.below(6) {
-                0 => (batch.create(key.clone(), step.to_string()), standing.is_none()),
+                0 => (batch.create(key.clone(), step.to_string()), current.is_none()),
                 1 => (
                     batch.replace(
                         key.clone(),
@@ -654,7 +657,7 @@ pub(crate) async fn random_histories_agree_with_a_model(stage: Stage) {
                 _ => (batch.delete(key.clone()), true),
             };
             let write_ok = match write.writes().last().unwrap().condition {
-                store::Condition::At(at) => standing == Some(at),
+                store::Condition::At(at) => current == Some(at),
                 _ => fits,
             };
             holds &= write_ok;
@@ -671,13 +674,13 @@ pub(crate) async fn random_histories_agree_with_a_model(stage: Stage) {
                 assert!(holds, "step {step}");
                 assert_eq!(at.0, revision.0 + 1);
                 model.push((at, state));
-                let told = next(&stage.world, &mut feed).await;
-                let keys: BTreeSet<_> = told
+                let commit = next(&stage.world, &mut feed).await;
+                let keys: BTreeSet<_> = commit
                     .changes
                     .iter()
                     .map(|change| String::from_utf8(change.key.to_vec()).unwrap())
                     .collect();
-                assert_eq!((told.revision, keys), (at, changed), "step {step}");
+                assert_eq!((commit.revision, keys), (at, changed), "step {step}");
             }
             Err(error) => {
                 conflict(error);
@@ -700,7 +703,7 @@ pub(crate) async fn random_histories_agree_with_a_model(stage: Stage) {
     }
 }
 
-/// Small deterministic choices for generated histories.
+/// A small deterministic random generator.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

@@ -1,6 +1,6 @@
-//! The contract on a real etcd, and what only a cluster can do: restarts, TLS, many processes.
+//! The contract on a real etcd, and what only a cluster has: restarts, TLS, many processes.
 //!
-//! `cargo xtask test` finds or fetches the program and names it in `SETPOINT_ETCD`.
+//! `cargo xtask test` finds or fetches the program and sets `SETPOINT_ETCD` to it.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
@@ -15,7 +15,7 @@ use store::{
 };
 use world::World;
 
-/// What survives a crash of the machine is etcd's own affair.
+/// Durability is etcd's own responsibility, so these tests skip its fsync.
 const FAST: &[&str] = &["--unsafe-no-fsync"];
 
 async fn fixture(world: World) -> Stage {
@@ -40,7 +40,7 @@ async fn next(world: &World, feed: &mut Feed) -> Revision {
     }
 }
 
-/// Commits against a server that comes and goes.
+/// Retries a commit until the server is back.
 async fn commit_at_last(world: &World, store: &Etcd, key: &'static str) -> Revision {
     loop {
         match store.commit(Batch::new().put(key, "v")).await {
@@ -63,7 +63,7 @@ fn a_feed_survives_restarts_of_etcd() {
         assert_eq!(next(&world, &mut feed).await, expected);
         for round in 0..3 {
             if round == 1 {
-                // What others commit while we cannot see them must be told, too.
+                // The feed must also deliver commits by others during the outage.
                 server.kill();
                 server.restart();
                 let other = connect(&world, &server).await;
@@ -72,7 +72,7 @@ fn a_feed_survives_restarts_of_etcd() {
                 server.kill();
                 let while_down = store.commit(Batch::new().put("/f/lost", "v"));
                 let refused = world.timeout(Duration::from_millis(200), while_down).await;
-                assert!(!matches!(refused, Ok(Ok(_))), "nobody is there to take it");
+                assert!(!matches!(refused, Ok(Ok(_))), "etcd is down");
                 server.restart();
                 expected = commit_at_last(&world, &store, "/f/next").await;
             }
@@ -117,7 +117,7 @@ fn many_processes_share_a_cluster() {
                 assert_eq!(next(&world, feed).await.0, start.0 + number);
             }
         }
-        // What one forgets, all have forgotten.
+        // A compaction by one process applies to all.
         stores[0].compact(stores[0].revision().await.unwrap()).await.unwrap();
         let past = stores[1].get("/count".into(), Some(start)).await.unwrap_err();
         assert!(matches!(past, Error::Compacted { .. }), "{past:?}");
@@ -170,7 +170,7 @@ fn an_unreachable_cluster_is_a_clear_error() {
 }
 
 #[test]
-fn the_cluster_forgets_by_itself_whoever_compacts() {
+fn one_of_the_processes_compacts_the_cluster() {
     world::run(|world| async move {
         let server = EtcdServer::start(FAST);
         let mut options = EtcdOptions::new([server.url()]);
@@ -189,7 +189,7 @@ fn the_cluster_forgets_by_itself_whoever_compacts() {
             }
         };
         world.timeout(Duration::from_secs(30), forgotten).await.expect("compaction runs");
-        // The key that the processes agree through belongs to nobody's range, feed or backup.
+        // The compaction key is in no range, feed or backup.
         assert_eq!(first.range(Range::all()).await.unwrap().entries.len(), 1);
     })
     .unwrap();
