@@ -125,7 +125,7 @@ fn nanos_of(unit: &str) -> Option<i128> {
     })
 }
 
-/// `0.fraction` of a unit, rounded down; digits beyond a nanosecond of an hour say nothing.
+/// `0.fraction` of a unit, rounded down; digits beyond a nanosecond of an hour are ignored.
 fn fraction_of(fraction: &str, unit: i128) -> i128 {
     let kept = &fraction[..fraction.len().min(18)];
     let digits: i128 = kept.parse().unwrap_or(0);
@@ -159,7 +159,7 @@ fn timestamp(text: &str) -> Option<Timestamp> {
             .then(|| std::str::from_utf8(part).ok()?.parse::<i16>().ok())
             .flatten()
     };
-    // Go takes an hour of one digit.
+    // Go accepts an hour of one digit.
     if bytes.get(12) == Some(&b':') {
         return timestamp(&format!("{}0{}", text.get(..11)?, text.get(11..)?));
     }

@@ -2,8 +2,8 @@
 
 /// Kubernetes: cel-go's limit for each grammar rule.
 const MAX_RULE_DEPTH: u32 = 250;
-/// The sum over all rules, of which a parenthesis takes four: what half of a thread's stack surely holds
-/// when the tree is walked, even in a build that nobody optimised.
+/// The sum over all rules, of which a parenthesis takes four: half of a thread's stack is enough for walking
+/// such a tree, even in an unoptimised build.
 const MAX_DEPTH: u32 = 480;
 
 #[derive(Clone, Copy, Debug)]

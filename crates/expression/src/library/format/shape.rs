@@ -1,4 +1,4 @@
-//! Texts that are not names: identifiers, encoded bytes, dates.
+//! Formats that are not names: identifiers, base64, dates.
 
 /// Five groups of hexadecimal digits; the dashes may be missing.
 pub(super) fn is_uuid(text: &str) -> bool {
@@ -55,7 +55,7 @@ fn is_pair(text: &str) -> bool {
     text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Kubernetes: the pattern takes any character for the decimal point.
+/// Kubernetes: the pattern accepts any character as the decimal point.
 fn after_fraction(text: &str) -> &str {
     let mut rest = text.chars();
     let point = rest.next();
