@@ -1,4 +1,4 @@
-//! Many watchers, one write: how long until the last of them has it.
+//! Many watchers, one write: the time until the last of them has it.
 
 use super::{
     client::{Client, connect},
@@ -25,18 +25,18 @@ use world::{Moment, Task, World};
 /// Watches that share a connection, as those of one client do. Kubernetes allows a hundred streams,
 /// and a process is often allowed little more than a thousand sockets.
 const PER_CONNECTION: usize = 50;
-/// A write that has not reached everybody by then never will.
+/// A write that has not reached all watchers by then never will.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Writes of one measurement: enough for percentiles.
 const MOST_WRITES: u64 = 1000;
 const LEAST_WRITES: u64 = 3;
 
-/// In which form watchers are told, and of what.
+/// The format of the watches, and their selectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WatchForm {
-    /// Everything, as JSON.
+    /// All objects, as JSON.
     Json,
-    /// What selectors by label and field match (which is everything), as JSON, protobuf or rows of a Table.
+    /// Objects that match selectors by label and field (all do), as JSON, protobuf or rows of a Table.
     SelectedJson,
     SelectedProtobuf,
     SelectedTable,
@@ -59,12 +59,12 @@ impl WatchForm {
     }
 }
 
-/// Counts the events in a stream, which comes in pieces of any size.
+/// Counts the events in a stream that arrives in pieces of any size.
 #[derive(Debug)]
 enum Counter {
     /// An event is a line.
     Lines,
-    /// An event is a length of four bytes and as many bytes.
+    /// An event is a length of four bytes and that many bytes.
     Frames { length: Vec<u8>, left: usize },
 }
 
@@ -97,7 +97,7 @@ impl Counter {
     }
 }
 
-/// Watches that are open, and what they tell.
+/// Open watches, and their progress.
 #[derive(Debug)]
 pub(crate) struct Watchers {
     /// Dropping them ends the watches.
@@ -120,7 +120,7 @@ impl Watchers {
         for first in (0..count).step_by(PER_CONNECTION) {
             let stream = connect(world, &place.target, "h2").await?;
             let (mut requests, connection) = http2::handshake(TokioExecutor::new(), stream).await?;
-            // How it ends, the streams on it tell.
+            // Its streams report how it ends.
             tasks.push(world.spawn("connection", async move { drop(connection.await) }));
             for _ in first..count.min(first + PER_CONNECTION) {
                 let body = watch(place, &mut requests, &revision, form).await?;
@@ -185,7 +185,7 @@ impl Watcher {
     }
 }
 
-/// Writes again and again while so many watch, and measures from sending a write until the last watcher has it.
+/// Writes repeatedly while many watch, and measures from sending a write until the last watcher has it.
 pub(crate) async fn fan_out(
     world: &World,
     place: &Place,
