@@ -1,10 +1,11 @@
-//! Who may depend on whom. A new edge is a change of the architecture: ARCHITECTURE.md tells why.
+//! Checks which crate depends on which. A new edge is an architecture change: ARCHITECTURE.md has the
+//! reasons.
 
 use crate::tools;
 use anyhow::{Context, Result};
 use std::{collections::BTreeSet, fs};
 
-/// Each crate and the crates of the house that it may look at.
+/// Each crate and the crates of this workspace that it may depend on.
 const TABLE: &[(&str, &[&str])] = &[
     ("world", &[]),
     ("api", &[]),
@@ -24,7 +25,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 const ANYTHING: &str = "*";
-/// Everybody may test with them, nobody may ship them.
+/// Any crate may use them in tests, none may ship them.
 const TEST_ONLY: [&str; 2] = ["testkit", "fuzz"];
 
 /// Dependencies that the table does not allow, and crates that it does not know.
@@ -68,7 +69,7 @@ fn check(name: &str, manifest: &str) -> Vec<String> {
     strays
 }
 
-/// Whether a section of a manifest names what is compiled into the crate itself.
+/// Whether a section of a manifest lists dependencies of the crate itself, not of its tests.
 fn is_shipped(section: &str) -> bool {
     let section = section.rsplit('.').next().unwrap_or(section);
     matches!(section, "dependencies" | "build-dependencies")
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_house_keeps_its_table() {
+    fn dependencies_are_within_the_table() {
         assert_eq!(strays().unwrap(), Vec::<String>::new());
         assert!(tools::root().unwrap().join("crates/world/Cargo.toml").exists());
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must hold, from the cheapest check to real outside programs.
+//! `cargo xtask test`: all checks and tests, from the cheapest check to third-party programs.
 
 use crate::{dependencies, steps::Tally, tools};
 use anyhow::Result;
@@ -23,22 +23,22 @@ pub(crate) fn run() -> Result<ExitCode> {
             "warnings",
         ]),
     )?;
-    println!("\n── who may depend on whom");
+    println!("\n── dependencies between crates");
     let strays = dependencies::strays()?;
     strays.iter().for_each(|stray| println!("{stray}"));
-    tally.count("who may depend on whom", strays.is_empty());
+    tally.count("dependencies between crates", strays.is_empty());
     tally.suite("tests", &mut cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]))?;
     outside(&mut tally)?;
     Ok(summary(&tally))
 }
 
-/// A suite that needs a program of others.
+/// A suite that needs a third-party program.
 struct Outside {
     name: &'static str,
     suite: &'static str,
-    /// What the names of its tests begin with.
+    /// The prefix of its tests' names.
     filter: &'static str,
-    /// Finds the program, and where the suite looks for its path.
+    /// Finds the program; `variable` passes its path to the suite.
     tool: fn() -> Result<PathBuf>,
     variable: &'static str,
 }
