@@ -1,4 +1,4 @@
-//! `cargo xtask bench …`: measurements, each beside a peer or a limit from the same run.
+//! `cargo xtask bench …`: measurements, each next to a peer or a limit in the same run.
 
 use crate::tools;
 use anyhow::{Result, bail};
@@ -12,7 +12,7 @@ pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
         command.args(["--test-threads=1", "--nocapture"]).args(parts);
         return Ok(if command.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    // The server of the attacks is mostly another binary; waiting for the slower build would gain nothing.
+    // The server under attack is mostly another binary; the slower build would gain nothing.
     command.args(["bench", "--profile", if subject == "attacks" { "release" } else { "dist" }]);
     match subject {
         "store" => command.args(["--package", "store", "--bench", "store"]),

@@ -1,4 +1,5 @@
-//! A control plane for suites of others: Setpoint, or the real server; alone, or with the real controllers and nodes.
+//! A control plane for third-party suites: Setpoint or kube-apiserver; alone, or with the real controllers
+//! and nodes.
 
 use crate::{interop, tools};
 use anyhow::{Context, Result, bail};
@@ -10,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What answers requests.
+/// The API server of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Against {
     Setpoint,
@@ -19,9 +20,9 @@ pub(crate) enum Against {
     Real,
 }
 
-/// Nodes that KWOK simulates: what asks for several finds them.
+/// Nodes that KWOK simulates: enough for tests that need several.
 const NODES: usize = 3;
-/// How long a program has until it answers.
+/// How long a program may take to become ready.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A running control plane. Its programs end with it; their logs stay in its folder.
@@ -50,7 +51,7 @@ impl Cluster {
                 cluster.start_setpoint(&setpoint, &["--store", "etcd", "--etcd-servers", &etcd])?;
             }
             Against::Real => {
-                // Its certificates, keys and kubeconfig serve the real one as well.
+                // kube-apiserver uses its certificates, keys and kubeconfig.
                 let url = cluster.start_setpoint(&setpoint, &[])?;
                 cluster.end();
                 let port = url.rsplit(':').next().context("the port of the server")?.to_owned();
@@ -60,7 +61,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Starts Setpoint and answers its URL.
+    /// Starts Setpoint and returns its URL.
     fn start_setpoint(&mut self, setpoint: &Path, more: &[&str]) -> Result<String> {
         let mut command = Command::new(setpoint);
         command
@@ -79,7 +80,7 @@ impl Cluster {
         bail!("setpoint ended before it was ready: {}", self.folder.join("setpoint.log").display())
     }
 
-    /// Starts an etcd and answers its URL.
+    /// Starts an etcd and returns its URL.
     fn start_etcd(&mut self) -> Result<String> {
         let [client, peer] = [free_port()?, free_port()?].map(|port| format!("http://127.0.0.1:{port}"));
         let data = self.folder.join("etcd").display().to_string();
@@ -160,7 +161,7 @@ impl Cluster {
         let log = File::create(self.folder.join(format!("{name}.log")))?;
         let mut command = Command::new(path);
         command.args(arguments.iter().map(|(name, value)| format!("{name}={value}")));
-        // What a program keeps for itself belongs to this cluster, too.
+        // Caches of the program stay in the folder of this cluster, too.
         command.env("HOME", &self.folder).current_dir(&self.folder);
         let child = command.stdout(log.try_clone()?).stderr(log).spawn();
         self.programs.push(child.with_context(|| format!("cannot start {name}"))?);
@@ -222,7 +223,7 @@ pub(crate) fn build_setpoint() -> Result<PathBuf> {
     Ok(tools::root()?.join("target/release/setpoint"))
 }
 
-/// How KWOK's nodes and pods come and go: files of its own module.
+/// KWOK's stages of nodes and pods, from its own module.
 fn kwok_stages() -> Result<Vec<String>> {
     let output = interop::go()?.args(["list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok"]).output()?;
     let module = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
@@ -242,7 +243,7 @@ fn kwok_stages() -> Result<Vec<String>> {
     Ok(stages)
 }
 
-/// A port that was free a moment ago: programs of others cannot be told to take any.
+/// A port that was free just now: these programs cannot choose one themselves.
 fn free_port() -> Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

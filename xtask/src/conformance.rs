@@ -1,4 +1,5 @@
-//! `cargo xtask conformance`: the official conformance tests of Kubernetes against a fresh control plane, counted.
+//! `cargo xtask conformance`: runs the official conformance tests of Kubernetes against a fresh control
+//! plane.
 
 use crate::{
     cluster::{Against, Cluster},
@@ -12,14 +13,14 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-/// What is run unless `--focus` says otherwise: what an API server and its controllers answer for.
+/// The default of `--focus`: the tests of the API server and its controllers.
 const FOCUS: &str = r"\[sig-(api-machinery|auth|instrumentation|architecture)\].*\[Conformance\]";
-/// Tests that need what no simulated node has, each with its reason.
+/// Tests that need more than simulated nodes, each with its reason.
 const LEFT_OUT: &str = "interop/left-out.txt";
 
 struct Options {
     focus: String,
-    /// What is not run this time.
+    /// Tests to skip this time.
     skip: Option<String>,
     against: Against,
     with_real_controllers: bool,
@@ -27,7 +28,7 @@ struct Options {
     everything: bool,
 }
 
-/// What became of one test.
+/// The result of one test.
 struct Outcome {
     name: String,
     state: String,
@@ -62,7 +63,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     follow(command.current_dir(&folder), &folder.join("e2e.log"))?;
     let outcomes = read(&fs::read_to_string(&report).context("the suite left no report; see e2e.log")?)?;
     drop(cluster);
-    Ok(tell(&outcomes, &left_out))
+    Ok(print_summary(&outcomes, &left_out))
 }
 
 impl Options {
@@ -97,13 +98,13 @@ impl Options {
     }
 }
 
-/// The patterns of tests that are not run, and why.
+/// The patterns of tests that are not run, and the reasons.
 fn left_out() -> Result<Vec<(String, String)>> {
     let text = fs::read_to_string(tools::root()?.join(LEFT_OUT)).context(LEFT_OUT)?;
     Ok(parse_left_out(&text))
 }
 
-/// A reason is a line that begins with `#`; it holds for the patterns below it.
+/// A line that begins with `#` is the reason for the patterns below it.
 fn parse_left_out(text: &str) -> Vec<(String, String)> {
     let mut reason = "";
     let mut found = Vec::new();
@@ -116,7 +117,7 @@ fn parse_left_out(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Runs the suite with its output in a file, and shows which test it is at.
+/// Runs the suite with its output in a file, and prints the current test.
 fn follow(command: &mut Command, log: &std::path::Path) -> Result<()> {
     use std::io::Write;
     let mut log = fs::File::create(log)?;
@@ -158,7 +159,7 @@ fn outcome(spec: &Value) -> Outcome {
     }
 }
 
-fn tell(outcomes: &[Outcome], left_out: &[(String, String)]) -> ExitCode {
+fn print_summary(outcomes: &[Outcome], left_out: &[(String, String)]) -> ExitCode {
     let count = |states: &[&str]| outcomes.iter().filter(|it| states.contains(&it.state.as_str())).count();
     let passed = count(&["passed"]);
     let skipped = count(&["skipped", "pending"]);
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_tells_of_each_test_and_why_it_failed() {
+    fn a_report_has_each_test_and_its_failure() {
         let report = r#"[{"SpecReports": [
             {"LeafNodeType": "It", "ContainerHierarchyTexts": ["[sig-a] Pods"], "LeafNodeText": "run", "State": "passed"},
             {"LeafNodeType": "It", "LeafNodeText": "fall", "State": "failed", "Failure": {"Message": "expected\n  1"}},
@@ -188,13 +189,13 @@ mod tests {
             {"LeafNodeType": "BeforeSuite", "State": "failed", "Failure": {"Message": "no nodes"}}
         ]}]"#;
         let outcomes = read(report).unwrap();
-        let told: Vec<_> = outcomes.iter().map(|it| [&*it.name, &*it.state, &*it.reason]).collect();
+        let found: Vec<_> = outcomes.iter().map(|it| [&*it.name, &*it.state, &*it.reason]).collect();
         let expected = [
             ["[sig-a] Pods run", "passed", ""],
             ["fall", "failed", "expected 1"],
             ["", "failed", "no nodes"],
         ];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub(crate) fn shipped(manifest: &str) -> Vec<&str> {
     found
 }
 
-/// Whether a section of a manifest names what is compiled into the crate itself.
+/// Whether a section of a manifest lists dependencies of the crate itself, not of its tests.
 fn is_shipped(section: &str) -> bool {
     let section = section.rsplit('.').next().unwrap_or(section);
     matches!(section, "dependencies" | "build-dependencies")

@@ -1,4 +1,4 @@
-//! The examples of client-go that talk to a server, run against Setpoint: typed and dynamic clients, informers, leases.
+//! Runs the examples of client-go against Setpoint: typed and dynamic clients, informers, leases.
 
 use crate::{cluster::Cluster, interop, suites::Tally, tools};
 use anyhow::{Context, Result, bail};
@@ -8,7 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// An example, what it is told beside the kubeconfig, and the line by which it has succeeded; without one it must end well.
+/// An example, its arguments besides the kubeconfig, and the line that shows success; without one it must
+/// exit with 0.
 struct Example {
     name: &'static str,
     arguments: &'static [&'static str],
@@ -28,11 +29,11 @@ const EXAMPLES: [Example; 5] = [
         arguments: &["-lease-lock-name=example", "-lease-lock-namespace=default", "-id=one"],
         until: Some("Controller loop..."),
     },
-    // Last, so that the garbage collector is done with the deployment of the other one.
+    // Last, so that the garbage collector has removed the deployment of the other example.
     Example { name: "dynamic-create-update-delete-deployment", arguments: &[], until: None },
 ];
 
-/// How long an example has.
+/// The time limit of an example.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(cluster: &Cluster, tally: &mut Tally) -> Result<()> {

@@ -1,4 +1,5 @@
-//! `cargo xtask interop [PROGRAM …]`: builds official programs of Kubernetes from `interop/go.mod` into `target/tools`.
+//! `cargo xtask interop [PROGRAM …]`: builds official programs of Kubernetes from `interop/go.mod` into
+//! `target/tools`.
 
 use crate::tools;
 use anyhow::{Context, Result, bail};
@@ -10,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// An official program, and the package of its module that it is built from.
+/// An official program and its Go package.
 struct Program {
     name: &'static str,
     package: &'static str,
@@ -33,7 +34,7 @@ const PROGRAMS: [Program; 8] = [
     Program { name: "e2e.test", package: "k8s.io/kubernetes/test/e2e", is_suite: true },
 ];
 
-/// How often a build says how far it is.
+/// How often a build prints its progress.
 const PROGRESS: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(names: &[&str]) -> Result<ExitCode> {
@@ -44,7 +45,7 @@ pub(crate) fn run(names: &[&str]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds programs that are missing or older than the versions in `interop/go.mod`; answers where they are.
+/// Builds programs that are missing or older than the versions in `interop/go.mod`; returns their paths.
 pub(crate) fn build(names: &[&str]) -> Result<Vec<PathBuf>> {
     let module = tools::root()?.join("interop");
     let folder = tools::root()?.join("target").join("tools").join("bin");
@@ -65,14 +66,14 @@ pub(crate) fn build(names: &[&str]) -> Result<Vec<PathBuf>> {
     Ok(built)
 }
 
-/// Whether a program is younger than what names its version.
+/// Whether a program is newer than the file with its version.
 fn is_current(path: &Path, module: &Path) -> Result<bool> {
     let Ok(built) = fs::metadata(path) else { return Ok(false) };
     let named = fs::metadata(module.join("go.sum")).context("interop/go.sum")?;
     Ok(built.modified()? > named.modified()?)
 }
 
-/// Go's own command, in the module that names the versions.
+/// The `go` command, in the module with the versions.
 pub(crate) fn go() -> Result<Command> {
     if tools::on_path("go").is_none() {
         bail!(
@@ -96,20 +97,20 @@ impl Program {
             true => command.args(["test", "-c"]),
             false => command.arg("build"),
         };
-        // A name of its own until it is whole.
+        // A temporary name until it is complete.
         let unfinished = path.with_extension("unfinished");
         command.args(["-v", "-trimpath", "-ldflags", &format!("-s -w {flags}"), "-o"]).arg(&unfinished);
         let begun = Instant::now();
         let mut child = command.arg(self.package).stderr(Stdio::piped()).spawn()?;
-        let (mut packages, mut told, mut last) = (0, begun, Vec::new());
-        // Go names each package that it compiles, and what is wrong with it.
+        let (mut packages, mut reported, mut last) = (0, begun, Vec::new());
+        // Go prints each package that it compiles, and its errors.
         for line in BufReader::new(child.stderr.take().context("what go says")?).lines() {
             packages += 1;
             last.push(line?);
             last.drain(..last.len().saturating_sub(20));
-            if told.elapsed() > PROGRESS {
+            if reported.elapsed() > PROGRESS {
                 println!("  {packages} packages, {} s", begun.elapsed().as_secs());
-                told = Instant::now();
+                reported = Instant::now();
             }
         }
         if !child.wait()?.success() {

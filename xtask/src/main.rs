@@ -1,7 +1,7 @@
 //! What developers run: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench …`, `cargo xtask fuzz …` and others.
 
-#![expect(clippy::print_stdout, reason = "it talks to people")]
-#![expect(clippy::disallowed_methods, reason = "it waits for programs of others, in real time")]
+#![expect(clippy::print_stdout, reason = "a command-line program")]
+#![expect(clippy::disallowed_methods, reason = "it waits for other programs, in real time")]
 
 mod bench;
 mod cluster;
@@ -32,18 +32,18 @@ usage: cargo xtask COMMAND
   bench store    the store beside the bare disk
   bench server   the API server beside a bare hyper + rustls server; with names, only those parts: starts, get,
                  list, create, apply, watch, memory
-  bench definitions  what definitions of custom resources cost
-  bench admission    what rules of access, webhooks and policies cost a request
-  bench attacks      what hostile requests cost; --binary PATH, once or more, for other builds than this one, --only TEXT
+  bench definitions  the cost of custom resource definitions
+  bench admission    the cost of RBAC rules, webhooks and policies per request
+  bench attacks      the cost of hostile requests; --binary PATH, once or more, for other builds, --only TEXT
   bench growth       whether the work for a request grows faster than its size, for every list of every kind
-  bench operator     the operator framework beside kube-rs's runtime; with a number, so many objects
+  bench operator     the operator framework next to kube-rs's runtime; a number sets how many objects
   interop [PROGRAM …]  builds official programs of Kubernetes (all, or those named) into target/tools/bin
   conformance    the official conformance tests against a fresh Setpoint; --focus RE, --skip RE,
                  --with-real-controllers, --against setpoint|etcd|real, --everything also runs those that need containers
-  suites [NAME …]  suites of others: controller-runtime, cluster-api, client-go; --against memory|etcd|real
-  fuzz [TARGET]  looks for an input that breaks a target, or any of them; --minutes N for each
+  suites [NAME …]  third-party suites: controller-runtime, cluster-api, client-go; --against memory|etcd|real
+  fuzz [TARGET]  searches for an input that breaks a target, by default all; --minutes N for each
   twin           the real kube-apiserver and Setpoint side by side on generated requests; --minutes N, --seed S
-  tools          where the outside programs are that tests use, fetching what is missing";
+  tools          prints the paths of third-party programs that tests use, and fetches missing ones";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();

@@ -1,4 +1,4 @@
-//! Running one program after the other, and counting what their test runners say.
+//! Runs programs one after the other, and counts the results of their tests.
 
 use anyhow::{Context, Result};
 use std::{
@@ -6,17 +6,16 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// What has come out so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
-    /// What was not run, and why.
+    /// The steps that were skipped, and why.
     pub(crate) skipped: Vec<String>,
 }
 
 impl Tally {
-    /// Runs a check that is one test by itself.
+    /// Runs a check that counts as one test.
     pub(crate) fn check(&mut self, name: &str, command: &mut Command) -> Result<()> {
         println!("\n── {name}");
         let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
@@ -56,7 +55,7 @@ impl Tally {
             }
         }
         if !child.wait()?.success() && self.failed == failed_before {
-            // It broke before it could count.
+            // It failed before it printed a summary.
             self.failed += 1;
             println!("── {name}: FAILED");
         }

@@ -1,7 +1,7 @@
-//! `cargo xtask suites`: suites of other projects that start a control plane for themselves, against Setpoint.
+//! `cargo xtask suites`: test suites of other projects that start their own control plane, against Setpoint.
 //!
-//! They use envtest, which starts the programs `kube-apiserver` and `etcd` of a folder. Here both are links to our one
-//! binary, which acts by the name it is called with; or the real programs, to compare with.
+//! They use envtest, which starts the programs `kube-apiserver` and `etcd` of a folder. Here both are links
+//! to our binary, which acts by the name it is called with; or the real programs, for comparison.
 
 use crate::{cluster, examples, interop, tools};
 use anyhow::{Context, Result, bail};
@@ -13,7 +13,7 @@ use std::{
     process::{ExitCode, Stdio},
 };
 
-/// A suite: packages of a module that `interop/go.mod` names.
+/// A suite: packages of a module in `interop/go.mod`.
 struct Suite {
     name: &'static str,
     packages: &'static [&'static str],
@@ -36,7 +36,7 @@ const SUITES: [Suite; 2] = [
 /// The examples of client-go.
 const EXAMPLES: &str = "client-go";
 
-/// What the suites talk to.
+/// The control plane of the suites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Against {
     Memory,
@@ -129,7 +129,7 @@ fn assets(against: Against) -> Result<PathBuf> {
 impl Suite {
     fn run(&self, assets: &Path, more: &[String], tally: &mut Tally) -> Result<()> {
         let mut command = interop::go()?;
-        // One package at a time: each starts control planes of its own.
+        // One package at a time: each starts its own control planes.
         command.args(["test", "-v", "-count=1", "-p=1", "-timeout=30m"]).args(self.packages).args(more);
         command.env("KUBEBUILDER_ASSETS", assets).env("NO_COLOR", "1").stdout(Stdio::piped());
         let mut log = fs::File::create(tools::root()?.join(format!("target/envtest/{}.log", self.name)))?;
@@ -162,7 +162,7 @@ impl Tally {
         self.failures.push(format!("FAIL {failure}"));
     }
 
-    /// Counts a line of `go test -v`: plain tests one by one, suites of Ginkgo by their last line.
+    /// Counts a line of `go test -v`: plain tests one by one, Ginkgo suites by their last line.
     fn read(&mut self, line: &str) {
         let line = line.trim_start();
         if let Some(name) = line.strip_prefix("--- PASS: ") {
@@ -192,8 +192,8 @@ impl Tally {
     }
 }
 
-/// The one Go test that runs all of a package's specs; they are counted themselves.
-// controller-runtime: each of these packages calls it so.
+/// The one Go test that runs all Ginkgo specs of a package, which are counted themselves.
+// controller-runtime: each of these packages has this name.
 fn is_ginkgo(name: &str) -> bool {
     let name = name.split(' ').next().unwrap_or_default();
     matches!(name, "TestSource" | "TestAPIs" | "TestRecorder" | "TestConversionWebhook")

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must hold, from the cheapest check to real outside programs.
+//! `cargo xtask test`: all checks and tests, from the cheapest check to third-party programs.
 
 use crate::{dependencies, source::Workspace, steps::Tally, tidy, tools};
 use anyhow::Result;
@@ -31,13 +31,13 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(summary(&tally))
 }
 
-/// A suite that needs a program of others.
+/// A suite that needs a third-party program.
 struct Outside {
     name: &'static str,
     suite: &'static str,
-    /// What the names of its tests begin with.
+    /// The prefix of its tests' names.
     filter: &'static str,
-    /// Finds the program, and where the suite looks for its path.
+    /// Finds the program; `variable` passes its path to the suite.
     tool: fn() -> Result<PathBuf>,
     variable: &'static str,
 }

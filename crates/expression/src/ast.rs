@@ -20,7 +20,7 @@ pub enum Node {
     Select {
         operand: Box<Expr>,
         field: Arc<str>,
-        /// Made by `has()`: asks whether the field is there.
+        /// Made by `has()`: tests whether the field is present.
         test: bool,
     },
     Call {
@@ -51,7 +51,7 @@ pub struct Entry {
     pub optional: bool,
 }
 
-/// A comprehension: what `all`, `exists`, `map` and their kin expand to.
+/// A comprehension: the expansion of `all`, `exists`, `map` and similar macros.
 #[derive(Clone, Debug)]
 pub struct Fold {
     pub range: Expr,
@@ -76,10 +76,10 @@ pub struct Macro {
     pub expand: Expand,
 }
 
-/// Rewrites a call. `Ok(None)` leaves the call as it is.
+/// Rewrites a call. `Ok(None)` leaves the call unchanged.
 pub type Expand = fn(&mut Expander, Option<&Expr>, &[Expr]) -> Result<Option<Expr>, MacroError>;
 
-/// A macro that was used wrongly, with the place to point at.
+/// A misused macro, with the place to point at.
 #[derive(Clone, Debug)]
 pub struct MacroError {
     pub offset: u32,
@@ -100,7 +100,7 @@ impl Expander {
         Expr { id, offset: self.offset, node }
     }
 
-    /// The same tree with ids of its own, for a place where it is evaluated once more.
+    /// The same tree with new ids, for a place where it is evaluated again.
     pub fn copy(&mut self, expr: &Expr) -> Expr {
         let mut copy = expr.clone();
         self.renumber(&mut copy);
@@ -148,7 +148,7 @@ impl Expander {
 }
 
 impl Fold {
-    /// Whether this only gives a value a name: a comprehension over nothing.
+    /// Whether this only names a value: a comprehension over an empty list.
     pub(crate) fn is_binding(&self) -> bool {
         matches!(&self.range.node, Node::List { items, .. } if items.is_empty())
             && matches!(self.condition.node, Node::Literal(Value::Bool(false)))

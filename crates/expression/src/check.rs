@@ -1,4 +1,4 @@
-//! Tree → types: every name is declared, every call fits an overload.
+//! Type-checks a tree: every name is declared, every call fits an overload.
 
 use crate::{
     ast::{Expr, Node},
@@ -18,12 +18,11 @@ mod call;
 mod literals;
 mod unify;
 
-/// What a node refers to.
 #[derive(Clone, Debug)]
 pub(crate) enum Reference {
     /// A named type or constant.
     Constant(Value<'static>),
-    /// The overloads that fit; more than one is decided at run time.
+    /// The overloads that fit; if there are several, the evaluator chooses.
     Overloads(Vec<Arc<Overload>>),
 }
 
@@ -95,7 +94,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Makes this node a reference to what the name is declared as.
+    /// Makes this node a reference to the declaration of the name.
     fn resolve_name(&mut self, expr: &mut Expr, name: &str) -> bool {
         let name = name.strip_prefix('.').unwrap_or(name);
         let local = self.scopes.iter().rev().find(|(known, _)| &**known == name).map(|(_, ty)| ty.clone());

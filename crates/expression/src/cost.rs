@@ -1,14 +1,14 @@
-//! The measure of work: sizes and costs as ranges that never overflow.
+//! The units of cost: sizes and costs as ranges that never overflow.
 
-/// What a string costs for each character that is walked over.
+/// The cost of each character of a string that is traversed.
 pub const STRING_TRAVERSAL: f64 = 0.1;
-/// What a pattern costs for each of its characters: about four make one step of the machine.
+/// The cost of each character of a pattern: about four make one step of the regex machine.
 pub const REGEX_LENGTH: f64 = 0.25;
 pub const LIST_CREATE: u64 = 10;
 pub const MAP_CREATE: u64 = 30;
 pub const STRUCT_CREATE: u64 = 40;
 
-/// A range of sizes or costs, in which the upper end stops at the largest number.
+/// A range of sizes or costs; the upper end saturates at the largest number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Range {
     pub min: u64,

@@ -1,4 +1,4 @@
-//! Schema → types and sizes.
+//! Derives types and sizes from a schema.
 
 use crate::{
     cost::Range,
@@ -8,7 +8,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Kubernetes: the largest request that it takes.
+/// Kubernetes: the largest request.
 const MAX_REQUEST_BYTES: i64 = 3 * 1024 * 1024;
 /// A quoted RFC 3339 time, and room for the longest.
 const MAX_TIME_JSON: i64 = 32;
@@ -26,7 +26,7 @@ pub struct Declared {
     ty: Type,
     /// Characters, bytes or elements.
     max_elements: u64,
-    /// The smallest JSON that a value has.
+    /// The length of the shortest JSON of a value.
     min_serialized: i64,
     parts: Parts,
 }
@@ -39,12 +39,12 @@ enum Parts {
     Fields(Arc<[(Arc<str>, Declared)]>),
 }
 
-/// Sizes of what variables hold, by path: names, then fields, `@items`, `@keys`, `@values`.
+/// Sizes of variables, by path: names, then fields, `@items`, `@keys`, `@values`.
 pub trait Sizes {
     fn size(&self, path: &[Arc<str>]) -> Option<Range>;
 }
 
-/// Nothing is known.
+/// No sizes are known.
 #[derive(Clone, Copy, Debug)]
 pub struct NoSizes;
 
@@ -82,7 +82,7 @@ impl Declared {
         &self.ty
     }
 
-    /// The smallest JSON that a value of this type has, in bytes.
+    /// The length in bytes of the shortest JSON of a value.
     pub fn min_serialized_size(&self) -> i64 {
         self.min_serialized
     }

@@ -1,4 +1,4 @@
-//! What an expression may name: variables, functions, types; shared by all expressions of one sort.
+//! The names that an expression may use: variables, functions, types; shared by all expressions of one use.
 
 use crate::{
     ast::Macro,
@@ -20,9 +20,9 @@ use std::{
 pub struct Env {
     base: Arc<Base>,
     variables: HashMap<Arc<str>, Type>,
-    /// Objects that expressions may make or name, by name.
+    /// Objects that expressions may construct or name, by name.
     objects: HashMap<Arc<str>, Arc<Object>>,
-    /// With every name under it, an object with any fields.
+    /// This name, and every name under it, is an object with any fields.
     open: Option<&'static str>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Base {
     idents: HashMap<&'static str, Named>,
 }
 
-/// What a name of a library stands for.
+/// The type and value of a name of a library.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(crate) ty: Type,
@@ -45,7 +45,7 @@ pub(crate) struct Named {
 static KUBERNETES: LazyLock<Arc<Base>> = LazyLock::new(|| Arc::new(Base::new(library::kubernetes())));
 
 impl Env {
-    /// What every expression in Kubernetes may use, and no variables.
+    /// The environment of every expression in Kubernetes, without variables.
     pub fn kubernetes() -> Env {
         Env { base: KUBERNETES.clone(), variables: HashMap::new(), objects: HashMap::new(), open: None }
     }
@@ -58,20 +58,21 @@ impl Env {
         self
     }
 
-    /// Declares a variable. A name with dots, such as `variables.replicas`, is a variable of its own, so that
-    /// each may be computed only where it is asked for.
+    /// Declares a variable. A name with dots, such as `variables.replicas`, is a separate variable, so that
+    /// each is computed only when an expression uses it.
     pub fn with_variable(mut self, name: impl Into<Arc<str>>, ty: Type) -> Env {
         self.variables.insert(name.into(), ty);
         self
     }
 
-    /// Lets expressions make this object: `Name{field: value}`.
+    /// Lets expressions construct this object: `Name{field: value}`.
     pub fn with_object(mut self, object: Arc<Object>) -> Env {
         self.objects.insert(object.name().into(), object);
         self
     }
 
-    /// Lets expressions make objects with any fields under this name and the names below it: `Name.field{…}`.
+    /// Lets expressions construct objects with any fields under this name and the names below it:
+    /// `Name.field{…}`.
     pub fn with_open_objects(mut self, root: &'static str) -> Env {
         self.open = Some(root);
         self

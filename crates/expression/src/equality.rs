@@ -1,4 +1,4 @@
-//! When two values are the same, and which of two comes first.
+//! Equality and order of values.
 
 use crate::{
     error::Error,
@@ -6,12 +6,12 @@ use crate::{
 };
 use std::cmp::Ordering;
 
-/// `a == b`. Values of different types are unequal; numbers compare by their worth.
+/// `a == b`. Values of different types are unequal; numbers compare by value.
 pub fn equal(a: &Value<'_>, b: &Value<'_>) -> bool {
     equal_counting(a, b, &mut 0)
 }
 
-/// The same, counting the values that were looked at.
+/// As [`equal`], counting the values compared.
 pub(crate) fn equal_counting(a: &Value<'_>, b: &Value<'_>, seen: &mut u64) -> bool {
     *seen += 1;
     match (a, b) {

@@ -1,4 +1,4 @@
-//! What goes wrong while an expression runs.
+//! Errors of an evaluation.
 
 use std::borrow::Cow;
 
@@ -24,12 +24,12 @@ impl Error {
         Error::new(format!("no such key: {key}"))
     }
 
-    /// The budget is spent: nothing absorbs this.
+    /// The budget is spent: no operator absorbs this.
     pub fn cost_limit_exceeded() -> Error {
         Error { message: "operation cancelled: actual cost limit exceeded".into(), cancelled: true }
     }
 
-    /// It took too long, whatever it cost.
+    /// The run took too long, independent of its cost.
     pub(crate) fn interrupted() -> Error {
         Error { message: "operation interrupted".into(), cancelled: true }
     }

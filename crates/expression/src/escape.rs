@@ -1,13 +1,13 @@
-//! How property names are spelled in expressions: `a-b` is `a__dash__b`.
+//! The spelling of property names in expressions: `a-b` is `a__dash__b`.
 
 use crate::parser::RESERVED;
 
-/// The rest of the words of the language, which are no names at all.
+/// Keywords that cannot be names at all.
 const KEYWORDS: [&str; 4] = ["true", "false", "null", "in"];
 
 const SEQUENCES: [(&str, &str); 4] = [("__", "underscores"), (".", "dot"), ("-", "dash"), ("/", "slash")];
 
-/// Whether a name is a word of the language.
+/// Whether a name is a keyword.
 // Kubernetes: such names are spelled `__word__`.
 pub(crate) fn is_reserved(name: &str) -> bool {
     KEYWORDS.contains(&name) || RESERVED.contains(&name)

@@ -1,7 +1,7 @@
-//! What an expression may cost at most and at least, before it runs.
+//! Estimates the minimum and maximum cost of an expression before it runs.
 //!
-//! Kubernetes: these numbers decide which rules a definition may carry, so they follow its estimator
-//! number by number, including what it forgets.
+//! Kubernetes: these numbers decide which rules a definition may have, so they follow its estimator exactly,
+//! including what it omits.
 
 use crate::{
     ast::{Entry, Expr, Fold, Node},
@@ -185,7 +185,7 @@ impl Estimator<'_> {
         sum
     }
 
-    /// A name for a value: nothing loops.
+    /// A named value: nothing loops.
     fn binding(&mut self, expr: &Expr, fold: &Fold) -> Range {
         let sum = self.cost(&fold.range).plus(self.cost(&fold.start));
         self.known.push_local(&fold.accumulator, &fold.start);

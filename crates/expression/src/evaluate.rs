@@ -1,4 +1,4 @@
-//! Runs code within a budget.
+//! Evaluates code within a budget.
 
 use crate::{
     cost,
@@ -18,22 +18,22 @@ mod dispatch;
 mod fold;
 mod path;
 
-/// Rounds of a comprehension and comparisons of large values may cost nothing, so the budget alone does not
-/// end them: about a second's worth.
-const MAX_TOIL: u64 = 5_000_000;
+/// Iterations of a comprehension and comparisons of large values may cost nothing, so the budget alone does
+/// not stop them: this is about a second's work.
+const MAX_UNCHARGED_WORK: u64 = 5_000_000;
 
-/// One run: what is known of the variables, and what is spent.
+/// One run: the variables read so far, and the cost so far.
 struct Machine<'r, 'a> {
     code: &'r Code,
     bindings: &'r dyn Bindings<'a>,
-    /// Variables that were asked for already.
+    /// Variables that were read already.
     seen: Vec<Option<Outcome<'a>>>,
     /// Accumulators and variables of the comprehensions around the current step.
     locals: Vec<Local<'r, 'a>>,
     spent: u64,
     budget: u64,
-    /// Rounds of comprehensions and values compared so far.
-    toil: u64,
+    /// Iterations of comprehensions and values compared so far.
+    uncharged_work: u64,
 }
 
 enum Local<'r, 'a> {
@@ -50,7 +50,7 @@ pub(crate) fn run<'a>(code: &Code, bindings: &dyn Bindings<'a>, budget: u64) -> 
         locals: Vec::new(),
         spent: 0,
         budget,
-        toil: 0,
+        uncharged_work: 0,
     };
     let outcome = machine.eval(&code.root);
     Run { outcome, cost: machine.spent }
@@ -67,7 +67,7 @@ impl<'r, 'a> Machine<'r, 'a> {
             }
             Op::Path { root, is_test, .. } => {
                 let outcome = self.eval_raw(op);
-                // Kubernetes: asking whether a field is there costs nothing by itself, nor does a choice.
+                // Kubernetes: testing for a field costs nothing by itself, nor does a conditional.
                 self.charge(u64::from(!is_test && !matches!(**root, Op::If(_))))?;
                 outcome
             }
@@ -107,7 +107,7 @@ impl<'r, 'a> Machine<'r, 'a> {
         }
     }
 
-    /// A name, a path or a choice without the charge for naming it: as a branch or as an index.
+    /// A name, a path or a conditional without the charge for naming it: as a branch or as an index.
     fn eval_raw(&mut self, op: &'r Op) -> Outcome<'a> {
         match op {
             Op::Variable(number) => {
@@ -141,7 +141,7 @@ impl<'r, 'a> Machine<'r, 'a> {
             Local::Known(outcome) => return outcome.clone(),
             Local::Pending(op) => *op,
         };
-        // It was planned where fewer variables were in sight.
+        // It was compiled in a scope with fewer variables.
         let above = self.locals.split_off(slot + 1);
         self.locals.truncate(slot);
         let outcome = self.eval(pending);
@@ -170,10 +170,10 @@ impl<'r, 'a> Machine<'r, 'a> {
         if self.spent > self.budget { Err(Error::cost_limit_exceeded()) } else { Ok(()) }
     }
 
-    /// Counts work that the cost may leave out.
-    fn toil(&mut self, work: u64) -> Result<(), Error> {
-        self.toil = self.toil.saturating_add(work);
-        if self.toil > MAX_TOIL { Err(Error::interrupted()) } else { Ok(()) }
+    /// Counts work that the cost may not include.
+    fn uncharged_work(&mut self, work: u64) -> Result<(), Error> {
+        self.uncharged_work = self.uncharged_work.saturating_add(work);
+        if self.uncharged_work > MAX_UNCHARGED_WORK { Err(Error::interrupted()) } else { Ok(()) }
     }
 
     /// `&&` (decided by false) and `||` (decided by true): a decision absorbs errors.
@@ -201,7 +201,7 @@ impl<'r, 'a> Machine<'r, 'a> {
         self.charge(cost)?;
         let mut seen = 0;
         let same = equal_counting(&left?, &right?, &mut seen);
-        self.toil(seen)?;
+        self.uncharged_work(seen)?;
         Ok(Value::Bool(same == wanted))
     }
 
@@ -250,7 +250,7 @@ impl<'r, 'a> Machine<'r, 'a> {
                 Err(error) => {
                     failed = failed.or(Some(error));
                     values.push(Value::Null);
-                    // Calls with one or two arguments look at all of them before they fail.
+                    // Calls with one or two arguments evaluate all of them before they fail.
                     if call.args.len() > 2 {
                         break;
                     }
@@ -314,7 +314,7 @@ impl<'r, 'a> Machine<'r, 'a> {
         let value = self.eval(value)?;
         let key = Key::of(&key);
         match value {
-            // Kubernetes: what is absent also takes away what came before.
+            // Kubernetes: an absent optional also removes an earlier entry of the key.
             Value::Optional(None) if optional => {
                 made.remove(&key);
             }

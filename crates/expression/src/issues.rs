@@ -1,13 +1,13 @@
-//! What is wrong with an expression's text, printed with the line and a mark under the place.
+//! Errors in an expression's text, printed with the line and a mark under the place.
 
 use std::fmt;
 
-/// More than this is counted, not printed.
+/// Further errors are counted, not printed.
 const MAX_PRINTED: usize = 100;
 /// Longer lines are not shown.
 const MAX_SNIPPET_BYTES: usize = 16_384;
 
-/// Everything that is wrong with one expression, in the order of the text.
+/// All errors of one expression, in the order of the text.
 #[derive(Clone, Debug)]
 pub struct Issues {
     issues: Vec<Issue>,
@@ -15,10 +15,10 @@ pub struct Issues {
     text: String,
 }
 
-/// One mistake and its place.
+/// One error and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// Counted from one; `None` when the mistake has no place.
+    /// Counted from one; `None` if the error has no place.
     pub place: Option<Place>,
     pub message: String,
 }
@@ -29,7 +29,7 @@ pub struct Place {
     pub column: u32,
 }
 
-/// Mistakes as they are found, by offset in characters.
+/// Errors as they are found, by offset in characters.
 #[derive(Debug)]
 pub(crate) struct Found<'s> {
     source: &'s str,

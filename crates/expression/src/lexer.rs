@@ -33,7 +33,7 @@ const SYMBOLS: [&str; 26] = [
     "+", "*", "/", "%", "&", "|",
 ];
 
-/// The tokens of a source, ending with `End`. What is no token is reported and skipped.
+/// The tokens of a source, ending with `End`. Other characters are reported and skipped.
 pub(crate) fn tokens(text: &[char], found: &mut Found<'_>) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -71,7 +71,7 @@ fn blank(text: &[char], at: usize) -> Option<usize> {
     }
 }
 
-/// The token that starts here and its end; otherwise the character at which hope ended.
+/// The token that starts here and its end; otherwise the first character that cannot be part of a token.
 fn token(text: &[char], at: usize) -> Result<(Kind, usize), usize> {
     let first = text[at];
     let next = text.get(at + 1).copied();

@@ -1,8 +1,8 @@
 //! CEL as Kubernetes speaks it: text → tree → types → a program that runs within a budget.
 
-#![expect(clippy::mutable_key_type, reason = "keys are ordered by what never changes in them")]
+#![expect(clippy::mutable_key_type, reason = "the order of keys depends on their immutable parts")]
 
-// The nouns: types, values, failures, costs.
+// Types, values, errors, costs.
 pub mod cost;
 pub mod error;
 pub mod ty;
@@ -32,7 +32,7 @@ pub mod declare;
 pub mod escape;
 pub mod shape;
 
-// What values mean: sameness, text, times, numbers, patterns.
+// Operations on values: equality, text, times, numbers, patterns.
 pub mod equality;
 pub mod number;
 pub mod pattern;

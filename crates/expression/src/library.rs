@@ -1,4 +1,4 @@
-//! How functions plug in: a library is data, a list of functions with overloads, plus macros and type names.
+//! Function libraries: a library is data, a list of functions with overloads, plus macros and type names.
 
 use crate::{ast::Macro, cost::Range, error::Error, ty::Type, value::Value};
 
@@ -23,17 +23,16 @@ mod standard;
 pub(crate) mod strings;
 pub(crate) mod url;
 
-/// What a function gives back.
 pub type Outcome<'a> = Result<Value<'a>, Error>;
 /// A function's body. The arguments have the types of the overload; a member's target comes first.
 pub type Body = for<'a> fn(&[Value<'a>]) -> Outcome<'a>;
 
 /// The cost of a call by its arguments and its result.
 pub type Cost = fn(&[Value<'_>], &Value<'_>) -> u64;
-/// The cost of a call by what is known of its arguments beforehand.
+/// The cost of a call by what is known of its arguments before the run.
 pub type Estimate = fn(&[Argument<'_>]) -> Option<CallEstimate>;
 
-/// Functions, macros and type names that are switched on together.
+/// Functions, macros and type names that are enabled together.
 #[derive(Debug, Default)]
 pub struct Library {
     pub functions: Vec<Function>,
@@ -51,7 +50,7 @@ pub struct Function {
     pub overloads: Vec<Overload>,
 }
 
-/// One signature of a function, what it does and what it costs.
+/// One signature of a function, with its body and cost.
 #[derive(Debug)]
 pub struct Overload {
     pub id: &'static str,
@@ -60,15 +59,15 @@ pub struct Overload {
     pub parameters: Vec<Type>,
     pub result: Type,
     pub body: Body,
-    /// The cost of a call that happened; `None` counts one.
+    /// The cost of a call at run time; `None` is one.
     pub cost: Option<Cost>,
-    /// Kubernetes: cel-go looks its own costs up by overload, and counts one while several fit.
+    /// Kubernetes: cel-go finds its own costs by overload, and charges one while several fit.
     pub cost_needs_one_overload: bool,
-    /// The cost of a call that may happen; `None` counts one and knows no size of the result.
+    /// The estimated cost of a call; `None` is one, with a result of unknown size.
     pub estimate: Option<Estimate>,
 }
 
-/// What a call may cost, and how large its result may be.
+/// The estimated cost of a call, and the size of its result.
 #[derive(Clone, Copy, Debug)]
 pub struct CallEstimate {
     pub cost: Range,
@@ -76,7 +75,7 @@ pub struct CallEstimate {
     pub size: Option<Range>,
 }
 
-/// An argument as the estimator knows it before anything runs; a member's target comes first.
+/// An argument as the estimator knows it before the run; a member's target comes first.
 #[derive(Clone, Debug)]
 pub struct Argument<'e> {
     pub ty: &'e Type,
@@ -140,7 +139,7 @@ impl Overload {
         self
     }
 
-    /// A cost that counts only where the checker found exactly this overload.
+    /// A cost that applies only where the checker found exactly this overload.
     pub fn costs_by_overload(mut self, cost: Cost) -> Overload {
         self.cost_needs_one_overload = true;
         self.costs(cost)

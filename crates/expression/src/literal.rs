@@ -1,4 +1,4 @@
-//! What a literal token means: numbers, and strings with their escapes.
+//! Parses literal tokens: numbers, and strings with their escapes.
 
 use crate::value::Value;
 
@@ -37,7 +37,7 @@ fn radix(text: &str) -> (&str, u32) {
     text.strip_prefix("0x").map_or((text, 10), |digits| (digits, 16))
 }
 
-/// The content of a quoted string, the lexer having checked its form.
+/// The content of a quoted string whose form the lexer has checked.
 fn unescape(text: &str, is_bytes: bool) -> Result<Vec<u8>, &'static str> {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let raw = text.starts_with(['r', 'R']);

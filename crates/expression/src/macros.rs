@@ -6,9 +6,9 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The accumulator's name, which no source can spell.
+/// The accumulator's name, which cannot occur in a source.
 pub(crate) const ACCUMULATOR: &str = "@result";
-/// The name that accumulators once had: still refused as a variable.
+/// The former name of accumulators: still rejected as a variable.
 const OLD_ACCUMULATOR: &str = "__result__";
 
 type Expanded = Result<Option<Expr>, MacroError>;

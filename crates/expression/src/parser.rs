@@ -15,10 +15,10 @@ mod depth;
 mod primary;
 mod refusal;
 
-/// Kubernetes: cel-go refuses longer expressions.
+/// Kubernetes: cel-go rejects longer expressions.
 const MAX_CODE_POINTS: usize = 100_000;
 
-/// Words that are no names of variables, though they may name fields.
+/// Reserved words: not allowed as variables, but as fields.
 pub(crate) const RESERVED: [&str; 17] = [
     "as",
     "break",
@@ -46,7 +46,7 @@ pub(crate) struct Parsed {
     pub(crate) ids: u32,
 }
 
-/// A syntax error was reported; nothing more can be read.
+/// A syntax error was reported; parsing stops.
 #[derive(Debug)]
 struct Stop;
 
@@ -61,7 +61,7 @@ struct Parser<'p, 's> {
     depth: Depth,
     /// Brackets around the current token.
     open: u32,
-    /// The token after the last opening bracket, and what may stand there.
+    /// The token after the last opening bracket, and the tokens allowed there.
     opened: (usize, Opening),
     found: &'p mut Found<'s>,
 }
@@ -112,7 +112,7 @@ impl Parser<'_, '_> {
         Ok(result)
     }
 
-    /// Operators from this level up, with what stands between them. One function for all levels: each
+    /// Operators from this level up, with their operands. One function for all levels, so that each
     /// parenthesis costs few stack frames.
     fn binary(&mut self, lowest: u8) -> Read<Expr> {
         let mut entered = [u32::from(lowest <= RELATION), 1];
@@ -285,7 +285,7 @@ impl Parser<'_, '_> {
         self.made.node(node)
     }
 
-    /// Stands where a mistake was reported: it never leaves the parser.
+    /// A placeholder where an error was reported: it never leaves the parser.
     fn placeholder(&mut self, offset: u32) -> Expr {
         self.made_at(offset, Node::Literal(Value::Null))
     }

@@ -1,7 +1,7 @@
-//! A pattern in Go's syntax in, a compiled expression out, or Go's words for what is wrong with it.
+//! Compiles a pattern in Go's syntax, with Go's error texts.
 //!
-//! Both machines are of RE2's family, but they read different dialects: `\d` means ASCII in Go, `\Q…\E` is known
-//! only there, `x**` is refused there, and so on. So the pattern is read as Go reads it and written anew.
+//! Both engines are of RE2's family, but their dialects differ: `\d` means ASCII in Go, `\Q…\E` exists only
+//! there, `x**` is an error there, and so on. So the pattern is parsed as Go does and rewritten.
 
 mod class;
 mod escape;
@@ -22,12 +22,12 @@ use size::{ANY_BYTES, MAX_COMPILED_BYTES, MAX_PROGRAM_BYTES, STATE_BYTES, too_la
 
 /// Go: how deep an expression may nest.
 const MAX_HEIGHT: u32 = 1000;
-/// What one thread may take to run a pattern quickly. Beyond it runs more slowly; the default is eight times as much,
-/// for each pattern of each schema.
+/// The memory per thread for running a pattern fast. Beyond it matching is slower; the default is eight times
+/// as much, for each pattern of each schema.
 const MAX_RUNNING_BYTES: usize = 256 << 10;
-/// As many patterns as one comprehension is likely to take turns with.
+/// As many patterns as one comprehension is likely to alternate between.
 const MAX_REMEMBERED: usize = 16;
-/// Larger programs are not kept: a thread would hold sixteen of them.
+/// Larger programs are not cached: a thread would hold sixteen of them.
 const MAX_REMEMBERED_BYTES: usize = 64 << 10;
 /// More than an expression of the permitted height can need.
 const MAX_NESTING: u32 = 4 * MAX_HEIGHT;
@@ -47,7 +47,8 @@ thread_local! {
     static RECENT: RefCell<VecDeque<(Box<str>, Regex)>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// The same for a pattern that may come again at once, as in a comprehension: a thread remembers the last few.
+/// As [`compile`], for a pattern that may come again at once, as in a comprehension: a thread caches the last
+/// few.
 pub fn recall(pattern: &str) -> Result<Regex, Error> {
     let known = RECENT.with_borrow(|recent| {
         recent.iter().find(|(known, _)| **known == *pattern).map(|(_, regex)| regex.clone())
@@ -69,7 +70,7 @@ fn refuse(problem: &str, at: &str) -> Error {
     Error::new(format!("error parsing regexp: {problem}: `{at}`"))
 }
 
-/// What `(?i)` and its kin switch.
+/// The flags that `(?i)` and similar groups set.
 #[derive(Clone, Copy, Default)]
 struct Flags {
     fold: bool,
@@ -78,7 +79,7 @@ struct Flags {
     lazy: bool,
 }
 
-/// The last thing that was written, to which a repetition would apply.
+/// The last atom written, to which a repetition would apply.
 #[derive(Clone, Copy)]
 struct Atom {
     start: usize,
@@ -86,7 +87,7 @@ struct Atom {
     /// The largest product of nested counts inside.
     count: u32,
     height: u32,
-    /// What its program takes, roughly.
+    /// The approximate size of its program.
     bytes: usize,
 }
 
@@ -94,16 +95,16 @@ struct Atom {
 #[derive(Default)]
 struct Group {
     start: usize,
-    /// What holds again once the group is closed.
+    /// The flags to restore once the group is closed.
     flags: Flags,
     last: Option<Atom>,
     count: u32,
     height: u32,
-    /// What the programs of its atoms take.
+    /// The total size of the programs of its atoms.
     bytes: usize,
 }
 
-/// Reads Go's syntax and writes that of the `regex` crate, without flags: each atom carries its own.
+/// Parses Go's syntax and writes that of the `regex` crate, without flags: each atom carries its own.
 struct Reader<'p> {
     whole: &'p str,
     rest: &'p str,
@@ -111,9 +112,9 @@ struct Reader<'p> {
     flags: Flags,
     group: Group,
     outer: Vec<Group>,
-    /// What the programs of atoms in outer groups take.
+    /// The total size of the programs of atoms in outer groups.
     outer_bytes: usize,
-    /// Where the repetition stands that was read just before.
+    /// The position of the repetition just parsed.
     repetition: Option<&'p str>,
 }
 
@@ -131,7 +132,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// The pattern in the other syntax, and what its program takes.
+    /// The pattern in the other syntax, and the size of its program.
     fn read(mut self) -> Result<(String, usize), Error> {
         while let Some(next) = self.rest.chars().next() {
             let here = self.rest;
@@ -159,7 +160,7 @@ impl<'p> Reader<'p> {
                 _ => self.literal_here(next),
             }
             self.repetition = repetition;
-            // Before anybody expands it: a class of three letters may stand for hundreds of ranges.
+            // Checked before expansion: a class of three letters may stand for hundreds of ranges.
             if self.outer_bytes.saturating_add(self.group.bytes) > MAX_PROGRAM_BYTES {
                 return Err(too_large(self.whole));
             }
@@ -174,7 +175,7 @@ impl<'p> Reader<'p> {
         self.rest = &self.rest[bytes..];
     }
 
-    /// Notes that an atom begins here, and what its program takes.
+    /// Notes that an atom begins here, and the size of its program.
     fn atom(&mut self, bytes: usize) {
         self.group.last = Some(Atom { start: self.out.len(), repeated: false, count: 1, height: 1, bytes });
         self.group.bytes = self.group.bytes.saturating_add(bytes);
@@ -187,7 +188,7 @@ impl<'p> Reader<'p> {
         self.literal(Some(c));
     }
 
-    /// `None` is a code point that no text holds: half of a surrogate pair.
+    /// `None` is a code point that cannot occur in text: half of a surrogate pair.
     fn literal(&mut self, c: Option<char>) {
         self.atom(STATE_BYTES * c.map_or(1, char::len_utf8) * if self.flags.fold { 2 } else { 1 });
         let Some(c) = c else {
@@ -221,7 +222,7 @@ impl<'p> Reader<'p> {
         self.group.last = None;
     }
 
-    /// `(`, `(?:`, `(?i:`, `(?P<name>`, or `(?i)`, which opens nothing. What is captured is of no use here.
+    /// `(`, `(?:`, `(?i:`, `(?P<name>`, or `(?i)`, which opens no group. Captures are not used.
     fn open(&mut self) -> Result<(), Error> {
         let flags = self.flags;
         if self.rest.starts_with("(?") {

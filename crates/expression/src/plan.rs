@@ -22,9 +22,9 @@ pub(crate) struct Code {
     pub(crate) root: Op,
     /// Names of variables, by number.
     pub(crate) variables: Vec<Arc<str>>,
-    /// What each costs beyond its first name: one for each dot.
+    /// The extra cost of each variable beyond its first name: one for each dot.
     pub(crate) dots: Vec<u64>,
-    /// What the patterns in it take once they are compiled.
+    /// The total size of its compiled patterns.
     pub(crate) pattern_bytes: usize,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Op {
     Variable(u32),
     /// A variable of a comprehension, by its depth.
     Local(u32),
-    /// The accumulator where its last reader takes it, so that it may grow in place.
+    /// The accumulator, moved out by its last reader so that it may grow in place.
     Take(u32),
     /// Fields and indexes after a value.
     Path {
@@ -66,7 +66,7 @@ pub(crate) enum Op {
         name: Arc<str>,
         fields: Vec<(Arc<str>, Op, bool)>,
     },
-    /// A value under a name, the expression that uses it, and where the name is.
+    /// A named value, the expression that uses it, and the slot of the name.
     Bind(Box<(Op, Op, u32)>),
     Fold(Box<Loop>),
 }
@@ -85,12 +85,12 @@ pub(crate) enum StepKey {
     Computed(Op),
 }
 
-/// A pattern that is known beforehand. It is compiled when it first runs: most programs wait long for
-/// that, and a compiled pattern is large.
+/// A pattern known at compile time. It is compiled when it first runs: most programs rarely run, and a
+/// compiled pattern is large.
 #[derive(Debug)]
 pub(crate) struct Literal {
     text: Box<str>,
-    /// In characters; `None` where the call is `matches(text, pattern)`, which counts one.
+    /// In characters; `None` where the call is `matches(text, pattern)`, which is charged one.
     size: Option<u64>,
     compiled: OnceLock<Result<Regex, Error>>,
 }
@@ -102,7 +102,7 @@ impl Literal {
         Ok(Literal { text: text.into(), size, compiled: OnceLock::new() })
     }
 
-    /// What it costs to match a text of this size.
+    /// The cost of matching a text of this size.
     pub(crate) fn cost(&self, text: u64) -> u64 {
         self.size.map_or(1, |size| evaluate::pattern_cost(text, size))
     }
@@ -127,7 +127,7 @@ pub(crate) struct Loop {
     pub(crate) step: Op,
     pub(crate) result: Op,
     pub(crate) two_variables: bool,
-    /// Where its accumulator is; its variables follow.
+    /// The slot of its accumulator; its variables follow.
     pub(crate) slot: u32,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn plan(checked: &Checked) -> Result<Code, Error> {
 }
 
 impl Planner<'_> {
-    // The parts of this recursion are kept apart, so that a deep tree needs little stack.
+    // Separate functions, so that the recursion on a deep tree needs little stack.
     fn plan(&mut self, expr: &Expr) -> Result<Op, Error> {
         if let Some(Reference::Constant(value)) = &self.checked.references[expr.id as usize] {
             return Ok(Op::Constant(value.clone()));
@@ -242,7 +242,7 @@ impl Planner<'_> {
         Ok(Op::Fold(Box::new(Loop { range, start, condition, step, result, two_variables, slot })))
     }
 
-    /// What a call with planned arguments becomes.
+    /// The code of a call with compiled arguments.
     fn combine(&mut self, expr: &Expr, function: &Arc<str>, mut args: Vec<Op>) -> Result<Op, Error> {
         Ok(match (&**function, args.len()) {
             ("_&&_", _) => Op::And(args),
@@ -293,7 +293,7 @@ impl Planner<'_> {
         }
         let overloads = self.overloads(expr).to_vec();
         let call = Call { function: function.clone(), overloads, args };
-        // Kubernetes: conversions of literals are done ahead, and fail ahead.
+        // Kubernetes: conversions of literals are evaluated, and fail, at compile time.
         if let [Op::Constant(value)] = &call.args[..]
             && is_conversion(&call.function)
         {
@@ -347,7 +347,7 @@ fn select(operand: Op, field: &Arc<str>, test: bool) -> Op {
     walk(operand, step, test)
 }
 
-/// One more step after a value: paths stay flat.
+/// Appends a step to a path, so that paths stay flat.
 fn walk(operand: Op, step: Step, test: bool) -> Op {
     match operand {
         Op::Path { root, mut steps, is_test: false } => {
@@ -386,7 +386,7 @@ fn constant(op: Op) -> Option<Value<'static>> {
     }
 }
 
-/// Lets the step of a comprehension take its accumulator: the step's result replaces it anyway.
+/// Lets the step of a comprehension move out its accumulator: the step's result replaces it anyway.
 fn take_accumulator(step: &mut Op, slot: u32) {
     match step {
         Op::Call(call) if matches!(&*call.function, "_+_" | "cel.@mapInsert") => {

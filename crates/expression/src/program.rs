@@ -1,4 +1,4 @@
-//! A checked expression, and the program that it becomes.
+//! A checked expression, and the program compiled from it.
 
 use crate::{
     ast::Expr, check::Reference, cost::Range, declare::Sizes, error::Error, estimate, evaluate, plan,
@@ -6,7 +6,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// An expression whose types are known.
+/// A type-checked expression.
 #[derive(Debug)]
 pub struct Checked {
     pub(crate) root: Expr,
@@ -20,7 +20,7 @@ pub struct Program {
     pub(crate) code: Arc<plan::Code>,
 }
 
-/// Where a program finds its variables. Each is asked for at most once in a run, and only if needed.
+/// The variables of a run. Each is read at most once, and only if needed.
 pub trait Bindings<'a> {
     fn find(&self, name: &str) -> Option<Result<Value<'a>, Error>>;
 }
@@ -37,7 +37,7 @@ impl<'a, const N: usize> Bindings<'a> for [(&str, Value<'a>); N] {
     }
 }
 
-/// What a run gave, and what it cost whether it failed or not.
+/// The result of a run, and its cost, also if it failed.
 #[derive(Debug)]
 pub struct Run<'a> {
     pub outcome: Result<Value<'a>, Error>,
@@ -53,7 +53,7 @@ impl Checked {
         &self.types[self.root.id as usize]
     }
 
-    /// What a run may cost, given the sizes of what the variables hold.
+    /// The estimated cost, given the sizes of the variables.
     pub fn estimate(&self, sizes: &dyn Sizes) -> Range {
         estimate::estimate(self, sizes)
     }
@@ -63,20 +63,19 @@ impl Checked {
         Ok(Program { code: Arc::new(plan::plan(self)?) })
     }
 
-    /// Whether the expression mentions this variable.
+    /// Whether the expression uses this variable.
     pub fn mentions(&self, variable: &str) -> bool {
         plan::plan(self).is_ok_and(|code| code.variables.iter().any(|name| &**name == variable))
     }
 }
 
 impl Program {
-    /// Runs within a budget; beyond it the outcome is a cancellation.
+    /// Runs within a budget; fails with a cancellation if that is spent.
     pub fn run<'a>(&self, bindings: &dyn Bindings<'a>, budget: u64) -> Run<'a> {
         evaluate::run(&self.code, bindings, budget)
     }
 
-    /// What the patterns that it names take once they are compiled, as [`pattern::measure`](crate::pattern::measure)
-    /// counts it.
+    /// The total size of its compiled patterns, as [`pattern::measure`](crate::pattern::measure) counts it.
     pub fn pattern_bytes(&self) -> usize {
         self.code.pattern_bytes
     }

@@ -1,8 +1,8 @@
-//! What a schema says about values: the seam between expressions and the owner of schemas.
+//! A schema as expressions need it: the interface between expressions and the schema crate.
 
 use std::fmt;
 
-/// One node of a schema. The owner implements it; types, sizes and views are made from it.
+/// One node of a schema. The `schema` crate implements it; types, sizes and views are derived from it.
 pub trait Shape: fmt::Debug + Send + Sync {
     fn form(&self) -> Form;
 
@@ -53,7 +53,7 @@ pub trait Shape: fmt::Debug + Send + Sync {
     }
 }
 
-/// The sorts of schema nodes.
+/// The kinds of schema nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Boolean,
@@ -76,7 +76,7 @@ pub enum Form {
     Map,
     /// `type: object` with neither: an object without fields.
     Empty,
-    /// Data that no schema describes: expressions see only whether it is equal.
+    /// Data without a schema: expressions can only compare it for equality.
     Unknown,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Metadata;
 pub(crate) static PLAIN_STRING: PlainString = PlainString;
 pub(crate) static METADATA: Metadata = Metadata;
 
-/// What `apiVersion`, `kind` and `metadata` of a resource are, whatever its schema says.
+/// The schema of `apiVersion`, `kind` and `metadata` of a resource, whatever its own schema says.
 pub(crate) fn resource_property(name: &str) -> Option<&'static dyn Shape> {
     match name {
         "apiVersion" | "kind" => Some(&PLAIN_STRING),

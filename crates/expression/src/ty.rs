@@ -9,9 +9,9 @@ mod object;
 /// A CEL type. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Anything: decided when the expression runs.
+    /// Any type: decided at run time.
     Dyn,
-    /// What a failed check leaves behind; fits everywhere, so that one mistake is told once.
+    /// The type of a failed check; fits everywhere, so that one error is reported once.
     Error,
     Null,
     Bool,
@@ -25,11 +25,11 @@ pub enum Type {
     List(Arc<Type>),
     Map(Arc<(Type, Type)>),
     Optional(Arc<Type>),
-    /// The type of a type; `Error` inside where no type is meant in particular.
+    /// The type of a type; with `Error` inside for types in general.
     Type(Arc<Type>),
     /// A type parameter of an overload, such as `T`.
     Param(&'static str),
-    /// A type variable of one check, bound as it goes.
+    /// A type variable of one check, bound during the check.
     Var(u32),
     /// A type that only its library understands, such as `net.IP`.
     Opaque(&'static str),

@@ -1,4 +1,4 @@
-//! What expressions compute with: owned values, and typed views of JSON that is not copied.
+//! Values of expressions: owned values, and typed views of JSON that is not copied.
 
 use crate::{time::Timestamp, ty::Type};
 use std::{any::Any, fmt, ops::Deref, sync::Arc};
@@ -130,7 +130,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// What the cost of calls counts: characters, bytes, elements; one for everything else.
+    /// The size for the cost of calls: characters, bytes, elements; one for everything else.
     pub fn size(&self) -> u64 {
         match self {
             Value::String(text) => text.chars().count() as u64,

@@ -1,6 +1,6 @@
-//! Expressions with what the real thing makes of them: type, estimated cost, and value and cost, or failure.
+//! Expressions with Kubernetes' results: type, estimated cost, and value and cost, or error.
 //!
-//! The tables lie in `conformance/`: an expression, then the answers of Kubernetes 1.36 indented below it.
+//! The tables are in `conformance/`: an expression, then the results of Kubernetes 1.36 indented below it.
 
 use std::{fmt::Write as _, fs, path::Path, sync::Arc};
 
@@ -16,10 +16,10 @@ use expression::{
     value::{Key, Map, Text},
 };
 
-/// Kubernetes: what one expression may cost.
+/// Kubernetes: the most that one expression may cost.
 const BUDGET: u64 = 1_000_000;
 
-/// Says yes to everything, and as its reason what it was asked.
+/// Allows everything, with the check as its reason.
 #[derive(Debug)]
 struct Agreeable;
 
@@ -43,7 +43,7 @@ impl Authorizer for Agreeable {
     }
 }
 
-/// What is known about the sizes of the variables.
+/// The known sizes of the variables.
 struct Known;
 
 impl Sizes for Known {
@@ -92,7 +92,7 @@ fn variables() -> [(&'static str, Value<'static>); 7] {
     ]
 }
 
-/// The answers to one expression, as the tables have them.
+/// The results of one expression, as the tables have them.
 fn answer(environment: &Env, source: &str) -> String {
     let mut out = String::from(source);
     let checked = match environment.compile(source) {
@@ -150,7 +150,7 @@ fn show(value: &Value<'_>) -> String {
 }
 
 #[test]
-fn expressions_mean_what_they_mean_in_kubernetes() {
+fn expressions_have_the_results_of_kubernetes() {
     let environment = environment();
     let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
     let mut wrong = String::new();

@@ -1,4 +1,4 @@
-//! Expressions against what the real thing makes of them, and against what no author may do to the server.
+//! Expressions against Kubernetes' results, and against attempts to exhaust the server.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 

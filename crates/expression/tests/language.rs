@@ -1,11 +1,11 @@
-//! The language itself against the real thing: messages, types, estimates, values and costs.
+//! The language against Kubernetes: messages, types, estimates, values and costs.
 //!
-//! The tables in `language/` hold an expression, then the answers of Kubernetes 1.36 indented below it.
+//! The tables in `language/` hold an expression, then the results of Kubernetes 1.36 indented below it.
 
 use expression::{Env, NoSizes, Type, Value, time::parse_timestamp, value::view};
 use serde_json::json;
 
-/// Kubernetes: what one expression may cost.
+/// Kubernetes: the most that one expression may cost.
 const BUDGET: u64 = 1_000_000;
 
 fn env() -> Env {
@@ -67,7 +67,7 @@ fn answer(env: &Env, source: &str) -> String {
 }
 
 #[test]
-fn expressions_are_answered_as_in_kubernetes() {
+fn the_language_has_the_results_of_kubernetes() {
     let env = env();
     let mut wrong = Vec::new();
     for table in [

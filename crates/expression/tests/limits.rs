@@ -1,4 +1,4 @@
-//! Nothing that an author writes may exhaust the stack, the budget or patience.
+//! No expression may exhaust the stack, the budget or the time.
 
 use expression::{Bindings, Env, Error, NoSizes, Type, Value};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn env() -> Env {
         .with_variable("li", Type::list(Type::Int))
 }
 
-/// Everything that can be done with a source; the text of what came out.
+/// Compiles, estimates and runs a source; returns the text of the result.
 fn try_out(source: &str) -> String {
     let checked = match env().compile(source) {
         Ok(checked) => checked,
@@ -49,7 +49,7 @@ fn on_a_small_stack(source: &str) -> String {
 }
 
 #[test]
-fn deep_nesting_is_refused_before_the_stack_ends() {
+fn deep_nesting_is_rejected_before_the_stack_overflows() {
     let around = |open: &str, middle: &str, close: &str, times: usize| {
         format!("{}{middle}{}", open.repeat(times), close.repeat(times))
     };
@@ -114,7 +114,7 @@ fn programs_go_to_any_thread() {
 }
 
 #[test]
-fn a_variable_is_computed_only_where_it_is_asked_for() {
+fn a_variable_is_computed_only_when_it_is_used() {
     struct Policy;
     impl<'a> Bindings<'a> for Policy {
         fn find(&self, name: &str) -> Option<Result<Value<'a>, Error>> {
@@ -139,7 +139,7 @@ fn a_variable_is_computed_only_where_it_is_asked_for() {
     }
 }
 
-/// Pieces of expressions, more often right than random text is.
+/// Pieces of expressions, more often valid than random text.
 fn piece() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "1",

@@ -1,4 +1,4 @@
-//! Rules over an object with a schema: types, estimated and real costs, and answers as the real server has them.
+//! Rules on an object with a schema: types, estimated and real costs, and results of kube-apiserver.
 
 use expression::{Checked, Declared, Env, Type, cost::Range, value};
 use node::Node;
@@ -6,10 +6,10 @@ use serde_json::{Value as Json, json};
 
 mod node;
 
-/// Kubernetes: what one expression may cost.
+/// Kubernetes: the most that one expression may cost.
 const BUDGET: u64 = 1_000_000;
 
-/// What becomes of a rule, in the words of `schema/rules.txt`.
+/// The results of a rule, in the notation of `schema/rules.txt`.
 fn outcome(node: &Node, is_root: bool, object: &Json, rule: &str) -> String {
     let Some(declared) = Declared::new(node, "selfType", is_root) else { return "no type".into() };
     let (checked, most) = match compile(&declared, rule) {
@@ -40,7 +40,7 @@ fn compile(declared: &Declared, rule: &str) -> Result<(Checked, Range), String> 
 }
 
 #[test]
-fn rules_mean_what_they_mean_in_kubernetes() {
+fn rules_have_the_results_of_kubernetes() {
     let schema: Json = serde_json::from_str(include_str!("schema/schema.json")).unwrap();
     let object: Json = serde_json::from_str(include_str!("schema/object.json")).unwrap();
     let node = Node::new(&schema);

@@ -1,14 +1,15 @@
-//! What must hold for any input: targets, seeds, and a mutator that looks for the input that breaks one.
+//! Fuzzing: properties that must hold for any input, seeds, and a mutator that searches for inputs that break
+//! one.
 //!
-//! A target is a function of bytes that panics when something is wrong. `cargo test -p fuzz` runs each for a moment;
-//! `cargo xtask fuzz TARGET --minutes N` for as long as asked, guided by the code that inputs reach.
+//! A target is a function of bytes that panics when a property fails. `cargo test -p fuzz` runs each for a
+//! moment; `cargo xtask fuzz TARGET --minutes N` runs longer, guided by code coverage.
 //!
 //! A new target is one file in `targets/` and one line in its table.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a target that panics has found something")]
 
 #[path = "../../server/tests/counted.rs"]
-#[expect(dead_code, reason = "the tests of the server ask for more")]
+#[expect(dead_code, reason = "only the tests of the server use the rest")]
 mod counted;
 mod mutate;
 mod reach;
@@ -19,19 +20,20 @@ mod targets;
 pub use search::{Budget, Found, Search, replay};
 pub use targets::TARGETS;
 
-/// Something that must hold whatever the bytes are.
+/// A property of all inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub name: &'static str,
-    /// Panics where it does not hold.
+    /// Panics if the property fails.
     pub check: fn(&[u8]),
-    /// Inputs that make sense, for the mutator to start from.
+    /// Valid inputs for the mutator to start from.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// What decides in inputs of this sort.
+    /// Words that are significant in inputs of this target.
     pub words: &'static [&'static str],
 }
 
-/// A real world for its clock and its chance alone: targets start worlds of their own, which cannot lie in another.
+/// A real world for its clock and random numbers only: targets start their own worlds, which cannot be
+/// nested.
 pub fn clock() -> std::io::Result<world::World> {
     world::run(|world| async { world })
 }

@@ -1,4 +1,4 @@
-//! `fuzz TARGET`: looks for an input that breaks a target, or tries one again.
+//! `fuzz TARGET`: searches for an input that breaks a target, or replays one.
 
 #![expect(clippy::print_stdout, reason = "it talks to people")]
 
@@ -8,26 +8,26 @@ use fuzz::{Budget, Search, TARGETS, Target, replay, target};
 use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
 use world::World;
 
-/// Looks for an input that breaks a target. Without a target: all of them, one after the other.
+/// Searches for an input that breaks a target. Without a target: all of them, one after the other.
 #[derive(Debug, Parser)]
 #[command(name = "fuzz")]
 struct Arguments {
     target: Option<String>,
-    /// How long to look, for each target.
+    /// How long to search, per target
     #[arg(long, default_value_t = 1.0)]
     minutes: f64,
-    /// The seed to begin with; each run takes others unless told.
+    /// The first seed; random by default
     #[arg(long)]
     seed: Option<u64>,
-    /// Tries this one input, and nothing else.
+    /// Replays this one input
     #[arg(long)]
     replay: Option<PathBuf>,
-    /// Where inputs that break something are left.
+    /// Folder for inputs that break a target
     #[arg(long, default_value = "target/fuzz/found")]
     found: PathBuf,
 }
 
-/// The stack of a thread that serves requests: what overflows it there must do so here.
+/// The stack of a thread that serves requests: input that overflows it there must do so here.
 const STACK_BYTES: usize = 2 * 1024 * 1024;
 
 fn main() -> Result<ExitCode> {
@@ -60,7 +60,7 @@ fn search_all(world: &World, arguments: &Arguments) -> Result<ExitCode> {
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether the target held.
+/// Whether the property held.
 fn search(world: &World, target: &'static Target, arguments: &Arguments) -> Result<bool> {
     fs::create_dir_all(&arguments.found)?;
     let seed = arguments.seed.unwrap_or_else(|| world.draw() >> 1);

@@ -1,14 +1,14 @@
-//! Seeds in, inputs like them out, by the draws of a world.
+//! Mutates seeds into new inputs, with the random numbers of a world.
 
 use world::World;
 
-/// Longer inputs find nothing that shorter ones do not, only later.
+/// Longer inputs find nothing more, only later.
 const MAX_INPUT_BYTES: usize = 16 * 1024;
 
-/// At most so many changes are made to a seed at once.
+/// The most changes to a seed at once.
 const MAX_CHANGES: u64 = 5;
 
-/// Numbers at which something usually happens.
+/// Boundary values.
 const NUMBERS: [&str; 14] = [
     "0",
     "-1",
@@ -62,7 +62,8 @@ fn change(world: &World, input: &mut Vec<u8>, other: &[u8], words: &[&str]) {
             }
         }
         8 | 9 => {
-            // One JSON value by another, of this input or of another: what is left is often still JSON.
+            // Replaces one JSON value by another, of this input or of another: the result is often still
+            // JSON.
             let source = if world.chance(0.5) { other.to_vec() } else { input.clone() };
             if let (Some(old), Some(new)) = (value(world, input), value(world, &source)) {
                 drop(input.splice(old, source[new].iter().copied()));
@@ -81,7 +82,7 @@ fn change(world: &World, input: &mut Vec<u8>, other: &[u8], words: &[&str]) {
     }
 }
 
-/// Where a JSON value stands, looked for from some place on.
+/// The range of a JSON value, searched from a random place on.
 fn value(world: &World, text: &[u8]) -> Option<std::ops::Range<usize>> {
     let from = below(world, text.len());
     let opens = |byte: &u8| matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n');

@@ -1,7 +1,7 @@
-//! Which code inputs have reached so far, where the compiler counted along.
+//! Code coverage of the inputs so far, where the compiler added counters.
 //!
-//! `cargo xtask fuzz` builds with counters in every branch (`sancov-module`, of LLVM); elsewhere there are none, and
-//! nothing is ever new.
+//! `cargo xtask fuzz` builds with counters in every branch (LLVM's `sancov-module`); other builds have none,
+//! and no input ever reaches new code.
 
 use std::sync::Mutex;
 
@@ -12,7 +12,7 @@ struct Counters {
 }
 
 #[expect(unsafe_code, reason = "the counters are statics that every thread may write")]
-// SAFETY: a pointer to a static; who reads through it says why that is sound.
+// SAFETY: a pointer to a static; each place that reads through it says why that is sound.
 unsafe impl Send for Counters {}
 
 static COUNTERS: Mutex<Vec<Counters>> = Mutex::new(Vec::new());
@@ -27,15 +27,15 @@ pub(crate) extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop
     }
 }
 
-/// What was reached, and roughly how often.
+/// The code reached, and roughly how often.
 #[derive(Debug, Default)]
 pub(crate) struct Reached {
-    /// For each counter the sizes that it has had, a bit for each power of two.
+    /// For each counter the magnitudes that it has had, a bit for each power of two.
     seen: Vec<u8>,
 }
 
 impl Reached {
-    /// Whether the code that ran since [`clear`] did something new. Remembers it.
+    /// Whether the code that ran since [`clear`] reached something new. Records it.
     pub(crate) fn is_new(&mut self) -> bool {
         let mut new = false;
         let mut at = 0;
@@ -43,7 +43,7 @@ impl Reached {
             if self.seen.len() < at + counters.len() {
                 self.seen.resize(at + counters.len(), 0);
             }
-            // Most code is never reached: eight counters at a glance.
+            // Most code is never reached: skip eight zero counters at once.
             for (nth, eight) in counters.chunks(8).enumerate().filter(|(_, eight)| **eight != [0; 8]) {
                 let seen = &mut self.seen[at + nth * 8..];
                 for (seen, count) in seen.iter_mut().zip(eight).filter(|(_, count)| **count != 0) {

@@ -1,4 +1,5 @@
-//! One object of every built-in kind, as the real server wrote it in JSON and in protobuf: what most seeds are made of.
+//! One object of every built-in kind, as kube-apiserver wrote it in JSON and in protobuf: the basis of most
+//! seeds.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use schema::types::TypeId;
@@ -7,12 +8,12 @@ use std::sync::LazyLock;
 
 static TEXT: &str = include_str!("../../kinds/tests/data/recorded.txt");
 
-/// Parts of an input are divided by a byte that no text holds.
+/// Separates the parts of an input: a byte that text cannot contain.
 pub(crate) const DIVIDER: u8 = 0xfe;
 
 #[derive(Debug)]
 pub(crate) struct Recorded {
-    /// What [`Kind::chosen`] turns into the kind of this one.
+    /// The byte that [`Kind::chosen`] maps to this kind.
     pub(crate) choice: u8,
     pub(crate) json: &'static str,
     /// The protobuf message; empty where the kind has none.
@@ -66,7 +67,7 @@ impl Kind {
         format!("{} {} {}", self.group, self.version, self.kind).trim_start().to_owned()
     }
 
-    /// Reads an object of the kind, if it is one, into the form in which states are compared.
+    /// Reads an object of the kind in its normalized form, if it is one.
     pub(crate) fn normal(&self, json: &[u8]) -> Option<Value> {
         let ignore = schema::decode::FieldValidation::Ignore;
         let mut value = schema::decode::decode(kinds::types(), self.of, json, ignore).ok()?.value;
@@ -106,7 +107,7 @@ pub(crate) fn seed(choice: u8, parts: &[&[u8]]) -> Vec<u8> {
     [&[choice], parts.join(&DIVIDER).as_slice()].concat()
 }
 
-/// What stands before the first divider and what after it.
+/// The bytes before and after the first divider.
 pub(crate) fn divide(input: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = input.iter().position(|byte| *byte == DIVIDER)?;
     Some((&input[..at], &input[at + 1..]))

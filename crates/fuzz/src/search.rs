@@ -1,4 +1,4 @@
-//! Looking for an input that breaks a target, and making it small.
+//! Searches for an input that breaks a target, and shrinks it.
 
 use crate::{Target, counted::Meter, mutate, reach};
 use std::{
@@ -11,16 +11,16 @@ use std::{
 };
 use world::World;
 
-/// Inputs drawn from one seed; then the clock is looked at and the next seed begins.
+/// Inputs per seed; then the clock is checked and the next seed begins.
 const CASES_OF_A_SEED: u64 = 200;
 
-/// Inputs that reached something new are kept up to this many; then the oldest of them goes.
+/// The most inputs kept for reaching new code; beyond it the oldest is dropped.
 const MAX_KEPT: usize = 5000;
 
-/// How often a failing input is cut down at most.
+/// The most attempts to shrink a failing input.
 const MAX_CUTS: usize = 2000;
 
-/// An input that takes longer is a find, too: nothing here should take a millisecond.
+/// An input that takes longer counts as a failure, too: nothing here should take a millisecond.
 const TOO_LONG: Duration = Duration::from_secs(10);
 
 /// How long to look.
@@ -37,14 +37,13 @@ pub struct Found {
     pub complaint: String,
 }
 
-/// A search for such an input.
 #[derive(Debug)]
 pub struct Search {
     target: &'static Target,
     inputs: Vec<Vec<u8>>,
     first_kept: usize,
     reached: reach::Reached,
-    /// Where the input under test is noted: a stack that overflows leaves nothing else behind.
+    /// The file with the input under test: after a stack overflow nothing else is left.
     pub note: Option<File>,
     pub cases: u64,
     /// The most memory that one input took, in bytes.
@@ -66,7 +65,7 @@ impl Search {
         }
     }
 
-    /// Tries every seed as it is, then what the mutator makes of them.
+    /// Tries every seed unchanged, then mutations of them.
     pub fn run(&mut self, clock: &World, first_seed: u64, budget: Budget) -> Result<(), Box<Found>> {
         let start = clock.now();
         let is_over = |cases: u64| match budget {
@@ -97,7 +96,7 @@ impl Search {
         Ok(())
     }
 
-    /// Branches reached so far, and inputs that reached one first.
+    /// The branches reached so far, and the inputs that reached one first.
     pub fn progress(&self) -> (usize, usize) {
         (self.reached.branches(), self.inputs.len() - self.first_kept)
     }
@@ -105,7 +104,7 @@ impl Search {
     fn attempt(&mut self, clock: &World, input: &[u8]) -> Result<(), Box<Found>> {
         self.cases += 1;
         if let Some(note) = &self.note {
-            // A note that cannot be written costs the note, not the search.
+            // If writing the note fails, the search goes on without it.
             drop(note.set_len(input.len() as u64).and_then(|()| note.write_all_at(input, 0)));
         }
         reach::clear();
@@ -133,7 +132,7 @@ impl Search {
     }
 }
 
-/// Tries one input; answers what the target says against it.
+/// Runs one input; returns the panic message if the target fails.
 pub fn replay(target: &Target, input: &[u8]) -> Option<String> {
     check(target, input).err()
 }
@@ -142,14 +141,14 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The memory that an input took at most, in bytes, or what the target says against it.
+/// The peak memory of an input, in bytes, or the panic message of the target.
 fn check(target: &Target, input: &[u8]) -> Result<usize, String> {
-    hush();
+    silence_target_panics();
     QUIET.set(true);
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
         let meter = Meter::start();
         (target.check)(input);
-        // Whatever an input says, it costs no more than a request of its size may.
+        // No input may take more memory than a request of its size may.
         meter.assert_modest(input.len(), target.name);
         meter.most()
     }));
@@ -161,7 +160,7 @@ fn check(target: &Target, input: &[u8]) -> Result<usize, String> {
 }
 
 /// Keeps panics of targets off the terminal: the report shows the last one.
-fn hush() {
+fn silence_target_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let usual = panic::take_hook();
@@ -200,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broken_target_is_found_out_and_the_input_is_small() {
+    fn a_broken_target_is_detected_with_a_small_input() {
         static BROKEN: Target = Target {
             name: "broken",
             check: |input| assert!(!input.windows(2).any(|pair| pair == b"xy"), "there is an xy"),

@@ -1,4 +1,4 @@
-//! The targets, in the order in which a request meets what they are about.
+//! The targets, in the order in which a request passes the code that they test.
 
 mod access;
 mod apply;

@@ -1,4 +1,4 @@
-//! Base64 as Go's `StdEncoding` reads and writes it: padded, with line breaks passed over.
+//! Base64 as Go's `StdEncoding` reads and writes it: padded; line breaks are skipped.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use std::fmt;
@@ -26,7 +26,7 @@ pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, CorruptInput> {
     let mut at = 0;
     loop {
         let (quantum, digits, next) = quantum(text, at)?;
-        // A last quantum of n digits holds n - 1 bytes; digits beyond those are not looked at.
+        // A last quantum of n digits holds n - 1 bytes; the remaining bits are ignored.
         bytes.extend_from_slice(&quantum.to_be_bytes()[1..digits.max(1)]);
         at = next;
         if digits < 4 {
@@ -66,7 +66,7 @@ fn quantum(text: &[u8], start: usize) -> Result<(u32, usize, usize), CorruptInpu
     Ok((bits, 4, at))
 }
 
-/// What may follow the first `=`: another one after two digits, line breaks, and then the end.
+/// After the first `=` only these may follow: another one after two digits, line breaks, then the end.
 fn padding(text: &[u8], mut at: usize, digits: usize) -> Result<usize, CorruptInput> {
     let skip_breaks = |mut at: usize| {
         while matches!(text.get(at), Some(b'\n' | b'\r')) {
@@ -90,7 +90,7 @@ fn padding(text: &[u8], mut at: usize, digits: usize) -> Result<usize, CorruptIn
     if at < text.len() { Err(CorruptInput(at)) } else { Ok(at) }
 }
 
-/// Whether re-encoding what the text holds would give the very same text.
+/// Whether decoding and re-encoding the text gives the same text.
 pub(crate) fn is_canonical(text: &[u8]) -> bool {
     let digits = text.strip_suffix(b"=").map_or(text, |rest| rest.strip_suffix(b"=").unwrap_or(rest));
     let spare_bits = match digits.len() % 4 {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn only_canonical_text_is_kept_as_it_is() {
+    fn canonical_text_is_recognized() {
         for (text, canonical) in
             [("", true), ("YQ==", true), ("YWI=", true), ("YWJj", true), ("YR==", false), ("YWJ=", false)]
         {

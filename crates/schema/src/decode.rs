@@ -1,8 +1,8 @@
-//! JSON bytes in, an object that its type allows out, or the words in which the real server refuses it.
+//! Decodes JSON bytes into an object of a type, or fails with the error text of kube-apiserver.
 //!
-//! What comes out is the object as Go would hold it after reading: members that are no field are gone, and so is
-//! whatever Go's encoder would leave out (`null`, and zeros of fields that are no pointer); quantities, times and
-//! base64 are in their canonical form. The encoder puts back what is always written.
+//! The result is the object as Go would hold it after decoding: unknown members are dropped, and so is what
+//! Go's encoder would omit (`null`, and zeros of fields that are not pointers); quantities, times and base64
+//! are in canonical form. The encoder adds the fields that Go always writes.
 //!
 //! ```
 //! use schema::decode::{FieldValidation, decode};
@@ -37,43 +37,42 @@ mod walk;
 
 pub use type_meta::{TypeMeta, type_meta};
 
-/// Items of lists and members of objects in one body. In memory each takes many times the two bytes that it can be
-/// written in, so that a body within its limits could take all memory. Objects count for four. The largest objects that
-/// people write have a tenth of these.
+/// The most list items and object members in one body; an object counts for four. In memory each takes many
+/// times the two bytes that it needs in JSON, so a body within the size limit could use up all memory. The
+/// largest objects in use have a tenth of this.
 pub const MAX_VALUES: usize = 200_000;
 
-/// `fieldValidation`: what happens to members that no type knows, or that come twice.
+/// `fieldValidation`: what the server does with unknown and duplicate members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// They are dropped; of two the later counts.
+    /// Dropped; of two duplicates the later counts.
     Ignore,
-    /// The same, and the caller learns.
+    /// Dropped, and the client gets a warning.
     #[default]
     Warn,
     /// The request fails.
     Strict,
 }
 
-/// An object that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     pub value: Value,
-    /// For the caller, each in a `Warning` header; empty unless under [`FieldValidation::Warn`].
+    /// For the client, each in a `Warning` header; empty except under [`FieldValidation::Warn`].
     pub warnings: Vec<String>,
 }
 
-/// Why bytes are no object of the type. The texts are those of the real server.
+/// Why bytes do not decode to an object of the type. The texts are kube-apiserver's.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DecodeError {
-    /// They are not what they claim to be, or hold a value where its type does not allow it.
+    /// Not valid JSON, or a value has the wrong type.
     #[error("{0}")]
     Malformed(String),
-    /// Members are unknown, or come twice.
+    /// Unknown or duplicate members.
     #[error("strict decoding error: {}", .0.join(", "))]
     Strict(Vec<String>),
 }
 
-/// Reads an object of a type.
+/// Decodes an object of a type.
 pub fn decode(
     types: &Types,
     id: TypeId,
@@ -83,25 +82,25 @@ pub fn decode(
     walk::Walker::new(types, json, validation).typed(id)
 }
 
-/// Reads an object of which only the JSON is known: a custom resource, before its schema looks at it. Members
-/// that come twice are reported; nothing is dropped.
+/// Decodes an object without a type: a custom resource, before its schema prunes it. Duplicate members are
+/// reported; nothing is dropped.
 pub fn decode_any(json: &[u8], validation: FieldValidation) -> Result<Decoded, DecodeError> {
     walk::Walker::new(&Types::default(), json, validation).untyped()
 }
 
-/// Reads any JSON at all. Members that come twice are reported.
+/// Decodes any JSON value. Duplicate members are reported.
 pub fn decode_json(json: &[u8], validation: FieldValidation) -> Result<Decoded, DecodeError> {
     walk::Walker::new(&Types::default(), json, validation).json()
 }
 
-/// Reads any JSON at all.
+/// Decodes any JSON value.
 pub(crate) fn decode_raw(json: &[u8]) -> Result<Value, DecodeError> {
     walk::Walker::new(&Types::default(), json, FieldValidation::Ignore).raw()
 }
 
 impl DecodeError {
-    /// The message that goes with the refusal of a body: `given` is the kind and version that it says it is,
-    /// where it says one, `wanted` the kind that belongs there.
+    /// The error message for a rejected body: `given` is the kind and version that the body states, if any;
+    /// `wanted` is the kind that the request needs.
     #[must_use]
     pub fn refusal(&self, given: Option<(&str, &str)>, wanted: &str, body: &[u8]) -> String {
         match given {

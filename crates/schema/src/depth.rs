@@ -1,20 +1,20 @@
-//! How deep values nest: the one limit that every reader, patch and stored object keeps to.
+//! The limit on the nesting depth of objects, for every reader, patch and stored object.
 
 use serde_json::Value;
 
-/// How many objects and lists may lie in one another, counting the outermost.
+/// How many objects and lists may be nested, counting the outermost.
 ///
-/// Whatever is stored must be readable again by every reader, and serde_json, which this server and every Rust client
-/// read with, stops at 128. Objects are also sent inside other documents: a list adds 2 levels, a table or a conversion
-/// review 3. The real server takes 10,000; objects in use stay far below 100, and the deepest schemas of definitions
-/// nest about 60.
+/// Every stored object must be readable by serde_json, which this server and every Rust client use: it stops
+/// at 128. Objects are also sent inside other documents: a list adds 2 levels, a table or a conversion review
+/// 3. kube-apiserver takes 10,000; objects in use stay far below 100, and the deepest CRD schemas nest about
+/// 60.
 pub const MAX_DEPTH: usize = 120;
 
-/// How deep an object may nest whose fields have owners: `metadata.managedFields[].fieldsV1` repeats its nesting, and
-/// lies 5 levels deep itself.
+/// The deepest object whose fields can have managers: `metadata.managedFields[].fieldsV1` repeats its
+/// nesting, and is 5 levels deep itself.
 pub const MAX_OWNED_DEPTH: usize = MAX_DEPTH - 5;
 
-/// How many objects and lists lie in one another: 0 for a scalar. Walks without recursion, so that what comes after may.
+/// The nesting depth: 0 for a scalar. Not recursive, so that recursive walks after it are safe.
 #[must_use]
 pub fn depth(value: &Value) -> usize {
     let mut deepest = 0;
@@ -36,7 +36,7 @@ mod tests {
     use crate::decode::{FieldValidation, decode_any};
 
     #[test]
-    fn what_is_read_at_the_limit_can_be_read_back_by_serde_json() {
+    fn objects_at_the_depth_limit_are_readable_by_serde_json() {
         let json = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
         let list = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
         for text in [json(MAX_DEPTH), list(MAX_DEPTH)] {

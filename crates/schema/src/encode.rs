@@ -1,8 +1,8 @@
-//! An object in, its JSON bytes out, as Go's encoder writes a struct of that type.
+//! Encodes an object as JSON, byte for byte as Go's encoder writes a struct of that type.
 //!
-//! Members come in the order of the type, keys of maps sorted. What is empty is left out, unless its field is
-//! always written or a pointer; what is always written appears even if the object does not hold it. There is no
-//! newline at the end.
+//! Members are in the order of the type, map keys sorted. Empty values are omitted, unless the field is a
+//! pointer or has no `omitempty`; fields without `omitempty` appear even if the object lacks them. There is
+//! no newline at the end.
 //!
 //! ```
 //! use schema::encode::encode;
@@ -38,7 +38,7 @@ pub fn encode(types: &Types, id: TypeId, value: &Value) -> Vec<u8> {
     out
 }
 
-/// The same, after what `out` holds already.
+/// Appends the JSON to `out`.
 pub fn encode_into(types: &Types, id: TypeId, value: &Value, out: &mut Vec<u8>) {
     Writer { types, out, escape: Escape::Html }.node(&Node::Object(id), value);
 }
@@ -51,7 +51,7 @@ pub fn encode_any(value: &Value) -> Vec<u8> {
     out
 }
 
-/// The JSON that a message of protobuf carries inside: the same, but `<`, `>` and `&` stay.
+/// The JSON inside a protobuf message: as [`encode_any`], but `<`, `>` and `&` are not escaped.
 pub(crate) fn encode_raw(node: &Node, value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     Writer { types: &Types::default(), out: &mut out, escape: Escape::Plain }.node(node, value);
@@ -64,7 +64,7 @@ struct Writer<'a> {
     escape: Escape,
 }
 
-/// Objects of up to so many fields, all built-in ones, are put in order without allocating.
+/// Objects of up to this many fields, all built-in ones, are sorted without allocating.
 const FEW: usize = 64;
 
 impl Writer<'_> {
@@ -125,7 +125,7 @@ impl Writer<'_> {
         self.out.push(b'}');
     }
 
-    /// A field that is written although nothing stands there.
+    /// Writes a field without `omitempty` that the object lacks.
     fn absent(&mut self, field: &Field) {
         if field.pointer {
             self.out.extend_from_slice(b"null");
@@ -155,7 +155,7 @@ impl Writer<'_> {
         self.out.push(b'}');
     }
 
-    /// A set of fields, which has an order of its own.
+    /// A `FieldsV1`, which has its own order.
     fn fields(&mut self, members: &Map<String, Value>) {
         self.out.push(b'{');
         let mut first = true;

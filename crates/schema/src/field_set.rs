@@ -1,8 +1,8 @@
-//! Sets of field paths, as managedFields keeps them: who set what is a set for each manager.
+//! Sets of field paths, as managedFields has them: one for each manager.
 //!
 //! A set is a tree. An [`Element`] may be in the set itself, have elements below it that are, or both; the
-//! root never is. What the sets are of is told by a type: [`FieldSet::of_value`] walks an object over the
-//! table and takes every leaf, every item of a list that apply tells apart, and every entry of a map.
+//! root never is. [`FieldSet::of_value`] walks an object along its type and adds every leaf, every item of a
+//! list with keys (or of a list set), and every entry of a map.
 
 mod algebra;
 mod element;
@@ -16,7 +16,6 @@ pub use element::{Element, Key, Path};
 pub use fields_v1::BadFields;
 pub use filter::{Filter, Step};
 
-/// A set of field paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
     /// In ascending order of the element, each of which is a member or has members below it.
@@ -31,7 +30,7 @@ struct Entry {
 }
 
 impl FieldSet {
-    /// The set of paths of plain fields: `[["status"], ["metadata", "uid"]]`.
+    /// The set of some paths of plain fields: `[["status"], ["metadata", "uid"]]`.
     pub fn of_fields<'a>(paths: impl IntoIterator<Item = &'a [&'a str]>) -> Self {
         let mut set = FieldSet::default();
         for path in paths {
@@ -40,7 +39,7 @@ impl FieldSet {
         set
     }
 
-    /// Adds the field at the end of the path, and none of those that lead to it.
+    /// Adds the field at the end of the path, not the fields on the way.
     pub fn insert(&mut self, path: &Path) {
         let Some((last, leading)) = path.0.split_last() else { return };
         let mut set = self;
@@ -75,7 +74,7 @@ impl FieldSet {
         self.entries.iter().map(|entry| usize::from(entry.member) + entry.below.len()).sum()
     }
 
-    /// The paths, those of one level before those below it.
+    /// The paths, each level before the levels below it.
     #[must_use]
     pub fn paths(&self) -> Vec<Path> {
         let mut paths = Vec::new();

@@ -1,17 +1,17 @@
-//! What a schema does to an object: decode, encode, patch, apply. Pure: no I/O, no clock.
+//! Decodes, encodes, patches and applies objects by their schema. Pure: no I/O, no clock.
 //!
 //! | room | what goes in, what comes out |
 //! |---|---|
-//! | [`types`] | the one table that every room below walks |
-//! | [`decode`] | JSON bytes → an object, or the real server's words of refusal |
+//! | [`types`] | the one table of types that every module below uses |
+//! | [`decode`] | JSON bytes → an object, or kube-apiserver's error text |
 //! | [`yaml`] | YAML bytes → the same |
 //! | [`encode`] | an object → JSON bytes as Go writes them, or its normal form |
 //! | [`proto`] | protobuf bytes ↔ an object |
 //! | [`patch`] | an object and a patch → an object |
-//! | [`field_set`], [`managed_fields`] | which fields there are, and who owns them |
-//! | [`depth`] | how deep values nest, and the limit |
-//! | [`scan`] | bytes that were encoded here → a part of them |
-//! | [`structural`] | what the schema of a definition does to a custom object |
+//! | [`field_set`], [`managed_fields`] | sets of fields, and which manager owns which |
+//! | [`depth`] | the nesting depth of values, and its limit |
+//! | [`scan`] | bytes that were encoded here → a part of them, without parsing the rest |
+//! | [`structural`] | decodes, prunes, defaults and validates custom objects |
 
 mod base64;
 pub mod decode;

@@ -1,4 +1,4 @@
-//! Who owns which field of an object, and what a write makes of it.
+//! `metadata.managedFields`: which manager owns which field, and how each write changes that.
 //!
 //! | file | what happens there |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | [`apply()`] | server-side apply: a configuration is merged in, unless another owns what it would change |
 //! | `owner`, `owners` | the owners and their entries in `metadata.managedFields` |
 //! | `typed`, `compare`, `merge`, `prune` | walks over objects of one type |
-//! | [`scale`] | owners of `spec.replicas` as seen through a scale |
+//! | [`scale`] | owners of `spec.replicas` through the scale subresource |
 //!
-//! Everything here is a function of what is given: the time comes from the caller.
+//! No clock: the time comes from the caller.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ mod owner;
 mod owners;
 mod prune;
 pub mod scale;
-mod settle;
+mod take;
 mod typed;
 mod update;
 
@@ -37,7 +37,7 @@ pub use owner::{MAX_MANAGER_BYTES, Operation, Owner, manager_of, validate_entrie
 pub use owners::{BadEntries, Holding, Owners};
 pub use update::{create, keep_times, update};
 
-/// Which objects are written, and through what.
+/// The resource that a write goes through.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     pub types: &'a Types,
@@ -47,16 +47,16 @@ pub struct Target<'a> {
     pub version: &'a str,
     /// Empty for the resource itself.
     pub subresource: &'a str,
-    /// What can be owned through it, by group and version; everything where a version is not listed.
+    /// The fields that can be owned through it, by group and version; all where a version is not listed.
     pub filters: &'a [(&'a str, Filter)],
-    /// An object and a group and version in, the object in that version and its type out.
+    /// Converts an object to a group and version; returns it with its type.
     pub convert: &'a Convert<'a>,
 }
 
-/// See [`Target::convert`]. It is not asked for the version that an object has already.
+/// See [`Target::convert`]. Not called for the version that an object already has.
 pub type Convert<'a> = dyn Fn(&Value, &str) -> Result<(Value, &'a Types, TypeId), Unconvertible> + 'a;
 
-/// Why an object cannot be had in a version.
+/// Why an object cannot be converted to a version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unconvertible {
     /// The version is not served any more: managers that own fields in it lose them.
@@ -84,12 +84,11 @@ fn empty_object(target: &Target<'_>) -> Value {
     object
 }
 
-/// The entries in an object.
 fn entries_of(object: &Value) -> Option<&Value> {
     object.get("metadata")?.get("managedFields")
 }
 
-/// Puts entries into an object, or takes them out.
+/// Sets the entries of an object, or removes them.
 fn set_entries(object: &mut Value, entries: Option<Value>) {
     let Some(object) = object.as_object_mut() else { return };
     match entries {

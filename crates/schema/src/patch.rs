@@ -20,16 +20,16 @@ pub mod strategic;
 #[cfg(test)]
 pub(crate) mod samples;
 
-/// How Go prints a patch where the server tells what was wrong with it.
+/// How Go prints a patch in the server's error messages.
 #[must_use]
 pub fn printed(patch: &Value) -> String {
     print::plain(patch)
 }
 
-/// Why a patch does not patch. What a caller does about it differs by variant.
+/// Why a patch fails. A variant for each answer to the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
-    /// The patch itself is wrong, whatever the object: a bad request.
+    /// The patch itself is malformed: 400.
     #[error("{0}")]
     Malformed(String),
     /// The patch does not fit this object. Kubernetes: clients get a 422 without this text.
@@ -37,7 +37,7 @@ pub enum PatchError {
     Unfit(String),
     #[error("The allowed maximum operations in a JSON patch is {limit}, got {got}")]
     TooManyOperations { limit: usize, got: usize },
-    /// Kubernetes: for these the real server has no better answer than a 500 with this text.
+    /// Kubernetes: kube-apiserver answers 500 with this text.
     #[error("{0}")]
     Unexpected(String),
 }
@@ -48,7 +48,7 @@ impl PatchError {
     }
 }
 
-/// Whether a value nests deeper than [`MAX_DEPTH`]. Walks without recursion, so that what comes after may.
+/// Whether a value nests deeper than [`MAX_DEPTH`]. Not recursive, so that recursive walks after it are safe.
 pub(crate) fn is_too_deep(value: &Value) -> bool {
     depth(value) > MAX_DEPTH
 }

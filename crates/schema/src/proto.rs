@@ -1,7 +1,7 @@
-//! Protobuf bytes in, an object out, and back: every built-in kind, by the numbers in its type.
+//! Decodes and encodes protobuf: every built-in kind, by the field numbers of its type.
 //!
-//! The message of an object travels in an [`Envelope`] that names its kind. Objects come out in the same form as
-//! from [`crate::decode`]; what is written is, byte for byte, what Kubernetes writes:
+//! A message travels in an [`Envelope`] that names its kind. Objects come out in the same form as from
+//! [`crate::decode`]; encoded bytes are exactly those of Kubernetes:
 //!
 //! ```
 //! use schema::proto;
@@ -36,10 +36,10 @@ pub use encode::{encode, encode_item};
 pub use envelope::{Envelope, watch_frame};
 pub use forget::forget_empty;
 
-/// Why bytes are no message of the type.
+/// Why bytes are not a message of the type.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ProtoError {
-    /// Kubernetes: the four bytes at the start are missing.
+    /// The four bytes at the start are missing.
     #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     NoEnvelope,
     #[error("empty data")]
@@ -58,7 +58,7 @@ pub enum ProtoError {
     TooDeep(usize),
     #[error("proto: more than {0} values")]
     TooManyValues(usize),
-    /// A value inside is none: a quantity, or JSON.
+    /// A quantity or JSON inside the message is malformed.
     #[error("{0}")]
     BadValue(String),
 }

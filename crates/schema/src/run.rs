@@ -1,11 +1,11 @@
-//! Bytes in, how many of them go by before one that stops the run out: looked at many at a time.
+//! Finds the first byte that ends a run, many bytes at a time.
 
-/// So many are judged at once, by one instruction for each thing that they are compared with; then, where one of them
-/// stops the run, so few.
+/// This many bytes are checked at once, with one instruction for each comparison; a stride that contains the
+/// end is then checked in steps of this many.
 const STRIDE: usize = 32;
 const STEP: usize = 8;
 
-/// The length of the run. `stops` is best made of comparisons alone, which take no branches.
+/// The length of the run. `stops` is fastest if it consists of comparisons only, without branches.
 #[inline]
 pub(crate) fn length(bytes: &[u8], stops: impl Fn(u8) -> bool) -> usize {
     let mut clean = clean::<STRIDE>(bytes, &stops);
@@ -14,7 +14,7 @@ pub(crate) fn length(bytes: &[u8], stops: impl Fn(u8) -> bool) -> usize {
     clean + rest.iter().position(|byte| stops(*byte)).unwrap_or(rest.len())
 }
 
-/// How many go by, in whole strides.
+/// The length of the run in whole strides.
 #[inline]
 fn clean<const STRIDE: usize>(bytes: &[u8], stops: impl Fn(u8) -> bool) -> usize {
     let (strides, _) = bytes.as_chunks::<STRIDE>();

@@ -1,6 +1,6 @@
-//! JSON bytes and a path in, the bytes that stand there out: what is not on the path is stepped over, not parsed.
+//! Finds the value at a path in JSON bytes; skips the other values without parsing them.
 //!
-//! The bytes are our own encoder's: valid, and without space between things.
+//! The bytes come from our own encoder: valid, and without spaces between tokens.
 
 use memchr::{memchr2, memmem};
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// The value at a path of member names.
 #[must_use]
 pub fn find<'a>(json: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
-    // What is nowhere in the text is not at the path either, and that shows at a glance.
+    // A quick check: if the last name is nowhere in the text, there is no value at the path.
     if path.last().is_some_and(|name| memmem::find(json, name.as_bytes()).is_none()) {
         return None;
     }
@@ -16,7 +16,7 @@ pub fn find<'a>(json: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     json.get(start..value_end(json, start)?)
 }
 
-/// Where the value at a path begins, from a value that begins at `from` on. Where it ends is not looked for.
+/// The position of the value at a path, in the value that begins at `from`. Does not look for its end.
 #[must_use]
 pub fn start(json: &[u8], from: usize, path: &[&str]) -> Option<usize> {
     path.iter().try_fold(from, |at, name| member(json, at, name))
@@ -35,7 +35,7 @@ fn member(json: &[u8], object: usize, name: &str) -> Option<usize> {
     None
 }
 
-/// The text at a path; empty where there is none.
+/// The string at a path; empty where there is none.
 #[must_use]
 pub fn text<'a>(json: &'a [u8], path: &[&str]) -> Cow<'a, str> {
     let raw = find(json, path).and_then(|raw| serde_json::from_slice::<Text<'_>>(raw).ok());
@@ -45,7 +45,7 @@ pub fn text<'a>(json: &'a [u8], path: &[&str]) -> Cow<'a, str> {
 #[derive(serde::Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The members of an object: what stands between the quotes of the name, and the value. None where it is no object.
+/// The members of an object: the name without its quotes, and the value. None if it is not an object.
 pub fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut at = if object.first() == Some(&b'{') { 1 } else { object.len() };
     std::iter::from_fn(move || {
@@ -58,7 +58,7 @@ pub fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// The end of the value that begins here.
+/// The end of the value that begins at `at`.
 #[must_use]
 pub fn value_end(json: &[u8], at: usize) -> Option<usize> {
     match json.get(at)? {
@@ -73,7 +73,7 @@ pub fn value_end(json: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Where the object or array ends that lies so many levels around this place, which is between two values: 1 is the
+/// The end of the object or array that is `depth` levels around `at`, which is between two values: 1 is the
 /// innermost.
 #[must_use]
 pub fn closed(json: &[u8], mut at: usize, mut depth: usize) -> Option<usize> {
@@ -96,7 +96,7 @@ pub fn closed(json: &[u8], mut at: usize, mut depth: usize) -> Option<usize> {
     }
 }
 
-/// The end of the string that begins here. `None` where none does.
+/// The end of the string that begins at `at`. `None` where none does.
 #[must_use]
 pub fn string_end(json: &[u8], at: usize) -> Option<usize> {
     if json.get(at) != Some(&b'"') {
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_on_the_path_is_stepped_over() {
+    fn values_off_the_path_are_skipped() {
         let json =
             br#"{"kind":"a\"b","n":-1.5e3,"metadata":{"x":[{"labels":1},"]}"],"labels":{"k":"v"}},"z":null}"#;
         for (path, expected) in [
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn members_are_told_apart() {
+    fn members_are_split_into_name_and_value() {
         let found: Vec<_> = members(br#"{"a\"":{},"b":[2]}"#).collect();
         assert_eq!(found, [(&br#"a\""#[..], &b"{}"[..]), (b"b", b"[2]")]);
         assert_eq!(members(b"[\"a\"]").count(), 0);
     }
 
     #[test]
-    fn ends_are_found_from_within() {
+    fn ends_of_enclosing_containers_are_found() {
         let json = br#"{"a":[{"b":{"c":"}"},"d":1},2],"e":3}"#;
         let start = start(json, 0, &["a"]).unwrap() + 1;
         let inner = super::start(json, start, &["b", "c"]).unwrap();

@@ -1,14 +1,14 @@
-//! What the structural schema of a definition does to a custom object.
+//! Decodes, prunes, defaults and validates custom objects by the structural schema of their definition.
 //!
 //! | file | what happens there |
 //! |---|---|
-//! | `shape`, `compile` | the schema itself, from `openAPIV3Schema`, small: equal parts are one part |
-//! | `read`, `metadata` | bytes → an object, with its own and embedded metadata in order |
-//! | `prune`, `default` | what the schema does not know goes, what it presets comes |
-//! | [`validate`] | keywords, embedded objects, list types and rules, in the real server's words |
+//! | `shape`, `compile` | the compiled `openAPIV3Schema`; equal parts are stored once |
+//! | `read`, `metadata` | bytes → an object, with its own and embedded metadata decoded |
+//! | `prune`, `default` | unknown fields are removed, defaults are set |
+//! | [`validate`] | keywords, embedded objects, list types and rules, with kube-apiserver's messages |
 //! | `rules` | `x-kubernetes-validations` |
-//! | `table` | the same schema as a table of types, for field owners |
-//! | [`json_path`], [`cells`] | what the definition says about printing |
+//! | `table` | the same schema as a table of types, for managedFields |
+//! | [`json_path`], [`cells`] | printer columns |
 //!
 //! ```
 //! use schema::decode::FieldValidation;
@@ -55,13 +55,13 @@ pub use shape::Structural;
 pub use validate::{Change, ScalePaths, Through, format::is_checked as is_checked_format};
 
 impl Structural {
-    /// Takes over an `openAPIV3Schema` that was found valid. What it does not understand it leaves out.
+    /// Compiles an `openAPIV3Schema` that was found valid. Unknown keywords are ignored.
     #[must_use]
     pub fn compile(schema: &Value) -> Self {
         compile::compile(schema)
     }
 
-    /// Reads a body: members that the schema does not know are gone, metadata is in order. Defaults are not set.
+    /// Decodes a body: unknown members are pruned, metadata is normalized. Defaults are not set.
     pub fn decode(
         &self,
         body: &[u8],
@@ -71,30 +71,30 @@ impl Structural {
         read::read(self, body, encoding, validation)
     }
 
-    /// Does to an object from a patch what [`Structural::decode`] does to one from a body, but for members that
-    /// come twice. Returns what a strict reader says.
+    /// As [`Structural::decode`], for an object from a patch; there are no duplicate members. Returns the
+    /// strict errors.
     pub fn coerce(&self, object: &mut Value) -> Result<Vec<String>, DecodeError> {
         read::coerce(self, object)
     }
 
-    /// Brings an object from the store, or from a conversion, in line with the schema of its version: prunes,
-    /// drops metadata that cannot be read, and sets defaults. Nothing is refused.
+    /// Prepares an object from the store, or from a conversion, for the schema of its version: prunes it,
+    /// drops malformed metadata, and sets defaults. Never fails.
     pub fn adopt(&self, object: &mut Value) {
         read::adopt(self, object);
         self.default(object);
     }
 
-    /// Removes what the schema does not know, and returns the paths of it, sorted.
+    /// Removes unknown fields, and returns their paths, sorted.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         prune::prune(self, object)
     }
 
-    /// Sets what is not there and has a default.
+    /// Sets the defaults of missing fields.
     pub fn default(&self, object: &mut Value) {
         default::default(self, self.root, object);
     }
 
-    /// Checks a whole object, on update against the one before. See [`Structural::check`] for more.
+    /// Validates a whole object, on update with the one before. [`Structural::check`] has more options.
     #[must_use]
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> ErrorList {
         let mut errors = ErrorList::new();
@@ -102,7 +102,7 @@ impl Structural {
         errors
     }
 
-    /// Checks an object that is there for a default that it holds.
+    /// Validates the object around a default of the schema.
     #[must_use]
     pub fn validate_default(&self, new: &Value) -> ErrorList {
         let mut errors = ErrorList::new();
@@ -110,20 +110,20 @@ impl Structural {
         errors
     }
 
-    /// Checks a change. `errors` holds what was found wrong before, such as in the metadata: rules are left out
-    /// where it is grave. Returns what is let pass because it was as wrong before.
+    /// Validates a change. `errors` holds the errors of earlier checks, such as of the metadata: rules do not
+    /// run after severe ones. Returns the errors that are ratcheted: the unchanged value had them before.
     pub fn check(&self, change: &Change<'_>, errors: &mut ErrorList) -> ErrorList {
         validate::check(self, change, errors)
     }
 
-    /// Checks any value against the schema's keywords alone, as for a default. `at` is the path that its errors
-    /// begin with.
+    /// Validates any value against the schema's keywords alone, as for a default. `at` is the path that its
+    /// errors begin with.
     #[must_use]
     pub fn check_value(&self, at: &str, value: &Value) -> ErrorList {
         validate::check_value(self, at, value)
     }
 
-    /// The schema as a table of types, with that of the whole object.
+    /// The schema as a table of types, and the type of the whole object.
     #[must_use]
     pub fn types(&self, group: &str, version: &str, kind: &str) -> (Types, TypeId) {
         table::types(self, group, version, kind)

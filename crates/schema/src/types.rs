@@ -1,9 +1,10 @@
-//! The table of types: what every engine of this crate walks, for built-in kinds and custom resources alike.
+//! The table of types that decode, encode, patch and apply use, for built-in kinds and custom resources
+//! alike.
 //!
-//! A [`Type`] is one object shape: its [`Field`]s in the order in which the real server writes them. What a
-//! field holds is a [`Node`]: a scalar, another type by its [`TypeId`], a list or a map. Nothing else in the
-//! house says what a Kubernetes object looks like, so decoding, encoding, protobuf, patch and apply are one
-//! engine each instead of one handler per kind:
+//! A [`Type`] is the type of an object: its [`Field`]s in the order in which kube-apiserver writes them. The
+//! type of a field is a [`Node`]: a scalar, another type by its [`TypeId`], a list or a map. No other code
+//! describes Kubernetes objects, so decoding, encoding, protobuf, patch and apply are one engine each instead
+//! of one handler per kind:
 //!
 //! ```
 //! use schema::types::{Field, List, Node, Type, Types};
@@ -18,7 +19,7 @@
 //! ```
 //!
 //! The table is a graph (a JSON schema contains JSON schemas), so a walk is bounded by the object, never by
-//! the types. It is built once and then only read.
+//! the types. It is built once and then read-only.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -33,24 +34,22 @@ use lookup::NameIndex;
 pub use message::{Proto, Slot};
 pub use table::{TypeId, Types};
 
-/// A name that usually points into the binary's own data, and is owned only for custom resources.
+/// A name, borrowed from the binary's data for built-in kinds and owned for custom resources.
 pub type Name = Cow<'static, str>;
 
-/// One object shape.
+/// The type of an object.
 #[derive(Clone, Debug)]
 pub struct Type {
     /// Its name in OpenAPI: `io.k8s.api.apps.v1.Deployment`.
     pub name: Name,
-    /// Set where objects of this type stand alone and say their `kind`.
+    /// Set for top-level objects, which have a `kind`.
     pub kind: Option<Box<Kind>>,
-    /// What becomes of a member that is no field.
     pub unknown: Unknown,
     fields: Box<[Field]>,
     index: NameIndex,
     message: Box<[Slot]>,
 }
 
-/// The group, version and kind by which an object names its type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kind {
     pub group: Name,
@@ -58,13 +57,13 @@ pub struct Kind {
     pub kind: Name,
 }
 
-/// What becomes of a member that is no field of its type.
+/// What happens to members that are not fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unknown {
-    /// Built-in types and structural schemas: dropped, and reported where the caller asked.
+    /// Built-in types and structural schemas: dropped, and reported under strict or warning field validation.
     #[default]
     Drop,
-    /// `x-kubernetes-preserve-unknown-fields`: kept as it is.
+    /// `x-kubernetes-preserve-unknown-fields`: kept.
     Keep,
 }
 
@@ -73,34 +72,34 @@ pub enum Unknown {
 pub struct Field {
     pub name: Name,
     pub node: Node,
-    /// The schema demands it. Decoding does not: validation does.
+    /// Required by the schema. Checked by validation, not by decoding.
     pub required: bool,
     /// Written even when empty: Go has no `omitempty` here, or it is a struct by value, which Go never omits.
     pub always: bool,
     /// A pointer in Go: absent and zero differ, so a zero that is present is written.
     pub pointer: bool,
-    /// What the schema says stands here when nothing does. Keys of a list map take it too.
+    /// The schema's default. Also applies to keys of a list map.
     pub default: Option<Arc<Value>>,
-    /// How a strategic merge patch treats it.
+    /// Its strategic merge patch strategy.
     pub patch: PatchStrategy,
-    /// For lists under [`PatchStrategy::Merge`]: the member that tells items apart.
+    /// For lists under [`PatchStrategy::Merge`]: the merge key of items.
     pub merge_key: Option<Name>,
     /// Its number in protobuf. `None` where the message has no such field.
     pub proto: Option<Proto>,
-    /// What Go calls it, where that is not plain from the rest.
+    /// Its Go names, where they do not follow from the rest.
     pub go: Option<Box<GoNames>>,
 }
 
-/// What Go calls a field. Decode errors say it.
+/// Go's names for a field, for decode errors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GoNames {
     /// Its type: `v1.PullPolicy` for a string, `v1.ResourceList` for a map.
     pub type_name: Option<Name>,
-    /// The embedded structs that it lies in: `LocalObjectReference`.
+    /// The embedded structs around it: `LocalObjectReference`.
     pub within: Option<Name>,
 }
 
-/// What stands in one place of an object.
+/// The type of a value.
 #[derive(Clone, Debug)]
 pub enum Node {
     String,
@@ -118,20 +117,20 @@ pub enum Node {
     IntOrString,
     /// `RawExtension`: an object of any kind.
     Raw,
-    /// `FieldsV1`: a set of field paths, kept as it is.
+    /// `FieldsV1`: a set of field paths, kept unchanged.
     FieldsV1,
-    /// Any JSON at all.
+    /// Any JSON.
     Json,
     Object(TypeId),
-    /// The same, but apply replaces it as a whole (`x-kubernetes-map-type: atomic`).
+    /// As `Object`, but apply replaces it as a whole (`x-kubernetes-map-type: atomic`).
     AtomicObject(TypeId),
     List(Box<List>),
     Map(Box<Map>),
-    /// An object of the type, or what [`Other`] says: the three unions inside a CRD's schema.
+    /// An object of the type, or an [`Other`]: the three unions inside a CRD's schema.
     Either(TypeId, Other),
 }
 
-/// The second face of a [`Node::Either`].
+/// The alternative of a [`Node::Either`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
     /// `JSONSchemaPropsOrArray`.
@@ -142,27 +141,27 @@ pub enum Other {
     Strings,
 }
 
-/// A list and what tells its items apart.
+/// A list and how its items are identified.
 #[derive(Clone, Debug)]
 pub struct List {
     pub items: Node,
     pub kind: ListKind,
-    /// In protobuf a message of its own, with the items under 1: a list that Go gave a name (`ExtraValue`).
+    /// In protobuf its own message, with the items under 1: a named list type in Go (`ExtraValue`).
     pub wrapped: bool,
 }
 
-/// `x-kubernetes-list-type`: what apply takes for one item.
+/// `x-kubernetes-list-type`: how apply identifies items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListKind {
     /// The list is one value.
     Atomic,
-    /// Each value is there once.
+    /// Items are unique scalars.
     Set,
-    /// Items are objects, told apart by these members.
+    /// Items are objects, identified by these members.
     Map(Box<[Name]>),
 }
 
-/// A map from string to one sort of value.
+/// A map from string to one type of value.
 #[derive(Clone, Debug)]
 pub struct Map {
     pub values: Node,
@@ -170,13 +169,12 @@ pub struct Map {
     pub atomic: bool,
 }
 
-/// `x-kubernetes-patch-strategy`: what a strategic merge patch does with a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PatchStrategy {
-    /// Lists are replaced; objects are merged all the same.
+    /// Lists are replaced, objects are merged: no strategy is given.
     #[default]
     Replace,
-    /// Said in so many words: objects are replaced, too.
+    /// `replace` is given explicitly: objects are replaced, too.
     ReplaceWhole,
     /// Lists are merged by [`Field::merge_key`], or as sets of scalars without one.
     Merge,
@@ -194,7 +192,7 @@ impl Type {
         Self { name: name.into(), kind: None, unknown: Unknown::default(), fields, index, message }
     }
 
-    /// Says that objects of this type stand alone under this group, version and kind.
+    /// Marks the type as that of a top-level group, version and kind.
     #[must_use]
     pub fn of_kind(
         mut self,
@@ -207,14 +205,14 @@ impl Type {
         self
     }
 
-    /// Keeps members that are no field.
+    /// Keeps unknown members.
     #[must_use]
     pub fn keeping_unknown(mut self) -> Self {
         self.unknown = Unknown::Keep;
         self
     }
 
-    /// The fields in the order in which they are written.
+    /// The fields in the order in which they are encoded.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.fields
@@ -226,7 +224,7 @@ impl Type {
         self.position(name).map(|at| &self.fields[at])
     }
 
-    /// Where the field of a name lies in [`Type::fields`].
+    /// The position of a field in [`Type::fields`].
     #[must_use]
     pub fn position(&self, name: &str) -> Option<usize> {
         self.index.find(name, |at| &*self.fields[at].name)
@@ -250,7 +248,7 @@ impl Type {
 }
 
 impl Field {
-    /// A field that Go would write `json:"name,omitempty"`, with nothing else said about it.
+    /// A field with `json:"name,omitempty"` and no other properties.
     #[must_use]
     pub fn new(name: impl Into<Name>, node: Node) -> Self {
         Self {
@@ -269,8 +267,8 @@ impl Field {
 }
 
 impl Field {
-    /// Whether a value that stands here says more than nothing would. It does not if Go's encoder would leave it
-    /// out, or write the same in its absence.
+    /// Whether a value differs from an absent one. It does not if Go's encoder would omit it, or write the
+    /// same in its absence.
     #[must_use]
     pub fn keeps(&self, value: &Value) -> bool {
         match (value, &self.node) {
@@ -283,7 +281,7 @@ impl Field {
             (Value::String(_), Node::IntOrString) => true,
             (Value::String(text), Node::Bytes) => self.always || !text.is_empty(),
             (Value::String(text), _) => !text.is_empty(),
-            // Kubernetes: a list or map that is there but empty differs from none, if only in what is written.
+            // Kubernetes: an empty list or map differs from an absent one, if only in its encoding.
             (Value::Array(items), _) => self.always || !items.is_empty(),
             (Value::Object(members), Node::Map(_)) => self.always || !members.is_empty(),
             (Value::Object(members), _) => !members.is_empty(),
@@ -292,7 +290,7 @@ impl Field {
 }
 
 impl Node {
-    /// Go's zero value, as JSON shows it: what stands for `null` in a list or map.
+    /// Go's zero value as JSON: it replaces `null` in a list or map.
     #[must_use]
     pub fn zero(&self) -> Value {
         match self {
@@ -318,7 +316,7 @@ impl Node {
         }
     }
 
-    /// Whether Go holds it as a struct, which is never empty and so never omitted unless behind a pointer.
+    /// Whether it is a struct in Go, which is never empty and so never omitted unless behind a pointer.
     #[must_use]
     pub fn is_struct(&self) -> bool {
         match self {
@@ -345,7 +343,7 @@ impl PatchStrategy {
         matches!(self, Self::Merge | Self::MergeRetainKeys)
     }
 
-    /// Whether `$retainKeys` counts.
+    /// Whether `$retainKeys` applies.
     #[must_use]
     pub fn retains_keys(self) -> bool {
         matches!(self, Self::RetainKeys | Self::MergeRetainKeys)

@@ -1,4 +1,4 @@
-//! YAML bytes in, JSON bytes out, by the rules of sigs.k8s.io/yaml: YAML 1.1, the first document only.
+//! Converts YAML to JSON by the rules of sigs.k8s.io/yaml: YAML 1.1, the first document only.
 //!
 //! ```
 //! let read = schema::yaml::to_json(b"mode: 0644\non: yes\nname: 1e3\n")?;
@@ -6,8 +6,8 @@
 //! # Ok::<(), schema::decode::DecodeError>(())
 //! ```
 //!
-//! The parser is that of serde-saphyr, one floor down: which text is a number or a boolean, and which line a key
-//! came twice in, only its events tell.
+//! Uses the events of serde-saphyr's parser: only they show which scalars are numbers or booleans, and the
+//! line of a duplicate key.
 
 use std::collections::HashMap;
 
@@ -22,16 +22,15 @@ use crate::types::{TypeId, Types};
 mod resolve;
 mod words;
 
-/// What a YAML text says, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FromYaml {
-    /// Keys are sorted; of two that are the same the later counts.
+    /// Keys are sorted; of duplicates the last counts.
     pub json: Vec<u8>,
-    /// What a strict reader says about keys that come twice.
+    /// The strict errors about duplicate keys.
     pub duplicates: Option<String>,
 }
 
-/// Whether a text without quotes would be taken for something else: a number, a time, nothing.
+/// Whether a text needs quotes, since YAML would read it as a number, a time or null.
 #[must_use]
 pub fn means_more(text: &str) -> bool {
     !matches!(resolve::plain(text), Ok(serde_json::Value::String(_)))
@@ -39,9 +38,9 @@ pub fn means_more(text: &str) -> bool {
         || resolve::is_base_60(text)
 }
 
-/// Turns YAML into JSON.
+/// Converts YAML to JSON.
 pub fn to_json(yaml: &[u8]) -> Result<FromYaml, DecodeError> {
-    let text = std::str::from_utf8(yaml).map_err(|_| says("invalid UTF-8"))?;
+    let text = std::str::from_utf8(yaml).map_err(|_| error("invalid UTF-8"))?;
     check_first_line(text)?;
     let mut options = Options::default();
     (options.flow_nesting_limit, options.block_nesting_limit) = (MAX_DEPTH + 1, MAX_DEPTH + 1);
@@ -62,20 +61,21 @@ pub fn to_json(yaml: &[u8]) -> Result<FromYaml, DecodeError> {
     Ok(FromYaml { json: encode_any(&value), duplicates })
 }
 
-/// Kubernetes: no text begins with a tab. The parser takes it for space there, and minds it on later lines only.
+/// Kubernetes: the first line must not begin with a tab. The parser skips it there, and rejects it on later
+/// lines only.
 fn check_first_line(text: &str) -> Result<(), DecodeError> {
     for (at, line) in text.lines().enumerate() {
         match line.trim_start_matches(' ').chars().next() {
             None | Some('#') => {}
-            Some('\t') if at == 0 => return Err(says(words::NO_TOKEN)),
-            Some('\t') => return Err(says(&format!("line {}: {}", at + 1, words::NO_TOKEN))),
+            Some('\t') if at == 0 => return Err(error(words::NO_TOKEN)),
+            Some('\t') => return Err(error(&format!("line {}: {}", at + 1, words::NO_TOKEN))),
             Some(_) => break,
         }
     }
     Ok(())
 }
 
-/// Reads an object of a type from YAML: as from the same in JSON, but keys that come twice are told by line.
+/// Decodes an object of a type from YAML: as from JSON, but duplicate keys are reported by line.
 pub fn decode_yaml(
     types: &Types,
     id: TypeId,
@@ -91,43 +91,42 @@ pub fn decode_yaml(
             read.warnings.splice(0..0, lines(&duplicates));
             Ok(read)
         }
-        (Err(DecodeError::Strict(mut told)), _) => {
-            told.insert(0, duplicates);
-            Err(DecodeError::Strict(told))
+        (Err(DecodeError::Strict(mut errors)), _) => {
+            errors.insert(0, duplicates);
+            Err(DecodeError::Strict(errors))
         }
         (malformed, _) => malformed,
     }
 }
 
-/// What a strict reader said, one warning to a line.
+/// The strict errors, one warning per line.
 #[must_use]
 pub fn lines(duplicates: &str) -> Vec<String> {
     duplicates.trim_start_matches(DUPLICATES).lines().map(|line| line.trim().to_owned()).collect()
 }
 
-// Kubernetes: the words of Go's library.
+// Kubernetes: the texts of Go's library.
 const EXCESSIVE: &str = "document contains excessive aliasing";
 
-/// Kubernetes: what the complaint begins with, and the warnings leave out.
+/// Kubernetes: the error begins with this; the warnings omit it.
 const DUPLICATES: &str = "yaml: unmarshal errors:\n";
 
 /// Builds the value of a document from its events, without recursion.
 struct Builder<'y> {
     text: &'y str,
     events: Parser<'y, granit_parser::StrInput<'y>>,
-    /// Where the text ends, if it does so in the middle of a line.
+    /// The end of the text, if its last line has no line break.
     ragged_end: Option<usize>,
-    /// What is open around the next event, outermost first.
+    /// The open lists and maps, outermost first.
     open: Vec<Open>,
     anchors: HashMap<usize, Named>,
-    /// All that was built until now.
+    /// All nodes built so far.
     built: Size,
-    /// How much of it are copies for anchors and aliases.
+    /// How much of that is copies for anchors and aliases.
     copied: Size,
     duplicates: Vec<String>,
 }
 
-/// How large values are.
 #[derive(Clone, Copy, Default)]
 struct Size {
     nodes: usize,
@@ -150,38 +149,38 @@ impl Size {
     }
 }
 
-/// What any node takes: a `serde_json::Value`.
+/// The size of a node: a `serde_json::Value`.
 const NODE_BYTES: usize = 32;
-/// What a map takes beside its members: the first allocation of a `BTreeMap` has room for 11.
+/// The size of a map without its members: the first allocation of a `BTreeMap` has room for 11.
 const MAP_BYTES: usize = 640;
-/// How much memory the copies that anchors and aliases ask for may take. That is several times what a body holds,
-/// so no manifest that can be stored needs more; without a limit each line of a text can double the result.
+/// The most memory for copies of anchors and aliases. That is several times the largest body, so no manifest
+/// that can be stored needs more; without a limit each line of a text could double the result.
 const MAX_COPIED_BYTES: usize = 16 << 20;
 /// How many duplicate keys are listed in an error. A response carries 64 warnings at most.
 const MAX_DUPLICATES: usize = 1000;
 
-/// A value that has a name.
+/// A value with an anchor.
 struct Named {
     value: Value,
     size: Size,
-    /// How deep it nests.
+    /// Its nesting depth.
     depth: usize,
 }
 
 /// A list or map that is not complete yet.
 struct Open {
     holds: Holds,
-    /// Its name, or 0.
+    /// Its anchor, or 0.
     anchor: usize,
-    /// How much was built before it.
+    /// The total size before it.
     before: Size,
-    /// Where it begins.
+    /// Its first line.
     line: usize,
 }
 
 enum Holds {
     List(Vec<Value>),
-    /// Its members, and the key that waits for its value.
+    /// Its members, and the key whose value comes next.
     Map(Map<String, Value>, Option<Key>),
 }
 
@@ -198,11 +197,11 @@ impl<'y> Builder<'y> {
         loop {
             let (event, span) = match self.events.next() {
                 None | Some(Ok((Event::StreamEnd, _))) => return Ok(Value::Null),
-                Some(Err(error)) => return Err(says(&words::of(&error, self.text))),
+                Some(Err(found)) => return Err(error(&words::of(&found, self.text))),
                 Some(Ok(next)) => next,
             };
             let merge = is_merge(&event);
-            // Kubernetes: a list or map is on the line where it begins.
+            // Kubernetes: the line of a list or map is its first.
             let line = match (&event, self.open.last()) {
                 (Event::SequenceEnd | Event::MappingEnd, Some(open)) => open.line,
                 _ => span.start.line(),
@@ -215,14 +214,14 @@ impl<'y> Builder<'y> {
         }
     }
 
-    /// The value that an event completes, if it does.
+    /// The value that an event completes, if any.
     fn event(&mut self, event: Event<'y>, span: Span) -> Read<Option<Value>> {
         let before = self.built;
         let (value, anchor, before) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 let cut = block && self.ragged_end.is_some() && span.end.byte_offset() == self.ragged_end;
-                // Kubernetes: a last line that does not end gets no line break.
+                // Kubernetes: a last line without a line break gets none.
                 let text = text.strip_suffix('\n').filter(|_| cut).unwrap_or(&text);
                 self.built.add(Size::of_scalar(text));
                 (scalar(text, style, tag.as_deref(), span)?, anchor, before)
@@ -245,7 +244,7 @@ impl<'y> Builder<'y> {
         };
         if anchor != 0 {
             let size = self.built.since(before);
-            // Anchors in one another copy what is inside as often as they nest.
+            // Nested anchors copy their content once for each level.
             self.spend(Size { nodes: 0, ..size })?;
             self.anchors.insert(anchor, Named { value: value.clone(), size, depth: depth(&value) });
         }
@@ -254,7 +253,7 @@ impl<'y> Builder<'y> {
 
     fn begin(&mut self, holds: Holds, anchor: usize, span: Span) -> Read<Option<Value>> {
         if self.open.len() == MAX_DEPTH {
-            return Err(says("exceeded max depth"));
+            return Err(error("exceeded max depth"));
         }
         let before = self.built;
         let bytes = if matches!(holds, Holds::Map(..)) { NODE_BYTES + MAP_BYTES } else { NODE_BYTES };
@@ -263,7 +262,7 @@ impl<'y> Builder<'y> {
         Ok(None)
     }
 
-    /// Puts a value where it belongs; in a map every other one is a key.
+    /// Adds a value to the innermost open list or map; in a map every other one is a key.
     fn place(&mut self, value: Value, merge: bool, line: usize) -> Read<()> {
         let Some(Open { holds, .. }) = self.open.last_mut() else { return Ok(()) };
         let duplicates = &mut self.duplicates;
@@ -271,7 +270,7 @@ impl<'y> Builder<'y> {
             Holds::List(items) => items.push(value),
             Holds::Map(members, key) => match key.take() {
                 None if merge => *key = Some(Key::Merge),
-                None => *key = Some(Key::Name(resolve::key(value).ok_or_else(|| says("invalid map key"))?)),
+                None => *key = Some(Key::Name(resolve::key(value).ok_or_else(|| error("invalid map key"))?)),
                 Some(Key::Name(name)) => insert(name, value, members, line, duplicates),
                 Some(Key::Merge) => merge_into(members, value, line, duplicates)?,
             },
@@ -279,16 +278,16 @@ impl<'y> Builder<'y> {
         Ok(())
     }
 
-    /// Copies may outgrow any text. The limits on nodes are those of Go's library; that on bytes is ours.
+    /// Copies an anchor's value. The limits on nodes are those of Go's library; the limit on bytes is ours.
     fn copy(&mut self, anchor: usize) -> Read<Value> {
         let Some(Named { size, depth, .. }) = self.anchors.get(&anchor) else {
-            return Err(says("anchor value contains itself"));
+            return Err(error("anchor value contains itself"));
         };
         let size = *size;
         if self.open.len() + depth > MAX_DEPTH {
-            return Err(says("exceeded max depth"));
+            return Err(error("exceeded max depth"));
         }
-        // Go's library counts the alias itself as well.
+        // Go's library counts the alias itself too.
         self.built.add(Size { nodes: size.nodes + 1, ..size });
         self.spend(size)?;
         let (all, copied) = (self.built.nodes as f64, self.copied.nodes as f64);
@@ -298,15 +297,15 @@ impl<'y> Builder<'y> {
             _ => 0.99 - 0.89 * (all - 400_000.0) / 3_600_000.0,
         };
         if self.built.nodes > 100 && self.copied.nodes > 1000 && copied / all > share {
-            return Err(says(EXCESSIVE));
+            return Err(error(EXCESSIVE));
         }
-        self.anchors.get(&anchor).map(|named| named.value.clone()).ok_or_else(|| says(EXCESSIVE))
+        self.anchors.get(&anchor).map(|named| named.value.clone()).ok_or_else(|| error(EXCESSIVE))
     }
 
     /// Counts a copy before it is made.
     fn spend(&mut self, size: Size) -> Read<()> {
         self.copied.add(size);
-        if self.copied.bytes > MAX_COPIED_BYTES { Err(says(EXCESSIVE)) } else { Ok(()) }
+        if self.copied.bytes > MAX_COPIED_BYTES { Err(error(EXCESSIVE)) } else { Ok(()) }
     }
 }
 
@@ -324,7 +323,7 @@ fn insert(
     members.insert(name, value);
 }
 
-/// `<<`: the members of a map, or of several, of which the first counts most.
+/// `<<`: merges the members of a map, or of several, of which the first has precedence.
 fn merge_into(
     members: &mut Map<String, Value>,
     value: Value,
@@ -337,7 +336,7 @@ fn merge_into(
     };
     for map in maps.into_iter().rev() {
         let Value::Object(merged) = map else {
-            return Err(says("map merge requires map or sequence of maps as the value"));
+            return Err(error("map merge requires map or sequence of maps as the value"));
         };
         for (name, value) in merged {
             insert(name, value, members, line, duplicates);
@@ -366,10 +365,10 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Read
         None | Some("!") => Ok(Value::from(text)),
         Some(tag) => resolve::tagged(text, tag),
     }
-    .map_err(|told| says(&format!("line {}: {told}", span.start.line())))
+    .map_err(|message| error(&format!("line {}: {message}", span.start.line())))
 }
 
-fn says(text: &str) -> DecodeError {
+fn error(text: &str) -> DecodeError {
     DecodeError::Malformed(format!("yaml: {text}"))
 }
 

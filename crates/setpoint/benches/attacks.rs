@@ -1,12 +1,13 @@
-//! What hostile requests cost a server: memory, processor time, and how late `/readyz` is answered meanwhile.
+//! The cost of hostile requests to a server: memory, processor time, and the latency of `/readyz` meanwhile.
 //!
-//! `cargo xtask bench attacks` runs it against the binary of this tree; `--binary PATH`, once or more, against others,
-//! whose columns then stand beside each other; `--only TEXT` runs the attacks whose name contains it. Each attack gets a
-//! fresh server, and a server that takes 6 GB or 60 s is killed. Every request goes over TLS to another process.
+//! `cargo xtask bench attacks` runs it against the binary of this tree; `--binary PATH`, once or more,
+//! against others, in columns side by side; `--only TEXT` runs the attacks whose name contains it. Each
+//! attack gets a fresh server, and a server that takes 6 GB or 60 s is killed. Every request goes over TLS to
+//! another process.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people to read")]
 
-#[expect(dead_code, reason = "other benchmarks want more of it")]
+#[expect(dead_code, reason = "only other benchmarks use the rest")]
 #[path = "../src/bench"]
 mod bench {
     pub(crate) mod client;
@@ -39,7 +40,7 @@ const MOST_TIME: Duration = Duration::from_secs(60);
 /// A server that takes more memory is killed.
 const MOST_MEMORY: u64 = 6 << 30;
 
-/// What an attack did to a server.
+/// The cost of an attack to the server.
 struct Outcome {
     answer: String,
     memory: u64,
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
         match argument.as_str() {
             "--binary" => binaries.extend(arguments.next().map(PathBuf::from)),
             "--only" => only = arguments.next().unwrap_or_default(),
-            // Cargo says it to every benchmark.
+            // Cargo passes it to every benchmark.
             "--bench" => {}
             other => {
                 println!("unknown argument: {other}");

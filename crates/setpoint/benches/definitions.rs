@@ -1,12 +1,12 @@
-//! What a custom resource definition costs: to write, to keep, and to start with.
+//! The cost of a custom resource definition: writing, storing, and starting with it.
 //!
-//! `cargo xtask bench definitions` runs it: definitions that people install, many times under other names, written
-//! one after the other within a process, which shows what the server itself does, and then over TLS to a process of its
-//! own, which is started again on what it has stored.
+//! `cargo xtask bench definitions` runs it: real definitions, many times under other names, first written
+//! in-process, which shows the server's own work, and then over TLS to another process, which is restarted
+//! with its stored definitions.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people to read")]
 
-#[expect(dead_code, reason = "the command and its tests want more of it")]
+#[expect(dead_code, reason = "only the command and its tests use the rest")]
 #[path = "../src/bench"]
 mod bench {
     pub(crate) mod client;
@@ -37,14 +37,14 @@ use world::World;
 
 const SETPOINT: &str = env!("CARGO_BIN_EXE_setpoint");
 const COLLECTION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// Which definitions, and how often each: so often that the last third of them makes the store forget as much of the
-/// past as it adds to it.
+/// The definitions and their numbers: so many that for the last third the store drops as much history as it
+/// adds.
 const SUBJECTS: [(&str, usize); 3] = [
     ("certificates.cert-manager.io", 3300),
     ("httproutes.gateway.networking.k8s.io", 450),
     ("prometheuses.monitoring.coreos.com", 240),
 ];
-/// Writes definitions within this process, for a profiler to look at: a name and how many.
+/// Writes definitions in this process, for a profiler: a name and a number.
 const IN_PROCESS: &str = "--in-process";
 
 fn main() -> ExitCode {
@@ -72,7 +72,7 @@ async fn measure(world: &World, name: &str, many: usize) {
     let (server, _) = Running::start(world, &folder).await;
     let target = Target::read(&server.kubeconfig).unwrap();
     let mut client = Client::connect(world, &target).await.unwrap();
-    println!("  {} KB each as it is sent", real::renamed(&definition, 0).len() / 1000);
+    println!("  {} KB each in the request", real::renamed(&definition, 0).len() / 1000);
     let process = server.process.id();
     let (begin, before, held) = (world.now(), busy(process), resident(process));
     let mut held_late = 0;
@@ -112,14 +112,14 @@ async fn measure(world: &World, name: &str, many: usize) {
     );
 }
 
-/// The JSON of one of them as it lies in the store.
+/// The length of a definition's stored JSON.
 async fn stored_length(client: &mut Client, target: &Target, definition: &Value) -> usize {
     let sent: Value = serde_json::from_str(&real::renamed(definition, 0)).unwrap();
     let path = format!("{COLLECTION}/{}", sent["metadata"]["name"].as_str().unwrap());
     client.send(target.request(Method::GET, &path, "")).await.unwrap().length
 }
 
-/// `setpoint up` on a folder that stays, killed when this is dropped.
+/// `setpoint up` on a permanent folder, killed when this is dropped.
 struct Running {
     process: Child,
     kubeconfig: PathBuf,

@@ -32,22 +32,22 @@ use std::{
 use world::World;
 
 const SETPOINT: &str = env!("CARGO_BIN_EXE_setpoint");
-/// Small objects that are there; another number can be given to the program.
+/// Small objects in the cluster; an argument sets another number.
 const OBJECTS: usize = 100_000;
 const WRITERS: usize = 64;
 const ROUNDS: usize = 3;
 /// Starts this program again for one measurement.
 const CHILD: &str = "--measure";
 
-/// What one process has measured.
+/// The measurements of one process.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     /// From the first request until everything is in the cache.
     sync_seconds: f64,
     sync_processor_seconds: f64,
-    /// What the cache added to the process, for each object.
+    /// The memory that the cache added to the process, per object.
     bytes_per_object: f64,
-    /// From the first reconcile to the last, when every object is given to an empty reconciler once.
+    /// From the first reconcile to the last, when an empty reconciler gets every object once.
     reconciles_per_second: f64,
     /// From sending a write until the reconciler is called for it.
     latency_p50: f64,
@@ -141,7 +141,7 @@ async fn run(world: &World, objects: usize) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The best of the others counts, line by line.
+/// The better of the two kube-rs columns counts, line by line.
 fn report(figures: &[Figures; 3]) {
     let [own, others @ ..] = figures;
     println!("\nmedian of {ROUNDS} rounds, one contestant after the other");

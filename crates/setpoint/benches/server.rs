@@ -1,8 +1,8 @@
-//! How fast the API server is, beside a bare hyper + rustls server and the bare disk in the same run.
+//! The speed of the API server, next to a bare hyper + rustls server and the bare disk in the same run.
 //!
-//! `cargo xtask bench server` runs it. The servers are processes of their own, the load comes from this one, and
-//! both get it in turns. Beside the rates stands the time that the servers spent on a processor for each request,
-//! which hardly hangs on what else the machine does.
+//! `cargo xtask bench server` runs it. The servers are separate processes, the load comes from this one, and
+//! both get it in turns. Next to the rates is the processor time per request, which hardly depends on other
+//! load of the machine.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people to read")]
 
@@ -12,7 +12,7 @@ mod applies;
 mod bare;
 #[path = "../../store/benches/store/bare_file.rs"]
 mod bare_file;
-#[expect(dead_code, unused_imports, reason = "the command and its tests want more of it")]
+#[expect(dead_code, unused_imports, reason = "only the command and its tests use the rest")]
 #[path = "../src/bench"]
 mod bench {
     pub(crate) mod client;
@@ -50,7 +50,7 @@ use std::{
 use world::World;
 
 const SETPOINT: &str = env!("CARGO_BIN_EXE_setpoint");
-/// Each measurement is taken so often, one contestant after the other, and the median counts.
+/// Rounds of each measurement, taken in turns by the servers; the median counts.
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(700);
 const STARTS: usize = 7;
@@ -58,9 +58,9 @@ const READERS: usize = 8;
 const WRITERS: usize = 64;
 const WATCHERS: usize = 1000;
 const IDLE: Duration = Duration::from_secs(5);
-/// What counts as no processor time at all: a thousandth of one.
+/// Counts as no processor time: a thousandth of one processor.
 const NOTHING: Duration = Duration::from_millis(5);
-/// Objects that are stored to see how much memory each takes.
+/// Objects stored to measure the memory of each.
 const STORED: u64 = 20_000;
 /// Start this program again as the bare server, and as a process that has a control plane inside.
 const BARE: &str = "--bare";
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
                 bare::serve(&world, Path::new(folder), object, list).await
             }
             [IN_PROCESS] => in_process(&world).await,
-            // Cargo says `--bench` to every benchmark.
+            // Cargo passes `--bench` to every benchmark.
             [ref only @ .., "--bench"] | ref only => run(&world, only).await,
         }
     });
@@ -114,7 +114,7 @@ async fn run(world: &World, only: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Where it keeps its data, its certificates and its kubeconfig.
+/// The folder with its data, certificates and kubeconfig.
 fn folder(server: &OwnServer) -> &Path {
     server.kubeconfig.parent().unwrap()
 }
@@ -126,7 +126,7 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 
 // ---------------------------------------------------------------------------------------- starts
 
-/// Starts it again and again; answers the last one, still idle.
+/// Starts it several times; returns the last one, still idle.
 async fn starts(world: &World, verdicts: &mut Verdicts) -> OwnServer {
     println!("starts (median of {STARTS})");
     let [mut cold, mut work, mut inside, mut inside_work] = [const { Vec::new() }; 4];
@@ -158,8 +158,8 @@ async fn starts(world: &World, verdicts: &mut Verdicts) -> OwnServer {
     server
 }
 
-/// The other process of [`starts`]: says how many milliseconds a control plane takes inside a test, and how many of
-/// a processor.
+/// The other process of [`starts`]: prints how many milliseconds, and how many of processor time, a control
+/// plane takes to start inside a test.
 async fn in_process(world: &World) -> ExitCode {
     let (begin, before) = (world.now(), busy(std::process::id()));
     let store = Arc::new(store::Memory::new());
@@ -289,7 +289,7 @@ async fn beside_bare(
     }
 }
 
-/// What the disk alone does for as many writers.
+/// The rate of the disk alone for as many writers.
 async fn appends(world: &World, folder: &Path) -> f64 {
     let file = BareFile::open(world, &folder.join("appends")).unwrap();
     let start = world.now();

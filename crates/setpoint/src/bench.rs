@@ -1,4 +1,4 @@
-//! `setpoint bench`: how fast a Kubernetes API server is, any of them, alone or beside another.
+//! `setpoint bench`: measures any Kubernetes API server, alone or next to another.
 
 mod client;
 mod contest;
@@ -31,36 +31,36 @@ use world::World;
 /// Measure a Kubernetes API server, or two side by side.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The server to measure; without it, one is started for the purpose.
+    /// The server to measure; by default one is started
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// A second server, measured in turns with the first.
+    /// A second server, measured in turns with the first
     #[arg(long, value_name = "KUBECONFIG")]
     against: Option<PathBuf>,
-    /// Where to write the numbers as JSON; - is the output, and then there is no table.
+    /// Where to write the numbers as JSON; - is standard output, without the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Numbers of clients at once.
+    /// Numbers of concurrent clients
     #[arg(long, value_delimiter = ',', default_value = "1,8,64", value_parser = clap::value_parser!(u16).range(1..=1000))]
     clients: Vec<u16>,
-    /// Which operations; what is not created is not there to be deleted.
+    /// Which operations; delete needs create
     #[arg(long, value_delimiter = ',', value_enum, default_values_t = Operation::ALL)]
     operations: Vec<Operation>,
-    /// How long each operation runs at each number of clients, in all rounds together.
+    /// How long each operation runs at each number of clients, over all rounds
     #[arg(long, default_value_t = 3.0, value_name = "SECONDS", value_parser = seconds)]
     seconds: f64,
-    /// In how many turns.
+    /// In how many rounds
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// Objects that are there, and that a list answers.
+    /// Objects that exist, and that a list returns
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     objects: u32,
-    /// Watchers that wait for each write of the fan-out; 0 leaves it out.
+    /// Watchers that wait for each write of the fan-out; 0 skips it
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     watchers: u16,
 }
 
-/// A day is more than anybody waits for one number.
+/// A day is longer than any useful measurement.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(seconds),
@@ -69,7 +69,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
-    /// The operations asked for, in the order in which they run.
+    /// The selected operations, in the order in which they run.
     fn operations(&self) -> Vec<Operation> {
         Operation::ALL.into_iter().filter(|operation| self.operations.contains(operation)).collect()
     }
@@ -97,9 +97,9 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
             Either::Right(_) => Err(anyhow::anyhow!("interrupted")),
         }
     };
-    // Before the servers are cleaned up: what was measured is not lost with what cannot be removed.
-    let told = match &outcome {
-        Ok(()) => tell(&options, &report(&options, &contestants)),
+    // Before the cleanup: a failed cleanup must not lose the numbers.
+    let printed = match &outcome {
+        Ok(()) => print_report(&options, &report(&options, &contestants)),
         Err(_) => Ok(()),
     };
     let cleaned = {
@@ -111,7 +111,7 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
             Either::Right(_) => bail!("interrupted twice: namespaces setpoint-bench-… may be left"),
         }
     };
-    outcome.and(told).and(cleaned)
+    outcome.and(printed).and(cleaned)
 }
 
 async fn clean_up(world: &World, contestants: &[Contestant]) -> Result<()> {
@@ -156,7 +156,7 @@ fn report(options: &Options, contestants: &[Contestant]) -> Report {
     }
 }
 
-fn tell(options: &Options, report: &Report) -> Result<()> {
+fn print_report(options: &Options, report: &Report) -> Result<()> {
     let json = || Ok::<_, anyhow::Error>(format!("{}\n", serde_json::to_string_pretty(report)?));
     let mut out = std::io::stdout();
     match options.json.as_deref() {
@@ -169,7 +169,7 @@ fn tell(options: &Options, report: &Report) -> Result<()> {
     Ok(out.write_all(report.text().as_bytes())?)
 }
 
-/// Wishes to stop, from the terminal or from a supervisor.
+/// Signals to stop, from the terminal or from a supervisor.
 struct Interrupts {
     interrupt: Signal,
     terminate: Signal,

@@ -1,4 +1,5 @@
-//! Called as `etcd`: says that it is well, so that test environments go on to start the API server, which needs none.
+//! Called as `etcd`: reports itself healthy, so that test environments go on to start the API server, which
+//! needs no etcd.
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
@@ -8,12 +9,12 @@ use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use tokio::net::TcpListener;
 
-/// By this the API server knows that there is nothing behind it.
+/// Tells the API server that this is not a real etcd.
 pub(crate) const MARK: &str = r#""standIn":"setpoint""#;
 
 pub(crate) async fn run(arguments: &[String]) -> Result<()> {
     if arguments.iter().any(|argument| matches!(argument.as_str(), "--help" | "-h")) {
-        crate::up::say(
+        crate::up::print_line(
             "etcd of Setpoint: keeps nothing, and answers /health\n  --listen-client-urls URL\n  --unsafe-no-fsync",
         );
         return Ok(());
@@ -32,7 +33,7 @@ pub(crate) async fn run(arguments: &[String]) -> Result<()> {
                 accepted.context("cannot accept a connection")?.0
             }
         };
-        // One question at a time is all that a health check asks.
+        // Serves one connection at a time, enough for health checks.
         drop(
             http1::Builder::new()
                 .keep_alive(false)

@@ -1,4 +1,5 @@
-//! Called as `kube-apiserver`: takes the flags that test environments pass to the real one, and runs the API server alone.
+//! Called as `kube-apiserver`: takes the flags that test environments pass to the real one, and runs the API
+//! server alone.
 
 use crate::{etcd_stand_in, up, up::certificates};
 use anyhow::{Context, Result};
@@ -16,7 +17,7 @@ use store::{Etcd, EtcdOptions, Memory, Store};
 use tokio::net::{TcpListener, TcpStream};
 use world::World;
 
-/// Flags of the real server that mean something here.
+/// Flags of kube-apiserver that have an effect here.
 const KNOWN: [&str; 15] = [
     "advertise-address",
     "bind-address",
@@ -35,9 +36,9 @@ const KNOWN: [&str; 15] = [
     "token-auth-file",
 ];
 
-/// The admission plugin that envtest turns off.
+/// The admission plugin that envtest disables.
 const SERVICE_ACCOUNT: &str = "ServiceAccount";
-/// What an etcd says of its health is short.
+/// The most bytes of a health response of etcd.
 const MAX_HEALTH: usize = 4096;
 
 /// Flags by name, each with all of its values.
@@ -64,7 +65,7 @@ impl Flags {
         values.flat_map(|value| value.split(',')).filter(|value| !value.is_empty())
     }
 
-    /// The value that counts: the last.
+    /// The last value of a flag.
     fn last(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.last().map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -73,7 +74,7 @@ impl Flags {
         self.all(name).any(|other| other == value)
     }
 
-    /// The texts of all files that a flag names.
+    /// The contents of all files that a flag names.
     fn files(&self, name: &str) -> Result<String> {
         let mut texts = String::new();
         for path in self.all(name) {
@@ -87,7 +88,7 @@ impl Flags {
 pub(crate) async fn run(world: &World, flags: Flags) -> Result<()> {
     if flags.0.contains_key("help") || flags.0.contains_key("h") {
         let known: Vec<_> = KNOWN.iter().map(|name| format!("  --{name}")).collect();
-        up::say(&format!(
+        up::print_line(&format!(
             "kube-apiserver of Setpoint. Flags that mean something here:\n{}",
             known.join("\n")
         ));
@@ -151,13 +152,13 @@ fn config(flags: &Flags, address: SocketAddr, client_cas: String) -> Result<Conf
         admits_service_accounts: !flags.has("disable-admission-plugins", SERVICE_ACCOUNT),
         enforces_owner_permissions: flags
             .has("enable-admission-plugins", "OwnerReferencesPermissionEnforcement"),
-        // The real one leaves that to the controller manager.
+        // As with kube-apiserver, that is left to the controller manager.
         fills_namespaces: false,
         ..Config::default()
     })
 }
 
-/// The certificate that is named, or lies in the folder for certificates, or one of its own.
+/// The certificate of the flags, or of the certificate folder, or a new one.
 fn tls(
     world: &World,
     flags: &Flags,
@@ -177,7 +178,7 @@ fn tls(
     certificates::server_config(&made.server, &made.server_key, client_cas)
 }
 
-/// An etcd cluster that is one; where ours stands in for it, memory.
+/// The etcd cluster; memory where our stand-in runs instead.
 async fn open_store(world: &World, flags: &Flags) -> Result<Arc<dyn Store>> {
     let servers: Vec<String> = flags.all("etcd-servers").map(str::to_owned).collect();
     let Some(first) = servers.first() else { return Ok(Arc::new(Memory::new())) };
@@ -188,7 +189,7 @@ async fn open_store(world: &World, flags: &Flags) -> Result<Arc<dyn Store>> {
     Ok(Arc::new(store.context("cannot use the etcd cluster; check --etcd-servers")?))
 }
 
-/// What an etcd says of itself.
+/// The response of etcd's health endpoint.
 async fn health(url: &str) -> Result<String> {
     let authority = url.trim_start_matches("http://").trim_end_matches('/');
     let socket = TokioIo::new(TcpStream::connect(authority).await?);
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_read_as_the_real_server_reads_them() {
+    fn flags_are_read_as_by_kube_apiserver() {
         let arguments =
             ["--secure-port=1", "--client-ca-file", "a", "--client-ca-file=b,c", "--v", "--secure-port=2"];
         let flags = Flags::parse(arguments.into_iter().map(str::to_owned));

@@ -1,4 +1,4 @@
-//! What the process logs on standard error, and in which form.
+//! The log of the process on standard error, and its format.
 
 use serde_json::{Map, Value};
 use std::{fmt, io::IsTerminal};
@@ -13,35 +13,34 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// How much is logged, and how.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
-    /// Log more: -v every write with its caller, code and duration, -vv every read as well. RUST_LOG says it in more
-    /// detail, and wins.
+    /// Log more: -v every write with its caller, code and duration, -vv every read as well. RUST_LOG is
+    /// finer, and has precedence.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     verbose: u8,
-    /// The form of a line on standard error.
+    /// The format of a line on standard error
     #[arg(long, value_enum, default_value = "text", global = true)]
     log_format: LogFormat,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum LogFormat {
-    /// For people.
+    /// For people
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line
     Json,
 }
 
-/// Logs from here on.
+/// Starts logging.
 pub(crate) fn start(options: &Options) {
     let level = match options.verbose {
         0 => "warn",
         1 => "info",
         _ => "debug",
     };
-    // Libraries log only their complaints: one request is many lines of theirs.
+    // Libraries log only warnings and errors: one request is many lines of theirs.
     let ours = ["setpoint", "server", "store", "operator"].map(|crate_name| format!("{crate_name}={level}"));
     let filter = EnvFilter::try_from_default_env();
     let filter = filter.unwrap_or_else(|_| EnvFilter::new(format!("warn,{}", ours.join(","))));
@@ -52,7 +51,7 @@ pub(crate) fn start(options: &Options) {
     }
 }
 
-/// One object a line: time, level, message, and the fields of the event and of the spans around it side by side.
+/// One object per line: time, level, message, and the fields of the event and of its spans side by side.
 struct FlatJson;
 
 impl<S, N> FormatEvent<S, N> for FlatJson
@@ -86,7 +85,7 @@ where
     }
 }
 
-/// What is inside wins over what is around it.
+/// Inner fields overwrite outer ones.
 fn add_fields(line: &mut Map<String, Value>, fields: &str) {
     let fields: Map<String, Value> = serde_json::from_str(fields).unwrap_or_default();
     for (name, value) in fields {

@@ -1,4 +1,4 @@
-//! The one binary. A command is a file; this one only finds it.
+//! The binary: parses the command line. Each command has its own file.
 
 mod bench;
 mod etcd_stand_in;
@@ -9,7 +9,7 @@ mod up;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// A write makes and drops hundreds of small values; this one is a quarter faster at that.
+/// A write allocates and frees hundreds of small values; this allocator is a quarter faster at that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -27,14 +27,14 @@ struct Cli {
 enum Command {
     Up(Box<up::Options>),
     Bench(bench::Options),
-    /// What test environments start; the binary acts so when it is called by this name.
+    /// The binary runs this when it is called by this name, as test environments do.
     #[command(skip)]
     KubeApiserver(kube_apiserver::Flags),
     #[command(skip)]
     Etcd(Vec<String>),
 }
 
-/// The name under which the binary was called: a link to it may stand in for another program.
+/// The name under which the binary was called: a link to it may replace another program.
 fn called_as() -> Option<String> {
     let path = std::path::PathBuf::from(std::env::args_os().next()?);
     Some(path.file_name()?.to_str()?.to_owned())

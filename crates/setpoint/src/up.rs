@@ -1,4 +1,4 @@
-//! `setpoint up`: opens the store, starts the server on it, and says how to reach it.
+//! `setpoint up`: opens the store, starts the server on it, and prints how to reach it.
 
 mod account_key;
 mod address;
@@ -32,56 +32,56 @@ use world::World;
 /// Run the control plane.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Where to listen; port 0 takes a free one.
+    /// Address to listen on; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:6443", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
-    /// Where data and certificates are kept.
+    /// Directory for data and certificates
     #[arg(long, default_value = ".setpoint", value_name = "DIR")]
     data_dir: PathBuf,
-    /// What keeps it.
+    /// Where objects are stored
     #[arg(long, value_enum, default_value = "embedded")]
     store: StoreKind,
-    /// How much the store may hold, like 4Gi; what would add to more is refused. By default a quarter of the memory, and
-    /// 8Gi at the most. An etcd cluster has a quota of its own.
+    /// How much the store may hold, like 4Gi; writes beyond it fail. By default a quarter of the memory, and
+    /// 8Gi at the most. An etcd cluster has its own quota.
     #[arg(long, value_parser = quota::parse, value_name = "SIZE")]
     store_quota: Option<u64>,
-    /// Keep nothing: the same as --store memory, with new certificates.
+    /// Keep nothing: as --store memory, with new certificates
     #[arg(long)]
     ephemeral: bool,
-    /// Where to write the kubeconfig; by default beside the data.
+    /// Where to write the kubeconfig; by default next to the data
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
     /// Static bearer tokens, in Kubernetes' CSV: token,user,uid,"group1,group2".
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
-    /// The private key that signs service account tokens (PEM); by default one beside the certificates.
+    /// The private key that signs service account tokens (PEM); by default one next to the certificates
     #[arg(long, value_name = "FILE")]
     service_account_signing_key_file: Option<PathBuf>,
-    /// The name under which they are signed.
+    /// The issuer of service account tokens
     #[arg(long, default_value = "https://kubernetes.default.svc", value_name = "URL")]
     service_account_issuer: String,
-    /// Which requests the audit log tells of (an audit.k8s.io/v1 Policy).
+    /// Which requests the audit log records (an audit.k8s.io/v1 Policy)
     #[arg(long, value_name = "FILE", requires = "audit_log_path")]
     audit_policy_file: Option<PathBuf>,
-    /// Where the audit log goes, one line of JSON for each event; - is standard output.
+    /// File of the audit log, one line of JSON for each event; - is standard output
     #[arg(long, value_name = "FILE", requires = "audit_policy_file")]
     audit_log_path: Option<PathBuf>,
-    /// Where services get their addresses from.
+    /// Range of the cluster IPs of services
     #[arg(long, default_value = "10.96.0.0/16", value_name = "RANGE")]
     service_cluster_ip_range: server::ServiceRange,
-    /// The address under which the cluster reaches this server; by default that of this machine.
+    /// The address at which the cluster reaches this server; by default that of this machine
     #[arg(long, value_name = "ADDRESS")]
     advertise_address: Option<IpAddr>,
-    /// Requests that are served at once: with those that write, the seats that priority levels share.
+    /// Requests served at once: with the mutating ones below, the seats that priority levels share
     #[arg(long, default_value_t = 400, value_name = "COUNT")]
     max_requests_inflight: u32,
-    /// Requests that write and are served at once, on top of the others.
+    /// Mutating requests served at once, on top of the others
     #[arg(long, default_value_t = 200, value_name = "COUNT")]
     max_mutating_requests_inflight: u32,
-    /// Connections at once; at the limit, idle ones make room.
+    /// Connections at once; at the limit, idle ones are closed
     #[arg(long, default_value_t = Limits::default().connections, value_name = "COUNT")]
     max_connections: usize,
-    /// Nodes to simulate (there are none yet: it must be 0 or left alone).
+    /// Nodes to simulate (there are none yet: it must be 0 or left out)
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     nodes: u32,
     /// Controllers to run: `*` for all, `name` for one more, `-name` for one less (there are none yet: the list is
@@ -94,16 +94,16 @@ pub(crate) struct Options {
         value_name = "NAME,…"
     )]
     controllers: Vec<controllers::Choice>,
-    /// Seconds after which old states of objects are forgotten: lists from before then cannot be continued.
+    /// Seconds after which old versions of objects are dropped: lists from before then cannot be continued
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..), value_name = "SECONDS")]
     compaction_interval: u64,
     /// Endpoints of the etcd cluster, for --store etcd.
     #[arg(long, value_delimiter = ',', value_name = "URL,…")]
     etcd_servers: Vec<String>,
-    /// Who signs the certificates of the etcd cluster (PEM).
+    /// The CA of the etcd cluster's certificates (PEM)
     #[arg(long, value_name = "FILE")]
     etcd_cafile: Option<PathBuf>,
-    /// The certificate to show to the etcd cluster (PEM).
+    /// The client certificate for the etcd cluster (PEM)
     #[arg(long, value_name = "FILE", requires = "etcd_keyfile")]
     etcd_certfile: Option<PathBuf>,
     /// The key of that certificate (PEM).
@@ -125,7 +125,7 @@ impl Options {
 }
 
 pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
-    // First of all, so that no signal is missed from here on.
+    // First, so that no signal is missed from here on.
     let stopped = stopped()?;
     if options.nodes > 0 {
         bail!("--nodes {}: there are no simulated nodes yet; leave it out", options.nodes);
@@ -160,7 +160,7 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
     let interval = Duration::from_secs(options.compaction_interval);
     let forgets = options.store_kind() != StoreKind::Etcd;
     let _forgetting = forgets
-        .then(|| compaction::forget_from_time_to_time(world.clone(), Arc::clone(&store), interval))
+        .then(|| compaction::compact_from_time_to_time(world.clone(), Arc::clone(&store), interval))
         .map(|task| world.spawn("compaction", task));
     let config = Config {
         tokens,
@@ -191,7 +191,7 @@ fn kubeconfig_path(options: &Options) -> Result<PathBuf> {
 
 fn welcome(url: &str, place: &str, controllers: usize, kubeconfig: &Path) {
     let kubeconfig = kubeconfig.display();
-    say(&format!(
+    print_line(&format!(
         "\
 Setpoint is up.
   API server   {url} (Kubernetes v1.36)
@@ -206,7 +206,7 @@ ready {url} kubeconfig={kubeconfig}"
     ));
 }
 
-/// Ends when somebody asks this process to stop.
+/// Resolves on SIGTERM or SIGINT.
 pub(crate) fn stopped() -> Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
@@ -216,7 +216,7 @@ pub(crate) fn stopped() -> Result<impl Future<Output = ()>> {
     }))
 }
 
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_line(line: &str) {
     let mut out = std::io::stdout();
     // A closed output is no failure: its reader has seen enough.
     drop(writeln!(out, "{line}").and_then(|()| out.flush()));

@@ -1,4 +1,4 @@
-//! `setpoint bench` against the running binary: numbers of the right shape, and nothing left behind.
+//! `setpoint bench` against the running binary: the numbers have the right form, and nothing is left behind.
 
 use crate::harness::{SETPOINT, Up};
 use futures::{TryStreamExt, pin_mut};
@@ -109,7 +109,7 @@ fn an_interrupted_benchmark_cleans_up() {
 }
 
 #[test]
-fn numbers_are_told_even_where_a_server_cannot_be_cleaned_up() {
+fn numbers_are_printed_even_if_the_cleanup_fails() {
     let scratch = tempfile::tempdir().unwrap();
     let up = Up::start(&["--ephemeral"], scratch.path());
     let policy = json!({
@@ -143,6 +143,6 @@ fn numbers_are_told_even_where_a_server_cannot_be_cleaned_up() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("namespaces stay"), "{said}");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("the numbers are told");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("the numbers are printed");
     check_server(&report["servers"][0], false);
 }

@@ -1,4 +1,4 @@
-//! A running `setpoint up`, gone with its handle.
+//! A running `setpoint up`, stopped when its handle is dropped.
 
 use std::{
     io::{BufRead, BufReader},
@@ -16,12 +16,12 @@ pub(crate) struct Up {
 }
 
 impl Up {
-    /// Starts it on a free port, and waits until it says that it is ready.
+    /// Starts it on a free port, and waits until it prints that it is ready.
     pub(crate) fn start(arguments: &[&str], directory: &Path) -> Up {
         Up::start_logging(arguments, directory, Stdio::inherit())
     }
 
-    /// The same, with a place for what it logs.
+    /// As `start`, with a place for its log.
     pub(crate) fn start_logging(arguments: &[&str], directory: &Path, log: Stdio) -> Up {
         let mut command = Command::new(SETPOINT);
         command.stderr(log);
@@ -40,7 +40,7 @@ impl Up {
         }
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Sends SIGTERM, and waits for the exit.
     pub(crate) fn stop(mut self) -> Option<i32> {
         #[expect(unsafe_code, reason = "the standard library sends no SIGTERM")]
         // SAFETY: the process is our child and has not been waited for.

@@ -10,7 +10,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// Versions of an object of this size fill what is kept of the past soon.
+/// A few versions of an object of this size fill the history that is kept.
 const LARGE: usize = 1_000_000;
 /// More versions of it than are kept.
 const TOO_MANY: usize = 70;
@@ -56,13 +56,13 @@ fn code(error: &kube::Error) -> u16 {
     status.code
 }
 
-/// The events after a version, as many as asked for: what happened, to what. An error is told by its code.
+/// The next `count` events after a version: event type and object name. An error shows as its code.
 async fn follow(api: &Api<ConfigMap>, from: &str, count: usize) -> Vec<(String, String)> {
     let events = api.watch(&WatchParams::default().timeout(20), from).await.unwrap().take(count);
     pin_mut!(events);
-    let mut told = Vec::new();
+    let mut followed = Vec::new();
     while let Some(event) = events.try_next().await.unwrap() {
-        told.push(match event {
+        followed.push(match event {
             WatchEvent::Added(object) => ("added".to_owned(), object.name_any()),
             WatchEvent::Modified(object) => ("modified".to_owned(), object.name_any()),
             WatchEvent::Deleted(object) => ("deleted".to_owned(), object.name_any()),
@@ -70,7 +70,7 @@ async fn follow(api: &Api<ConfigMap>, from: &str, count: usize) -> Vec<(String, 
             WatchEvent::Error(status) => ("error".to_owned(), status.code.to_string()),
         });
     }
-    told
+    followed
 }
 
 #[test]
@@ -137,14 +137,14 @@ fn kube_patches_in_every_way() {
         let unwanted =
             Patch::Apply(json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 3}}));
         let conflict = api.patch("web", &PatchParams::apply("me"), &unwanted).await.unwrap_err();
-        assert_eq!(code(&conflict), 409, "replicas belong to who scaled");
+        assert_eq!(code(&conflict), 409, "the manager that scaled owns the replicas");
         let bad = Patch::Merge(json!({"spec": {"replicas": -1}}));
         assert_eq!(code(&api.patch("web", &PatchParams::default(), &bad).await.unwrap_err()), 422);
     });
 }
 
 #[test]
-fn kube_watches_resumes_and_is_told_when_a_version_is_too_old() {
+fn kube_watches_resumes_and_gets_410_for_a_version_too_old() {
     with_client(|client| async move {
         let api: Api<ConfigMap> = Api::default_namespaced(client);
         let version = |object: ConfigMap| object.resource_version().unwrap();
@@ -164,7 +164,7 @@ fn kube_watches_resumes_and_is_told_when_a_version_is_too_old() {
             api.patch("two", &PatchParams::default(), &patch).await.unwrap();
         }
         assert_eq!(follow(&api, &second, 1).await, [event("error", "410")]);
-        // What to do about it: list, and go on from there.
+        // The remedy: list, and continue from there.
         let list = api.list(&ListParams::default()).await.unwrap();
         api.delete("two", &DeleteParams::default()).await.unwrap();
         let latest = list.metadata.resource_version.unwrap();

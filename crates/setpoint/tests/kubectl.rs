@@ -1,6 +1,6 @@
-//! An unmodified kubectl against the running binary: what people type first.
+//! An unmodified kubectl against the running binary: the most common commands.
 //!
-//! `cargo xtask test` finds the program and names it in `SETPOINT_KUBECTL`.
+//! `cargo xtask test` finds the program and sets `SETPOINT_KUBECTL` to it.
 
 use crate::harness::Up;
 use serde_json::Value;
@@ -45,8 +45,8 @@ impl Kubectl {
         self.command(line).output().unwrap()
     }
 
-    /// What a command that succeeds says.
-    fn says(&self, line: &str) -> String {
+    /// The output of a command that succeeds.
+    fn output_of(&self, line: &str) -> String {
         let output = self.run(line);
         let said = String::from_utf8(output.stdout).unwrap();
         let complaint = String::from_utf8_lossy(&output.stderr);
@@ -67,7 +67,7 @@ impl Kubectl {
     }
 
     fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.says(&format!("{line} -o json"))).unwrap()
+        serde_json::from_str(&self.output_of(&format!("{line} -o json"))).unwrap()
     }
 }
 
@@ -75,42 +75,42 @@ impl Kubectl {
 fn create_read_change_and_delete() {
     let kubectl = Kubectl::new(&["--ephemeral"]);
     kubectl.file("web.yaml", MANIFEST);
-    assert_eq!(kubectl.says("apply -f web.yaml"), "deployment.apps/web created");
-    assert_eq!(kubectl.says("apply -f web.yaml"), "deployment.apps/web unchanged");
+    assert_eq!(kubectl.output_of("apply -f web.yaml"), "deployment.apps/web created");
+    assert_eq!(kubectl.output_of("apply -f web.yaml"), "deployment.apps/web unchanged");
     kubectl.file("web.yaml", &MANIFEST.replace("nginx:1", "nginx:2"));
     let difference = kubectl.run("diff -f web.yaml");
     assert_eq!(difference.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&difference.stdout).contains("+      - image: nginx:2"));
-    assert_eq!(kubectl.says("apply -f web.yaml"), "deployment.apps/web configured");
-    assert_eq!(kubectl.says("scale deployment web --replicas=5"), "deployment.apps/web scaled");
-    assert_eq!(kubectl.says("label deployment web tier=front"), "deployment.apps/web labeled");
-    assert_eq!(kubectl.says("annotate deployment web note=x"), "deployment.apps/web annotated");
+    assert_eq!(kubectl.output_of("apply -f web.yaml"), "deployment.apps/web configured");
+    assert_eq!(kubectl.output_of("scale deployment web --replicas=5"), "deployment.apps/web scaled");
+    assert_eq!(kubectl.output_of("label deployment web tier=front"), "deployment.apps/web labeled");
+    assert_eq!(kubectl.output_of("annotate deployment web note=x"), "deployment.apps/web annotated");
     assert_eq!(
-        kubectl.says(r#"patch deployment web -p {"spec":{"replicas":3}}"#),
+        kubectl.output_of(r#"patch deployment web -p {"spec":{"replicas":3}}"#),
         "deployment.apps/web patched"
     );
     assert_eq!(
-        kubectl.says("wait --for=jsonpath={.spec.replicas}=3 deployment/web --timeout=20s"),
+        kubectl.output_of("wait --for=jsonpath={.spec.replicas}=3 deployment/web --timeout=20s"),
         "deployment.apps/web condition met"
     );
     let web = kubectl.json("get deployment web");
     assert_eq!(web["spec"]["replicas"], 3);
     assert_eq!(web["metadata"]["labels"]["tier"], "front");
     assert_eq!(web["spec"]["template"]["spec"]["containers"][0]["image"], "nginx:2");
-    kubectl.says("create configmap one --from-literal=a=1");
+    kubectl.output_of("create configmap one --from-literal=a=1");
     let mut one = kubectl.json("get configmap one");
     one["data"]["a"] = "2".into();
     kubectl.file("one.json", &one.to_string());
-    assert_eq!(kubectl.says("replace -f one.json"), "configmap/one replaced");
+    assert_eq!(kubectl.output_of("replace -f one.json"), "configmap/one replaced");
     assert!(kubectl.refuses("replace -f one.json").contains("the object has been modified"));
-    assert_eq!(kubectl.says("delete deployment web"), "deployment.apps \"web\" deleted");
+    assert_eq!(kubectl.output_of("delete deployment web"), "deployment.apps \"web\" deleted");
     assert!(kubectl.refuses("get deployment web").contains("deployments.apps \"web\" not found"));
 }
 
 #[test]
 fn every_form_of_output() {
     let kubectl = Kubectl::new(&["--ephemeral"]);
-    kubectl.says("create configmap one --from-literal=a=1");
+    kubectl.output_of("create configmap one --from-literal=a=1");
     for (line, expected) in [
         ("get configmap", "one"),
         ("get configmap -o wide", "DATA"),
@@ -129,33 +129,36 @@ fn every_form_of_output() {
         ("explain deployment.spec.replicas", "replicas <integer>"),
         ("version -o json", "\"minor\": \"36\""),
     ] {
-        let said = kubectl.says(line);
+        let said = kubectl.output_of(line);
         assert!(said.contains(expected), "kubectl {line}: {said}");
     }
-    assert!(kubectl.says("config view").contains(&format!("server: {}", kubectl.up.url)));
+    assert!(kubectl.output_of("config view").contains(&format!("server: {}", kubectl.up.url)));
 }
 
 #[test]
 fn server_side_apply_with_conflicts_and_force() {
     let kubectl = Kubectl::new(&["--ephemeral"]);
     kubectl.file("web.yaml", MANIFEST);
-    assert_eq!(kubectl.says("apply --server-side -f web.yaml"), "deployment.apps/web serverside-applied");
-    kubectl.says("scale deployment web --replicas=5");
+    assert_eq!(
+        kubectl.output_of("apply --server-side -f web.yaml"),
+        "deployment.apps/web serverside-applied"
+    );
+    kubectl.output_of("scale deployment web --replicas=5");
     let refused = kubectl.refuses("apply --server-side -f web.yaml");
     assert!(
         refused.contains("Apply failed with 1 conflict") && refused.contains(".spec.replicas"),
         "{refused}"
     );
-    kubectl.says("apply --server-side --force-conflicts -f web.yaml");
+    kubectl.output_of("apply --server-side --force-conflicts -f web.yaml");
     assert_eq!(kubectl.json("get deployment web")["spec"]["replicas"], 2);
 }
 
 #[test]
 fn kill_9_loses_nothing_and_a_watch_resumes() {
     let mut kubectl = Kubectl::new(&[]);
-    kubectl.says("create configmap one --from-literal=a=1");
+    kubectl.output_of("create configmap one --from-literal=a=1");
     let seen = kubectl.json("get configmap one")["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
-    kubectl.says("create configmap two --from-literal=a=1");
+    kubectl.output_of("create configmap two --from-literal=a=1");
     kubectl.up.process.kill().unwrap(); // SIGKILL
     kubectl.up.process.wait().unwrap();
     kubectl.up = Up::start(&[], kubectl.scratch.path());
@@ -163,14 +166,14 @@ fn kill_9_loses_nothing_and_a_watch_resumes() {
     let watch = format!(
         "get --raw /api/v1/namespaces/default/configmaps?watch=1&resourceVersion={seen}&timeoutSeconds=1"
     );
-    let told = kubectl.says(&watch);
-    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0]["type"], "ADDED");
+    let events = kubectl.output_of(&watch);
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert_eq!(events[0]["type"], "ADDED");
     for field in ["uid", "resourceVersion"] {
-        assert_eq!(told[0]["object"]["metadata"][field], two["metadata"][field]);
+        assert_eq!(events[0]["object"]["metadata"][field], two["metadata"][field]);
     }
-    kubectl.says("create configmap three --from-literal=a=1");
+    kubectl.output_of("create configmap three --from-literal=a=1");
     let version =
         |object: &Value| object["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap();
     assert!(version(&kubectl.json("get configmap three")) > version(&two), "versions go on rising");
@@ -181,10 +184,10 @@ fn stopping_ends_open_watches_cleanly() {
     let kubectl = Kubectl::new(&["--ephemeral"]);
     let mut command = kubectl.command("get --raw /api/v1/namespaces?watch=1&timeoutSeconds=600");
     let mut watch = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut told = BufReader::new(watch.stdout.take().unwrap()).lines();
-    assert!(told.next().unwrap().unwrap().starts_with("{\"type\":\"ADDED\""));
+    let mut events = BufReader::new(watch.stdout.take().unwrap()).lines();
+    assert!(events.next().unwrap().unwrap().starts_with("{\"type\":\"ADDED\""));
     assert_eq!(kubectl.up.stop(), Some(0));
-    assert!(told.all(|line| line.unwrap().ends_with('}')), "no event is cut off");
+    assert!(events.all(|line| line.unwrap().ends_with('}')), "no event is cut off");
     assert!(watch.wait().unwrap().success());
 }
 
@@ -227,20 +230,20 @@ spec: {size: 5Gi}
 ";
 
 #[test]
-fn custom_resources_are_resources() {
+fn kubectl_handles_custom_resources() {
     let kubectl = Kubectl::new(&["--ephemeral"]);
     kubectl.file("definition.yaml", DEFINITION);
     kubectl.file("disk.yaml", DISK);
-    let made = kubectl.says("apply -f definition.yaml");
+    let made = kubectl.output_of("apply -f definition.yaml");
     assert_eq!(made, "customresourcedefinition.apiextensions.k8s.io/disks.storage.example.com created");
-    kubectl.says("wait --for=condition=Established crd/disks.storage.example.com --timeout=10s");
-    assert_eq!(kubectl.says("apply -f disk.yaml"), "disk.storage.example.com/data created");
-    let table = kubectl.says("get dk");
+    kubectl.output_of("wait --for=condition=Established crd/disks.storage.example.com --timeout=10s");
+    assert_eq!(kubectl.output_of("apply -f disk.yaml"), "disk.storage.example.com/data created");
+    let table = kubectl.output_of("get dk");
     assert_eq!(table.split_whitespace().collect::<Vec<_>>(), ["NAME", "SIZE", "data", "5Gi"]);
-    let explained = kubectl.says("explain disks.spec.size");
+    let explained = kubectl.output_of("explain disks.spec.size");
     assert!(explained.contains("How much fits in."), "{explained}");
     assert!(explained.contains("FIELD: size <string>"), "{explained}");
-    kubectl.says("scale disk data --replicas=3");
+    kubectl.output_of("scale disk data --replicas=3");
     assert_eq!(kubectl.json("get disk data")["spec"]["copies"], 3);
     kubectl.file("disk.yaml", &DISK.replace("5Gi", "1Mi"));
     let refused = kubectl.refuses("apply -f disk.yaml");
@@ -248,15 +251,15 @@ fn custom_resources_are_resources() {
     kubectl.file("disk.yaml", &DISK.replace("size", "sise"));
     let refused = kubectl.refuses("apply -f disk.yaml");
     assert!(refused.contains(r#"unknown field "spec.sise""#), "{refused}");
-    kubectl.says("delete -f definition.yaml");
+    kubectl.output_of("delete -f definition.yaml");
     let refused = kubectl.refuses("get disks");
-    // It remembers what it has discovered, and asks for it.
+    // It has cached the discovery, and requests the resource.
     assert!(refused.contains("the server could not find the requested resource"), "{refused}");
 }
 
 /// What `kubectl explain` prints, with each run of spaces and line breaks as one space.
 fn explained(kubectl: &Kubectl, path: &str) -> String {
-    let said = kubectl.says(&format!("explain {path}"));
+    let said = kubectl.output_of(&format!("explain {path}"));
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -264,8 +267,8 @@ fn explained(kubectl: &Kubectl, path: &str) -> String {
 fn explain_describes_fields_of_built_in_and_custom_kinds() {
     let kubectl = Kubectl::new(&["--ephemeral"]);
     kubectl.file("definition.yaml", DEFINITION);
-    kubectl.says("apply -f definition.yaml");
-    kubectl.says("wait --for=condition=Established crd/disks.storage.example.com --timeout=10s");
+    kubectl.output_of("apply -f definition.yaml");
+    kubectl.output_of("wait --for=condition=Established crd/disks.storage.example.com --timeout=10s");
     for (path, expected) in [
         ("pod", "DESCRIPTION: Containers that run together on one node"),
         ("pod.spec.containers.image", "FIELD: image <string> DESCRIPTION: The image to run, such as"),
@@ -286,37 +289,37 @@ fn explain_describes_fields_of_built_in_and_custom_kinds() {
     for path in
         ["pod", "pod.spec", "pod.spec.volumes", "service.spec", "crd.spec.versions.schema", "hpa.status"]
     {
-        let said = kubectl.says(&format!("explain {path}"));
+        let said = kubectl.output_of(&format!("explain {path}"));
         assert!(!said.contains("<no description>") && !said.contains("<empty>"), "explain {path}: {said}");
     }
 }
 
 #[test]
-fn server_side_apply_tells_conflicts_and_can_force() {
+fn server_side_apply_reports_conflicts_and_can_force() {
     let kubectl = Kubectl::new(&["--ephemeral"]);
     kubectl.file("definition.yaml", DEFINITION);
     kubectl.file("web.yaml", MANIFEST);
     kubectl.file("disk.yaml", DISK);
-    kubectl.says("apply --server-side -f definition.yaml");
+    kubectl.output_of("apply --server-side -f definition.yaml");
     for (file, name, from, to, field) in [
         ("web.yaml", "deployment.apps/web", "replicas: 2", "replicas: 3", ".spec.replicas"),
         ("disk.yaml", "disk.storage.example.com/data", "5Gi", "6Gi", ".spec.size"),
     ] {
         let apply = format!("apply --server-side -f {file}");
-        assert_eq!(kubectl.says(&apply), format!("{name} serverside-applied"));
+        assert_eq!(kubectl.output_of(&apply), format!("{name} serverside-applied"));
         let text = std::fs::read_to_string(kubectl.scratch.path().join(file)).unwrap();
         kubectl.file(file, &text.replace(from, to));
         let refused = kubectl.refuses(&format!("{apply} --field-manager=other"));
         assert!(refused.contains("conflict with \"kubectl\": "), "{refused}");
         assert!(refused.contains(field), "{refused}");
-        let forced = kubectl.says(&format!("{apply} --field-manager=other --force-conflicts"));
+        let forced = kubectl.output_of(&format!("{apply} --field-manager=other --force-conflicts"));
         assert_eq!(forced, format!("{name} serverside-applied"));
     }
     assert_eq!(kubectl.json("get deploy web")["spec"]["replicas"], 3);
     assert_eq!(kubectl.json("get disk data")["spec"]["size"], "6Gi");
 }
 
-/// What a token says of itself.
+/// The claims of a token.
 fn claims(token: &str) -> Value {
     use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
     let payload = token.split('.').nth(1).unwrap();
@@ -324,19 +327,19 @@ fn claims(token: &str) -> Value {
 }
 
 #[test]
-fn tokens_are_made_with_every_option() {
+fn tokens_are_created_with_every_option() {
     let kubectl = Kubectl::new(&["--ephemeral"]);
-    kubectl.says("create serviceaccount bot");
-    kubectl.says("create secret generic anchor");
-    kubectl.says("create clusterrolebinding bot --clusterrole=view --serviceaccount=default:bot");
+    kubectl.output_of("create serviceaccount bot");
+    kubectl.output_of("create secret generic anchor");
+    kubectl.output_of("create clusterrolebinding bot --clusterrole=view --serviceaccount=default:bot");
     let spec = "spec: {serviceAccountName: bot, containers: [{name: c, image: i}]}";
     kubectl.file("pod.yaml", &format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\n{spec}\n"));
-    kubectl.says("create -f pod.yaml");
+    kubectl.output_of("create -f pod.yaml");
     let uid = |what: &str| kubectl.json(what)["metadata"]["uid"].as_str().unwrap().to_owned();
     let (pod, anchor) = (uid("get pod web"), uid("get secret anchor"));
     let lifetime = |said: &Value| said["exp"].as_i64().unwrap() - said["iat"].as_i64().unwrap();
 
-    let plain = kubectl.says("create token bot");
+    let plain = kubectl.output_of("create token bot");
     let said = claims(&plain);
     assert_eq!(said["sub"], "system:serviceaccount:default:bot");
     assert_eq!(
@@ -347,17 +350,19 @@ fn tokens_are_made_with_every_option() {
         "--token={plain} --kubeconfig=/dev/null --server={} --insecure-skip-tls-verify",
         kubectl.up.url
     );
-    assert!(kubectl.says(&format!("get configmaps {allowed}")).contains("kube-root-ca.crt"));
-    assert!(kubectl.says(&format!("auth whoami {allowed}")).contains("system:serviceaccount:default:bot"));
+    assert!(kubectl.output_of(&format!("get configmaps {allowed}")).contains("kube-root-ca.crt"));
+    assert!(
+        kubectl.output_of(&format!("auth whoami {allowed}")).contains("system:serviceaccount:default:bot")
+    );
 
-    let said = claims(&kubectl.says("create token bot --audience=vault --audience=ci --duration=20m"));
+    let said = claims(&kubectl.output_of("create token bot --audience=vault --audience=ci --duration=20m"));
     assert_eq!((&said["aud"], lifetime(&said)), (&serde_json::json!(["vault", "ci"]), 1200));
     let bound =
         format!("create token bot --bound-object-kind=Pod --bound-object-name=web --bound-object-uid={pod}");
-    let said = claims(&kubectl.says(&bound));
+    let said = claims(&kubectl.output_of(&bound));
     assert_eq!(said["kubernetes.io"]["pod"], serde_json::json!({"name": "web", "uid": pod}));
     let said =
-        claims(&kubectl.says("create token bot --bound-object-kind=Secret --bound-object-name=anchor"));
+        claims(&kubectl.output_of("create token bot --bound-object-kind=Secret --bound-object-name=anchor"));
     assert_eq!(said["kubernetes.io"]["secret"], serde_json::json!({"name": "anchor", "uid": anchor}));
     let whole = kubectl.json("create token bot");
     assert_eq!((&whole["kind"], &whole["spec"]["expirationSeconds"]), (&"TokenRequest".into(), &3600.into()));

@@ -1,4 +1,4 @@
-//! What an operator of the server reads in its log.
+//! The log that an operator of the server reads.
 
 use crate::{harness::Up, kube_client::with_client_of};
 use k8s_openapi::api::core::v1::Namespace;
@@ -9,7 +9,7 @@ use kube::{
 use serde_json::{Value, json};
 use std::{fs::File, path::Path, process::Stdio};
 
-/// The lines of a server with these options that has answered a create and a failed delete.
+/// The log of a server with these options after a create and a failed delete.
 fn lines(options: &[&str], scratch: &Path) -> String {
     let log = scratch.join("log");
     let options = [&["--ephemeral"], options].concat();
@@ -24,11 +24,11 @@ fn lines(options: &[&str], scratch: &Path) -> String {
 }
 
 #[test]
-fn verbose_logs_in_json_tell_who_wrote_what_and_how_it_was_answered() {
+fn verbose_json_logs_have_caller_object_and_code_of_each_write() {
     let scratch = tempfile::tempdir().unwrap();
     let lines = lines(&["-v", "--log-format", "json"], scratch.path());
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let told = |verb: &str, code: u16, name: Value| {
+    let logged = |verb: &str, code: u16, name: Value| {
         lines.iter().any(|line| {
             let seen = json!([
                 line["span"],
@@ -41,12 +41,12 @@ fn verbose_logs_in_json_tell_who_wrote_what_and_how_it_was_answered() {
             seen == json!(["request", verb, code, "namespaces", name, "kubernetes-admin"])
         })
     };
-    assert!(told("create", 201, Value::Null), "{lines:#?}");
-    assert!(told("delete", 404, json!("missing")), "{lines:#?}");
+    assert!(logged("create", 201, Value::Null), "{lines:#?}");
+    assert!(logged("delete", 404, json!("missing")), "{lines:#?}");
 }
 
 #[test]
-fn without_options_a_server_that_has_no_problem_logs_nothing() {
+fn without_options_a_healthy_server_logs_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     assert_eq!(lines(&[], scratch.path()), "");
 }

@@ -1,4 +1,4 @@
-//! The operator framework over TLS against `setpoint up`, and as processes of their own that die.
+//! The operator framework over TLS against `setpoint up`, also as separate processes that get killed.
 
 use crate::harness::Up;
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
@@ -22,16 +22,16 @@ use std::{
 
 /// Turns this test program into the process of a manager.
 const ROLE: &str = "SETPOINT_TEST_MANAGER";
-/// Elections as always, only shorter.
+/// The usual leader election, only faster.
 const TIMING: Timing = Timing {
     lease: Duration::from_secs(3),
     renew_deadline: Duration::from_secs(2),
     retry: Duration::from_millis(250),
 };
-/// The slowest machine has seen it all by then.
+/// Long enough for the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Signs every ConfigMap that asks for it.
+/// Signs every ConfigMap that requests it.
 fn signer(name: &str) -> Controller {
     Controller::new("signer", all::<ConfigMap>().labelled("sign=please")).reconcile(name.to_owned(), sign)
 }
@@ -77,7 +77,7 @@ async fn signature(client: &Client, name: &str) -> String {
         .await
 }
 
-/// Looks again and again until there is something to see.
+/// Polls until `look` returns something.
 async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     let world = World::real();
     let begun = world.now();
@@ -94,7 +94,7 @@ fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// What a plain HTTP server says.
+/// The response of a plain HTTP server.
 fn ask(address: SocketAddr, path: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     write!(socket, "GET {path} HTTP/1.1\r\nHost: probes\r\nConnection: close\r\n\r\n").unwrap();
@@ -103,7 +103,7 @@ fn ask(address: SocketAddr, path: &str) -> String {
     answer
 }
 
-/// A manager in a process of its own.
+/// A manager in a separate process.
 struct Process(Child);
 
 impl Process {
@@ -114,7 +114,7 @@ impl Process {
         Process(command.spawn().unwrap())
     }
 
-    /// No signal that it could hear.
+    /// SIGKILL: the process cannot react.
     fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -130,9 +130,9 @@ impl Drop for Process {
 #[test]
 fn a_manager_works_over_tls_and_stops_cleanly() {
     if let Ok(name) = std::env::var(ROLE) {
-        // A process that the other test has started: it works until it is killed.
+        // This process was started by the other test: it works until it is killed.
         in_a_runtime(async {
-            // The cluster that KUBECONFIG names, as in the `main` of an operator.
+            // The cluster of KUBECONFIG, as in the `main` of an operator.
             let manager = Manager::connect("signer").await.unwrap();
             manager.elect(election(&World::real(), &name)).controller(signer(&name)).run().await.unwrap();
         });
@@ -191,7 +191,7 @@ fn when_the_leader_is_killed_the_other_process_takes_over() {
         first.kill();
         ask_for_signature(&client, "after").await;
         assert_eq!(signature(&client, "after").await, "second");
-        assert_eq!(signature(&client, "before").await, "first", "what was done is not done again");
+        assert_eq!(signature(&client, "before").await, "first", "finished work is not repeated");
         let spec = leases.get("signer").await.unwrap().spec.unwrap();
         assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("second"), Some(1)));
         second.kill();

@@ -1,4 +1,4 @@
-//! Programs of others, unmodified, against the running binary. `cargo xtask test` finds or fetches them.
+//! Unmodified third-party programs against the running binary. `cargo xtask test` finds or fetches them.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 

@@ -1,5 +1,5 @@
-//! Ten times what the server takes, over real sockets: memory stays bounded, the noisy are told to come again later,
-//! the quiet are answered, and the system and its watches live on.
+//! Ten times the load that the server accepts, over real sockets: memory stays bounded, overloading clients
+//! get 429, other clients are served, and so are the system and its watches.
 
 use crate::harness::Up;
 use bytes::Bytes;
@@ -39,14 +39,14 @@ manager,system:kube-controller-manager,5
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 /// One user's requests that are served or may wait: 49 seats, and six queues of fifty.
 const TAKEN: usize = 49 + 6 * 50;
-/// What a connection carries at once.
+/// Concurrent streams of a connection.
 const STREAMS: usize = 250;
 const OBJECTS: usize = 40;
 const OBJECT_BYTES: usize = 4096;
-/// What all answers to the noisy would be in memory at once.
+/// The memory of all responses to the overloading client at once.
 const ALL_BYTES: u64 = (10 * TAKEN * OBJECTS * OBJECT_BYTES) as u64;
 
-/// A control plane of its own, and connections to it.
+/// A control plane and connections to it.
 struct Lab {
     world: World,
     up: Up,
@@ -54,7 +54,7 @@ struct Lab {
     tls: TlsConnector,
 }
 
-/// One HTTP/2 connection of somebody.
+/// One HTTP/2 connection of a user.
 #[derive(Clone)]
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
@@ -112,7 +112,7 @@ impl Lab {
         assert_eq!(root.send("POST", path, binding.to_string()).await.status(), StatusCode::CREATED);
     }
 
-    /// Notes the most memory held until it is told to end.
+    /// Records the peak memory until the result is dropped.
     fn watch_memory(&self, most: &Arc<AtomicU64>) -> impl Drop + use<> {
         struct End(Arc<AtomicBool>);
         impl Drop for End {
@@ -146,7 +146,7 @@ impl Connection {
         sender.send_request(request.body(Full::new(body.into())).unwrap()).await.unwrap()
     }
 
-    /// The code of an answer that is read to its end.
+    /// The status code of a response, read to its end.
     async fn get(&self, path: &str) -> (u16, Option<String>) {
         let response = self.send("GET", path, String::new()).await;
         let retry = response.headers().get(header::RETRY_AFTER).map(|it| it.to_str().unwrap().to_owned());
@@ -156,7 +156,7 @@ impl Connection {
     }
 }
 
-/// Everybody who does no harm is served.
+/// All well-behaved clients are served.
 async fn assert_alive(lab: &Lab, during: &str) {
     for (token, path) in [
         ("quiet", "/api/v1/namespaces/default/configmaps/m1"),
@@ -172,7 +172,7 @@ async fn assert_alive(lab: &Lab, during: &str) {
 }
 
 #[test]
-fn ten_times_what_it_takes_hurts_only_who_asks_for_it() {
+fn overload_by_one_user_affects_only_that_user() {
     let scratch = tempfile::tempdir().unwrap();
     let run = world::run(async |world| {
         let lab = Lab::start(&world, scratch.path());
@@ -209,14 +209,14 @@ fn ten_times_what_it_takes_hurts_only_who_asks_for_it() {
         assert!(grown < ALL_BYTES / 4, "it grew by {grown} of {ALL_BYTES} bytes");
         let made = json!({"metadata": {"name": "after"}}).to_string();
         assert_eq!(lab.connect("root").await.send("POST", MAPS, made).await.status(), StatusCode::CREATED);
-        let told = world.timeout(Duration::from_secs(20), async {
+        let delivered = world.timeout(Duration::from_secs(20), async {
             let mut text = String::new();
             while !text.contains("\"name\":\"after\"") {
                 let frame = watch.body_mut().frame().await.unwrap().unwrap();
                 text.push_str(&String::from_utf8_lossy(frame.data_ref().unwrap()));
             }
         });
-        told.await.expect("the watch lives on");
+        delivered.await.expect("the watch lives on");
         assert_eq!(lab.connect("noisy").await.get(MAPS).await.0, 200, "when it is over, it is over");
         assert_eq!(lab.up.stop(), Some(0));
     });
@@ -246,14 +246,14 @@ fn a_client_that_asks_for_much_and_reads_nothing_fills_no_memory() {
                 })
             }));
         }
-        // All that are not served or waiting are sent away; the seats of the others are held by what they do not read.
+        // Requests beyond seats and queues get 429; unread responses hold the seats of the others.
         let enough = (10 * TAKEN - 2 * TAKEN) as u64;
-        let settled = world.timeout(Duration::from_secs(60), async {
+        let rejected = world.timeout(Duration::from_secs(60), async {
             while answered.load(Relaxed) < enough {
                 world.sleep(Duration::from_millis(20)).await;
             }
         });
-        settled.await.expect("those who have no place are told so");
+        rejected.await.expect("requests without a place get 429");
         assert_alive(&lab, "the silence").await;
         drop(noting);
         let grown = most.load(Relaxed).saturating_sub(before);
@@ -265,7 +265,7 @@ fn a_client_that_asks_for_much_and_reads_nothing_fills_no_memory() {
                 world.sleep(Duration::from_millis(100)).await;
             }
         });
-        again.await.expect("seats come back from those who hang up");
+        again.await.expect("seats of closed connections are released");
         assert_eq!(lab.up.stop(), Some(0));
     });
     run.unwrap();

@@ -1,6 +1,6 @@
 //! The Python package `kubernetes`, unmodified, against the running binary.
 //!
-//! `cargo xtask test` fetches the package and names its interpreter in `SETPOINT_PYTHON`.
+//! `cargo xtask test` fetches the package and sets `SETPOINT_PYTHON` to its interpreter.
 
 use crate::harness::Up;
 use std::{path::Path, process::Command};

@@ -1,4 +1,4 @@
-//! `setpoint up` as a person meets it: the real binary, real signals, real files.
+//! `setpoint up` with the real binary, real signals, real files.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -17,7 +17,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn up_says_when_it_is_ready_and_stops_cleanly_when_asked() {
+fn up_prints_when_it_is_ready_and_stops_cleanly_on_sigterm() {
     let scratch = tempfile::tempdir().unwrap();
     let up = Up::start(&["--ephemeral"], scratch.path());
     assert!(up.url.starts_with("https://127.0.0.1:"), "{}", up.url);
@@ -29,7 +29,7 @@ fn up_says_when_it_is_ready_and_stops_cleanly_when_asked() {
 }
 
 #[test]
-fn a_second_start_carries_on_with_the_same_certificates() {
+fn a_second_start_uses_the_same_certificates() {
     let scratch = tempfile::tempdir().unwrap();
     let ca = scratch.path().join(".setpoint/pki/ca.crt");
     let first = Up::start(&[], scratch.path());
@@ -43,7 +43,7 @@ fn a_second_start_carries_on_with_the_same_certificates() {
     assert_eq!(second.stop(), Some(0));
 }
 
-/// What it says in one line when it cannot start.
+/// The one-line error of a failed start.
 fn refusal(arguments: &[&str], directory: &Path) -> String {
     let output = Command::new(SETPOINT).arg("up").args(arguments).current_dir(directory).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
@@ -52,7 +52,7 @@ fn refusal(arguments: &[&str], directory: &Path) -> String {
 }
 
 #[test]
-fn what_stops_it_from_starting_is_told_in_one_line_with_what_to_do() {
+fn a_failed_start_prints_one_line_with_the_remedy() {
     let scratch = tempfile::tempdir().unwrap();
     let up = Up::start(&[], scratch.path());
     let holder =
@@ -100,8 +100,8 @@ fn the_audit_log_is_complete_when_the_process_ends() {
         let events: Vec<serde_json::Value> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let stage = |stage: &str| events.iter().filter(|event| event["stage"] == stage).count();
-        assert!(stage("RequestReceived") >= round, "what the server asks of itself is told of, too");
-        // The one that the server was asking itself when it stopped, in each round.
+        assert!(stage("RequestReceived") >= round, "the server's own requests are recorded, too");
+        // Except the server's own request that was pending when it stopped, in each round.
         assert!(stage("ResponseComplete") + round >= stage("RequestReceived"), "requests come to their end");
     }
 }

@@ -1,10 +1,10 @@
-//! Webhooks in Python behind a real TLS server, asked by the running binary.
+//! Webhooks in Python behind a real TLS server, called by the running binary.
 
 use crate::harness::Up;
 use std::{path::Path, process::Command};
 
 #[test]
-fn webhooks_in_python_are_asked_over_tls() {
+fn webhooks_in_python_are_called_over_tls() {
     let scratch = tempfile::tempdir().unwrap();
     let made =
         rcgen::generate_simple_self_signed(["127.0.0.1".to_owned(), "hooks.default.svc".to_owned()]).unwrap();

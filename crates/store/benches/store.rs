@@ -1,13 +1,13 @@
-//! How fast a store is, beside what the disk and memory of this machine can do in the same run.
+//! Measures the stores, next to the limits of this machine's disk and memory in the same run.
 //!
-//! `cargo xtask bench store` runs it, and brings an etcd if it can.
+//! `cargo xtask bench store` runs it, with an etcd if one can be found.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people to read")]
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
 #[path = "store/bare_file.rs"]
 mod bare_file;
-#[expect(dead_code, reason = "the tests want more of it")]
+#[expect(dead_code, reason = "only tests use the rest")]
 #[path = "../tests/etcd_server.rs"]
 mod etcd_server;
 
@@ -27,7 +27,7 @@ use store::{Batch, Bytes, Embedded, Etcd, EtcdOptions, Event, Memory, Options, P
 use tokio::sync::mpsc;
 use world::World;
 
-/// Each measurement is taken so often, one contestant after the other, and the median counts.
+/// Rounds of each measurement, taken in turns by the stores; the median counts.
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(700);
 const KEYS: u64 = 10_000;
@@ -138,8 +138,8 @@ async fn store_commits(world: &World, store: &Arc<dyn Store>, writers: u64) -> f
     done.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64()
 }
 
-/// The limit of the disk. One writer: write, sync, again. Several: they hand their records to a
-/// thread that writes and syncs whatever has come together.
+/// The limit of the disk. One writer: write, sync, repeat. Several: a thread writes and syncs all records
+/// that have queued up.
 async fn bare_appends(world: &World, path: PathBuf, writers: u64) -> f64 {
     let mut file = File::options().create_new(true).append(true).open(&path).unwrap();
     let record = vec![7_u8; VALUE];
@@ -226,7 +226,7 @@ async fn fan_out(world: &World, scratch: &Path) {
 // ------------------------------------------------------------------------------- many objects
 
 const SMALL: usize = 300;
-/// Starts this program again for the second half: a process that has never held the objects.
+/// Starts this program again for the second half, so that the process has never held the objects.
 const REOPEN: &str = "--reopen";
 
 async fn many_objects(world: &World, scratch: &Path, objects: u64, verdicts: &mut Verdicts) {
@@ -257,7 +257,7 @@ fn key(number: u64) -> Bytes {
     format!("/registry/things/namespace-{}/object-{number}", number % 100).into()
 }
 
-/// Opens the objects and reads them; answers how long a point read takes.
+/// Opens the store and reads the objects; returns the nanoseconds per point read.
 async fn reopen(world: &World, directory: &Path, objects: u64) -> f64 {
     let before = resident();
     let start = Instant::now();

@@ -1,17 +1,17 @@
-//! What a commit asks for: puts and deletes, each under its condition, all or nothing.
+//! A commit request: puts and deletes, each with its condition, all or nothing.
 
 use crate::{Error, Revision};
 use bytes::Bytes;
 
-/// Keys and values of one batch, together. etcd refuses requests over 1.5 MiB unless told
-/// otherwise; what one store takes, the others take too.
+/// Keys and values of one batch, together. etcd rejects requests over 1.5 MiB by default; all stores have the
+/// same limit.
 pub const MAX_BATCH_BYTES: usize = 3 * 512 * 1024 - 16 * 1024;
 /// Writes in one batch: etcd's default limit of operations in a transaction.
 pub const MAX_BATCH_WRITES: usize = 128;
 /// Far above any path of names, and small enough that keys never dominate memory.
 pub const MAX_KEY_BYTES: usize = 4096;
 
-/// Writes that happen together, in one revision.
+/// Writes of one commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch(Vec<Write>);
 
@@ -24,12 +24,12 @@ pub struct Write {
     pub condition: Condition,
 }
 
-/// What must stand at a key for its batch to go through.
+/// The state of a key that a write requires; otherwise its batch fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     Anything,
     Absent,
-    /// The key exists, as that commit wrote it.
+    /// The key exists, and that commit wrote it.
     At(Revision),
 }
 
@@ -44,32 +44,32 @@ impl Batch {
         self
     }
 
-    /// Puts `value` at `key`, whatever stands there.
+    /// Puts `value` at `key` unconditionally.
     #[must_use]
     pub fn put(self, key: impl Into<Bytes>, value: impl Into<Bytes>) -> Batch {
         self.with(Write { key: key.into(), value: Some(value.into()), condition: Condition::Anything })
     }
 
-    /// Puts `value` at `key` if nothing stands there.
+    /// Puts `value` at `key` if the key does not exist.
     #[must_use]
     pub fn create(self, key: impl Into<Bytes>, value: impl Into<Bytes>) -> Batch {
         self.with(Write { key: key.into(), value: Some(value.into()), condition: Condition::Absent })
     }
 
-    /// Puts `value` at `key` if what stands there was written by `revision`.
+    /// Puts `value` at `key` if `revision` was its last write.
     #[must_use]
     pub fn replace(self, key: impl Into<Bytes>, value: impl Into<Bytes>, revision: Revision) -> Batch {
         let condition = Condition::At(revision);
         self.with(Write { key: key.into(), value: Some(value.into()), condition })
     }
 
-    /// Deletes `key`, if it is there.
+    /// Deletes `key` if it exists.
     #[must_use]
     pub fn delete(self, key: impl Into<Bytes>) -> Batch {
         self.with(Write { key: key.into(), value: None, condition: Condition::Anything })
     }
 
-    /// Deletes `key` if what stands there was written by `revision`.
+    /// Deletes `key` if `revision` was its last write.
     #[must_use]
     pub fn delete_at(self, key: impl Into<Bytes>, revision: Revision) -> Batch {
         self.with(Write { key: key.into(), value: None, condition: Condition::At(revision) })
@@ -84,7 +84,7 @@ impl Batch {
         self.0.iter().map(|write| write.key.len() + write.value.as_ref().map_or(0, Bytes::len)).sum()
     }
 
-    /// Refuses what no store takes.
+    /// Fails for batches that no store accepts.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let size = self.size();
         if size > MAX_BATCH_BYTES {

@@ -1,8 +1,8 @@
-//! The default store: a directory on this machine. What it has answered for survives kill -9.
+//! The default store: a directory on this machine. Acknowledged commits survive kill -9.
 //!
-//! All entries, and the latest past, are in memory ([`crate::tree`]); reads never touch the disk. A
-//! commit is written to the log and synced before anyone sees it; writers that come together share
-//! one sync. `docs/design/0001-embedded-store.md` tells why it is made this way.
+//! All entries, and the recent past, are in memory ([`crate::tree`]); reads never touch the disk. A commit is
+//! written to the log and synced before it is visible; concurrent writers share one sync.
+//! `docs/design/0001-embedded-store.md` has the reasons.
 
 mod checkpoint;
 mod disk;
@@ -36,7 +36,7 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 use world::World;
 
-/// Commits that wait for the writer: enough for every request in flight, and a bound on memory.
+/// Commits that wait for the writer thread: enough for every request in flight, and a bound on memory.
 const QUEUE: usize = 1024;
 /// A group is closed when its batches reach this size: one sync of a few milliseconds.
 const GROUP_BYTES: usize = 4 << 20;
@@ -46,10 +46,10 @@ const LOCK_FILE: &str = "lock";
 /// How to open a store.
 pub struct Options {
     pub limits: Limits,
-    /// A log segment is closed when the next write would make it longer. Small, so that old ones
-    /// soon lie wholly in the forgotten past and can be written again.
+    /// A log segment is closed when the next write would exceed this size. Small, so that old segments are
+    /// soon wholly below the floor and can be recycled.
     pub segment_bytes: u64,
-    /// Told from time to time how far opening is.
+    /// Called from time to time with the progress of opening.
     pub progress: Option<Box<dyn FnMut(Progress) + Send>>,
 }
 
@@ -67,14 +67,14 @@ impl fmt::Debug for Options {
     }
 }
 
-/// Bytes read so far, of how many.
+/// Bytes read so far, and the total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     pub done: u64,
     pub total: u64,
 }
 
-/// What opening found.
+/// The result of opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     pub revision: Revision,
@@ -82,7 +82,7 @@ pub struct Opened {
     pub torn: Option<Torn>,
 }
 
-/// The remains of an unfinished write, dropped.
+/// An unfinished write, dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torn {
     pub file: PathBuf,
@@ -95,7 +95,7 @@ pub struct Torn {
 pub struct Embedded {
     tree: Arc<Tree>,
     opened: Opened,
-    /// `None` once it is closing.
+    /// `None` while closing.
     queue: Option<mpsc::Sender<Request>>,
     writer: Option<JoinHandle<()>>,
     /// Whether the last frame could be written.
@@ -111,7 +111,7 @@ struct Request {
 }
 
 impl Embedded {
-    /// Opens the store in `directory`, which is made if it is not there.
+    /// Opens the store in `directory`, and creates the directory if needed.
     pub async fn open(world: &World, directory: &Path, options: Options) -> Result<Embedded, Error> {
         let Options { limits, segment_bytes, progress } = options;
         let mut progress = progress.unwrap_or_else(|| Box::new(|_| ()));
@@ -138,7 +138,7 @@ impl Embedded {
         Ok(Embedded { tree, opened, queue, writer, is_writable, world, _lock: lock })
     }
 
-    /// Makes a store in `directory`, which must hold none, out of a backup; whichever store made it.
+    /// Creates a store in `directory`, which must not hold one, from a backup of any store.
     pub async fn restore(world: &World, backup: &Path, directory: &Path) -> Result<Revision, Error> {
         let (backup, directory) = (backup.to_owned(), directory.to_owned());
         world.blocking(move || restore(&backup, directory)).await
@@ -150,12 +150,12 @@ impl Embedded {
 }
 
 impl Drop for Embedded {
-    /// Waits for commits under way, so that the directory is free when this returns.
+    /// Waits for pending commits and the writer thread, so that the directory is free afterwards.
     fn drop(&mut self) {
         self.tree.window().close();
         self.queue = None;
         if let Some(writer) = self.writer.take() {
-            // A writer that panicked has refused its callers already.
+            // A writer thread that panicked has dropped its callers already.
             drop(writer.join());
         }
     }
@@ -208,7 +208,7 @@ impl Store for Embedded {
     }
 }
 
-/// Starts the thread that writes, and the one that cleans up behind it.
+/// Starts the writer thread and the checkpoint thread.
 fn start(
     world: &World,
     engine: Engine,
@@ -220,7 +220,7 @@ fn start(
     let (tree, catalog) = (Arc::clone(engine.tree()), Arc::clone(engine.catalog()));
     let checkpointer = world.thread("store-checkpoint", move || {
         for () in when_due {
-            // The log is whole without a checkpoint; the next one will try again.
+            // The log is complete without a checkpoint; the next one will try again.
             if let Err(error) = checkpoint::checkpoint(&tree, &*disk, &catalog) {
                 tracing::error!(error = &error as &dyn std::error::Error, "checkpoint failed");
             }
@@ -261,7 +261,7 @@ fn write(
             drop(request.answer.send(answer));
         }
         if engine.is_checkpoint_due() {
-            // One that is waiting or under way will do for this one too.
+            // A checkpoint that is queued or running covers this one too.
             let _ = due.try_send(());
         }
     }
@@ -284,7 +284,7 @@ fn lock(directory: &Path) -> Result<fs::File, Error> {
         }
         Err(fs::TryLockError::Error(source)) => return Err(io("lock")(source)),
     }
-    // For the message above; the lock itself is what counts.
+    // For the message above; the lock itself protects the directory.
     let text = format!("process {}", std::process::id());
     drop(file.set_len(0).and_then(|()| fs::write(&path, text)));
     Ok(file)
@@ -293,7 +293,7 @@ fn lock(directory: &Path) -> Result<fs::File, Error> {
 fn restore(backup: &Path, directory: PathBuf) -> Result<Revision, Error> {
     let _lock = lock(&directory)?;
     let disk = Directory(directory);
-    // Once through to see that it is whole, and only then again to use it.
+    // A first pass verifies the backup, a second one loads it.
     let (_, entries) = snapshot::read_file(backup)?;
     for entry in entries {
         entry?;

@@ -1,4 +1,4 @@
-//! Why a store says no, told apart by what the caller can do about it.
+//! The errors of a store, by what the caller can do about them.
 
 use crate::{Entry, Revision};
 use bytes::Bytes;
@@ -6,11 +6,11 @@ use std::{io, path::PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Somebody else was there: read again, decide again.
+    /// Another writer was first: read again, decide again.
     #[error(transparent)]
     Conflict(Box<Conflict>),
 
-    /// What was asked for has been forgotten: list again.
+    /// The requested revision has been compacted: list again.
     #[error("revision {asked} has been compacted; the oldest kept is {floor}")]
     Compacted { asked: Revision, floor: Revision },
 
@@ -20,21 +20,21 @@ pub enum Error {
     #[error("a batch of {size} bytes is over the limit of {limit}")]
     TooLarge { size: usize, limit: usize },
 
-    /// The store holds as much as it may: reads go on, and so do writes that make it smaller.
-    // etcd does not tell its limit, which is 0 here then.
+    /// The store has reached its quota: reads go on, and so do writes that make it smaller.
+    // etcd does not report its limit, so it is 0 here then.
     #[error("the store holds as much as it may ({limit} bytes)")]
     QuotaExceeded { limit: u64 },
 
-    /// The request makes no sense to any store.
+    /// No store can serve the request.
     #[error("{0}")]
     Invalid(&'static str),
 
-    /// No room on the disk: nothing was written, reads go on, and so do writes once there is room.
+    /// No space on the disk: nothing was written; reads go on, and writes succeed once there is space.
     #[error("no room to write {}", file.display())]
     Full { file: PathBuf, source: io::Error },
 
-    /// The disk failed to keep what it was given. Reads go on; writes are refused until the store
-    /// is opened again and finds out what is really there.
+    /// The disk failed to keep what was written. Reads go on; writes fail until the store is opened again and
+    /// reads what is really there.
     #[error("the disk failed; no write is taken until the store is opened again: {0}")]
     Broken(String),
 
@@ -47,11 +47,11 @@ pub enum Error {
     #[error("cannot {doing} {}", path.display())]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
 
-    /// The cluster did not take the request; nothing was written.
+    /// The cluster did not accept the request; nothing was written.
     #[error("the store cannot be reached: {0}")]
     Unavailable(String),
 
-    /// The connection broke after a write was sent: it may have happened, or not. Read to find out.
+    /// The connection broke after a write was sent: it may have been committed or not. Read to find out.
     #[error("the outcome of the write is unknown: {0}")]
     OutcomeUnknown(String),
 
@@ -63,12 +63,12 @@ pub enum Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write {index} expected something else at {:?}", key)]
 pub struct Conflict {
-    /// Which write of the batch, the first if several.
+    /// The write of the batch, the first if several conflict.
     pub index: usize,
     pub key: Bytes,
-    /// What stands there now.
+    /// The current entry of the key.
     pub found: Option<Entry>,
-    /// When that was so.
+    /// The revision at which it was read.
     pub revision: Revision,
 }
 

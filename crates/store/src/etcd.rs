@@ -18,14 +18,14 @@ use std::{io, path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 use world::{Task, World};
 
-/// Where processes agree on who compacts; part of no range and no feed.
+/// The key through which processes agree which one compacts; not part of any range or feed.
 // Kubernetes: its API servers use this key, too.
 const COMPACTION_KEY: &[u8] = b"compact_rev_key";
-/// An empty cluster is at this revision, which no commit has made: nothing will ever tell it.
+/// The revision of an empty cluster. No commit made it, so no watch will ever report it.
 const FIRST_REVISION: Revision = Revision(1);
-/// Entries asked for at once, so that no answer gets huge.
+/// Entries per request, so that no response gets huge.
 const PAGE: usize = 1000;
-/// A feed waits this long for the mirror to catch up with the cluster.
+/// How long a feed waits for the mirror to catch up with the cluster.
 const CATCH_UP: Duration = Duration::from_secs(10);
 
 /// How to reach a cluster.
@@ -34,9 +34,9 @@ pub struct EtcdOptions {
     /// `http://HOST:PORT` or `https://HOST:PORT` of the members.
     pub endpoints: Vec<String>,
     pub tls: Option<EtcdTls>,
-    /// How much of the past this process keeps for its feeds.
+    /// How much history this process keeps for its feeds.
     pub limits: Limits,
-    /// The cluster forgets what is older than one to two of these; `None` leaves that to others.
+    /// The cluster compacts history older than one to two of these; `None` leaves that to others.
     pub compaction_interval: Option<Duration>,
 }
 
@@ -51,12 +51,12 @@ impl EtcdOptions {
     }
 }
 
-/// PEM files for a cluster that speaks TLS.
+/// PEM files for a cluster with TLS.
 #[derive(Clone, Debug)]
 pub struct EtcdTls {
-    /// Who signs the certificates of the members.
+    /// The CA of the members' certificates.
     pub ca: PathBuf,
-    /// A certificate and its key, for a cluster that asks clients for one.
+    /// A client certificate and its key, for a cluster that requires one.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
@@ -73,8 +73,8 @@ impl Etcd {
     pub async fn connect(world: &World, options: EtcdOptions) -> Result<Etcd, Error> {
         let connection = Arc::new(Connection::new(world, &options)?);
         let now = current_revision(&connection).await?;
-        // Begin as far back as feeds may ask for; if the cluster has forgotten that, the mirror
-        // learns from it how far back there is.
+        // Start as far back as the feeds' limit; if the cluster has compacted that, the mirror learns its
+        // floor.
         let floor = Revision(now.0.saturating_sub(options.limits.changes as u64)).max(FIRST_REVISION);
         let window = Arc::new(Window::new(floor));
         let follow =
@@ -102,7 +102,7 @@ impl Etcd {
                 match feed.next().await {
                     Ok(Event::Progress(_)) => return Ok(()),
                     Ok(Event::Commit(_)) => {}
-                    // The mirror has jumped over a gap, and is further than before.
+                    // The mirror has jumped over a gap, and is past the revision.
                     Err(Error::Compacted { .. }) if self.window.head() >= revision => return Ok(()),
                     Err(Error::Compacted { .. }) => {
                         feed = Feed::join(&self.window, Bytes::from_static(COMPACTION_KEY), None)?;
@@ -112,7 +112,9 @@ impl Etcd {
                 }
             }
         };
-        let late = |_| Error::Unavailable("etcd answers, but does not tell its changes".to_owned());
+        let late = |_| {
+            Error::Unavailable("etcd answers requests, but its watch does not deliver changes".to_owned())
+        };
         self.world.timeout(CATCH_UP, reached).await.map_err(late)?
     }
 
@@ -128,7 +130,7 @@ impl Etcd {
         // caller that reads its feed next sees it, as on the other stores.
         if let Err(error) = self.reach(revision).await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, %revision, "etcd has answered a commit, but its watch does not tell of it");
+            tracing::warn!(error, %revision, "etcd acknowledged a commit, but its watch did not deliver it");
         }
         if answer.succeeded {
             return Ok(revision);
@@ -185,7 +187,7 @@ impl Etcd {
             return Ok(0);
         }
         let at = range.at;
-        // Ours, and no part of any range.
+        // The compaction key is not part of any range.
         let uncounted = range.contains(COMPACTION_KEY)
             && self.get(Bytes::from_static(COMPACTION_KEY), at).await?.entry.is_some();
         let request = wire::RangeRequest { count_only: true, ..request(range.start, range.end, at) };
@@ -204,7 +206,7 @@ impl Etcd {
         }
     }
 
-    /// Adds the numbers that etcd's errors do not carry.
+    /// Adds the revisions that etcd's errors do not carry.
     async fn explain(&self, error: Error, asked: Option<Revision>) -> Error {
         let asked = asked.unwrap_or_default();
         match error {
@@ -232,7 +234,7 @@ impl Etcd {
     async fn compact(&self, floor: Revision) -> Result<(), Error> {
         self.reach(floor.min(current_revision(&self.connection).await?)).await?;
         match compactor::compact(&self.connection, &self.window, floor).await {
-            // It stands there already, which is what was asked for.
+            // The floor is there already.
             Err(Error::Compacted { .. }) if floor == self.window.floor() => Ok(()),
             Err(error) => Err(self.explain(error, Some(floor)).await),
             Ok(()) => Ok(()),
@@ -249,14 +251,14 @@ impl Etcd {
                 let page = self.range(range.clone()).await?;
                 let last = page.entries.last().map(|entry| entry.key.clone());
                 if pages.send(Some(page.entries)).await.is_err() {
-                    break; // The file cannot be written; the writer says why.
+                    break; // Writing failed; the writer returns the error.
                 }
                 match last {
                     Some(last) if page.more => range = range.after(&last),
                     _ => break,
                 }
             }
-            // Without this last word the writer takes the file for incomplete.
+            // The writer treats the file as incomplete without this end marker.
             drop(pages.send(None).await);
             drop(pages);
             Ok::<_, Error>(())
@@ -328,14 +330,14 @@ fn request(start: Bytes, end: Option<Bytes>, at: Option<Revision>) -> wire::Rang
     }
 }
 
-/// Conditions as comparisons; where one fails, what stands at each conditioned key.
+/// Conditions as comparisons; if one fails, reads each key with a condition.
 fn transaction(batch: &Batch) -> wire::TxnRequest {
     let mut request = wire::TxnRequest::default();
     for Write { key, value, condition } in batch.writes() {
         let expected = match condition {
             Condition::Anything => None,
             Condition::Absent => Some(0),
-            // No commit has revision 0; etcd would take it for "absent".
+            // No commit has revision 0; etcd would read it as "absent".
             Condition::At(Revision(0)) => Some(-1),
             Condition::At(revision) => Some(revision.0 as i64),
         };
@@ -357,7 +359,7 @@ fn transaction(batch: &Batch) -> wire::TxnRequest {
     request
 }
 
-/// Finds out which condition failed from what stands at the conditioned keys, in their order.
+/// Finds the condition that failed, from the current entries of the keys with conditions, in their order.
 fn conflict(batch: &Batch, found: impl Iterator<Item = Option<wire::KeyValue>>, revision: Revision) -> Error {
     let conditioned = batch.writes().iter().enumerate();
     let conditioned = conditioned.filter(|(_, write)| write.condition != Condition::Anything);

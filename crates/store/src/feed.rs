@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll},
 };
 
-/// A place in the stream of commits. Dropping it ends it.
+/// A position in the stream of commits. Dropping it ends the feed.
 #[derive(Debug)]
 pub struct Feed {
     window: Arc<Window>,
@@ -21,12 +21,11 @@ pub struct Feed {
     mark: Option<Revision>,
 }
 
-/// What a feed tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The changes under the prefix that one commit made; never a part of them.
     Commit(Arc<Commit>),
-    /// Everything up to this revision has been told.
+    /// The feed has delivered everything up to this revision.
     Progress(Revision),
 }
 
@@ -36,7 +35,7 @@ impl Feed {
         Ok(Feed { window: Arc::clone(window), reader, inbox: VecDeque::new(), mark: None })
     }
 
-    /// Asks for one [`Event::Progress`] as soon as everything up to `revision` has been told.
+    /// Requests one [`Event::Progress`] as soon as everything up to `revision` has been delivered.
     pub fn mark(&mut self, revision: Revision) {
         self.mark = self.mark.max(Some(revision));
         self.window.expect(&self.reader, revision);
@@ -47,7 +46,7 @@ impl Feed {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// [`Feed::next`] for those who poll.
+    /// [`Feed::next`] as a poll function.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Error>> {
         loop {
             if let Some(commit) = self.inbox.pop_front() {

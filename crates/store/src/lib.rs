@@ -1,9 +1,9 @@
 //! One ordered, revisioned key space with a change feed; a value is bytes.
 //!
-//! Every commit moves the whole space to one new [`Revision`]. Reads see one revision, the latest
-//! or a kept one; a [`Feed`] tells every commit after a revision, in order, without gaps. Three
-//! stores keep the same contract (`tests/contract.rs` runs on all of them): [`Memory`] for tests,
-//! [`Embedded`] in a directory of this machine, [`Etcd`] for many processes on one cluster.
+//! Every commit moves the whole space to one new [`Revision`]. Reads see one revision, the latest or a kept
+//! one; a [`Feed`] delivers every commit after a revision, in order, without gaps. Three stores have the same
+//! contract (`tests/contract.rs` runs on all of them): [`Memory`] for tests, [`Embedded`] in a directory of
+//! this machine, [`Etcd`] for many processes on one cluster.
 //!
 //! ```
 //! use store::{Batch, Event, Memory, Range, ReadStore, Store};
@@ -20,7 +20,7 @@
 //!     assert_eq!(commit.revision, first);
 //!
 //!     let stale = store.commit(Batch::new().replace("/fruit/apple", "blue", first)).await;
-//!     assert!(stale.is_err(), "somebody else was faster");
+//!     assert!(stale.is_err(), "`first` is not the latest revision of the key");
 //!     Ok::<_, store::Error>(())
 //! })
 //! .unwrap()
@@ -80,20 +80,20 @@ pub struct Entry {
     pub revision: Revision,
 }
 
-/// All that one commit changed, as far as the reader asked for it.
+/// The changes of one commit, as far as they are under the reader's prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     pub revision: Revision,
     pub changes: Box<[Change]>,
 }
 
-/// What a commit did to one key.
+/// The change of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub key: Bytes,
     /// The new value; `None` where the key was deleted.
     pub value: Option<Bytes>,
-    /// What stood there before; `None` where the key is new.
+    /// The value before; `None` where the key is new.
     pub previous: Option<Previous>,
 }
 
@@ -104,10 +104,10 @@ pub struct Previous {
     pub revision: Revision,
 }
 
-/// What every call on a store gives.
+/// The future that every method of a store returns.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, Error>>;
 
-/// The half of a store that changes nothing.
+/// The read-only half of a store.
 pub trait ReadStore: fmt::Debug + Send + Sync {
     /// Reads one key, now or as it was at a revision.
     fn get(&self, key: Bytes, at: Option<Revision>) -> Answer<'_, Read>;
@@ -115,32 +115,31 @@ pub trait ReadStore: fmt::Debug + Send + Sync {
     /// Reads a range of keys in order, all at one revision.
     fn range(&self, range: Range) -> Answer<'_, Page>;
 
-    /// Counts the entries of a range, whatever its limit.
+    /// Counts the entries of a range, ignoring its limit.
     fn count(&self, range: Range) -> Answer<'_, u64>;
 
-    /// The latest revision: at least that of every commit answered, by any process, before the call.
+    /// The latest revision: at least that of every commit acknowledged, by any process, before the call.
     fn revision(&self) -> Answer<'_, Revision>;
 
     /// Follows every commit after `since` (or from now on) that touches keys under `prefix`.
     fn feed(&self, prefix: Bytes, since: Option<Revision>) -> Answer<'_, Feed>;
 
-    /// Whether the last write that had to be kept could be kept: `false` while the disk is full, or broken.
+    /// Whether the last write could be made durable: `false` while the disk is full or broken.
     fn is_writable(&self) -> bool {
         true
     }
 }
 
-/// The contract of a store.
 pub trait Store: ReadStore {
-    /// Writes all of `batch`, or nothing. The answer comes when it is as durable as the store gets,
-    /// and names the new revision; a batch that changes nothing gets the current one. By then the feeds of this process
-    /// have the commit; after a conflict, what the batch lost against.
+    /// Writes all of `batch`, or nothing. Returns the new revision when the commit is durable; a batch that
+    /// changes nothing returns the current one. By then the feeds of this process have the commit or, after a
+    /// conflict, the commit that it conflicts with.
     fn commit(&self, batch: Batch) -> Answer<'_, Revision>;
 
-    /// Forgets what was overwritten or deleted by `floor`: reads and feeds from before it get
+    /// Drops versions that were overwritten or deleted by `floor`: reads and feeds from before it get
     /// [`Error::Compacted`].
     fn compact(&self, floor: Revision) -> Answer<'_, ()>;
 
-    /// Writes all entries of the latest revision to a new file, while others go on writing.
+    /// Writes all entries of the latest revision to a new file, without blocking writers.
     fn backup(&self, file: PathBuf) -> Answer<'_, Revision>;
 }

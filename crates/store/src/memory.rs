@@ -1,4 +1,4 @@
-//! A store in memory, for tests: as fast as it gets, gone with the process.
+//! A store in memory, for tests: fast, and gone with the process.
 
 use crate::{
     Answer, Batch, Error, Feed, Limits, Page, Range, Read, ReadStore, Revision, Store, snapshot, tree::Tree,
@@ -22,12 +22,12 @@ impl Memory {
         Memory(Arc::new(Tree::new(limits)))
     }
 
-    /// A store of its own that goes on from the latest revision of this one, without its past.
+    /// A separate store with the entries of the latest revision of this one, without its history.
     pub fn fork(&self) -> Memory {
         Memory(Arc::new(self.0.fork()))
     }
 
-    /// A store that goes on from a backup, whichever store made it.
+    /// A store from a backup of any store.
     pub fn restore(backup: &Path) -> Result<Memory, Error> {
         let (revision, entries) = snapshot::read_file(backup)?;
         Ok(Memory(Arc::new(Tree::load(Limits::default(), revision, entries)?)))

@@ -1,4 +1,4 @@
-//! What a read asks for and gets: one key, or a range of keys in order.
+//! Parameters and results of reads: one key, or a range of keys in order.
 
 use crate::{Entry, Revision};
 use bytes::Bytes;
@@ -10,13 +10,13 @@ pub struct Read {
     pub revision: Revision,
 }
 
-/// Keys from `start` up to, but without, `end`.
+/// Keys from `start` up to, but excluding, `end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     pub start: Bytes,
     /// `None` reaches to the last key.
     pub end: Option<Bytes>,
-    /// At most so many entries; 0 for all.
+    /// At most this many entries; 0 for all.
     pub limit: usize,
     pub at: Option<Revision>,
 }
@@ -25,7 +25,7 @@ pub struct Range {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     pub entries: Vec<Entry>,
-    /// The limit left some out: go on with [`Range::after`] the last key, at the same revision.
+    /// There are more entries: continue with [`Range::after`] the last key, at the same revision.
     pub more: bool,
     pub revision: Revision,
 }
@@ -41,14 +41,14 @@ impl Range {
         Range { start, end, limit: 0, at: None }
     }
 
-    /// Leaves out everything before `key`.
+    /// Excludes keys before `key`.
     #[must_use]
     pub fn from(mut self, key: impl Into<Bytes>) -> Range {
         self.start = self.start.max(key.into());
         self
     }
 
-    /// Leaves out everything up to and including `key`.
+    /// Excludes keys up to and including `key`.
     #[must_use]
     pub fn after(self, key: &[u8]) -> Range {
         let mut next = Vec::with_capacity(key.len() + 1);
@@ -78,7 +78,7 @@ impl Range {
     }
 }
 
-/// The first key behind all that begin with `prefix`; `None` where there is no such key.
+/// The first key after all that begin with `prefix`; `None` where there is no such key.
 fn prefix_end(prefix: &[u8]) -> Option<Bytes> {
     let kept = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut end = prefix[..=kept].to_vec();

@@ -1,4 +1,4 @@
-//! A file that holds all entries of one revision: checkpoints of the embedded store, and backups.
+//! Snapshot files: all entries of one revision, as checkpoints of the embedded store and as backups.
 //!
 //! ```text
 //! header   "SETPOINT SNAP 1\n"  revision:8  check:4
@@ -6,8 +6,8 @@
 //! entry    revision:8  key length:4  value length:4  key  value
 //! end      0:4  check:4  number of entries:8
 //! ```
-//! Numbers are little-endian; a check is the CRC-32 of what it stands before (in the header, of what
-//! it stands behind). Every byte of the file is under a check, so no damage is ever read as data.
+//! Numbers are little-endian; a check is the CRC-32 of what follows it (in the header, of what precedes it).
+//! Checks cover every byte of the file, so damage is never read as data.
 
 use crate::{Corruption, Entry, Error, Range, Revision, tree::Tree};
 use bytes::Bytes;
@@ -22,7 +22,7 @@ const MAGIC: &[u8; 16] = b"SETPOINT SNAP 1\n";
 const HEADER_BYTES: usize = MAGIC.len() + 8 + 4;
 /// A block is closed when it has reached this size.
 const BLOCK_BYTES: usize = 256 * 1024;
-/// One entry may be behind a full block: anything longer is damage, not a reason to allocate.
+/// A full block plus one entry: anything longer is damage, and must not be allocated.
 const MAX_BLOCK_BYTES: usize = BLOCK_BYTES + 2 * crate::MAX_BATCH_BYTES;
 /// Entries fetched from the tree at once.
 const PAGE: usize = 4096;
@@ -80,7 +80,7 @@ pub(crate) struct SnapshotReader<R> {
     offset: u64,
     pub(crate) revision: Revision,
     block: Vec<u8>,
-    /// How much of the block has been read.
+    /// How much of the current block has been read.
     taken: usize,
     entries: u64,
     done: bool,
@@ -195,7 +195,7 @@ fn read_exact(input: &mut impl Read, buffer: &mut [u8], path: &Path, offset: u64
     })
 }
 
-/// Writes every entry that `tree` holds at a revision, which the caller keeps pinned.
+/// Writes every entry of `tree` at a revision, which the caller has pinned.
 pub(crate) fn write_tree<W: Write>(tree: &Arc<Tree>, revision: Revision, out: W) -> io::Result<W> {
     let mut writer = SnapshotWriter::new(out, revision)?;
     let mut range = Range::all().at(revision).limit(PAGE);
@@ -218,7 +218,7 @@ pub(crate) fn back_up(tree: &Arc<Tree>, path: &Path) -> Result<Revision, Error> 
     Ok(pin.revision)
 }
 
-/// A backup being written beside its final name; gone again if it never gets whole.
+/// A backup under a temporary name; removed if it is not completed.
 pub(crate) struct BackupFile {
     temporary: PathBuf,
 }
@@ -226,7 +226,7 @@ pub(crate) struct BackupFile {
 type BackupOut = io::BufWriter<File>;
 
 impl BackupFile {
-    /// Writes `content` to a new file at `path`, which gets its name when it is whole and durable.
+    /// Writes `content` to a new file at `path`, which gets its name when it is complete and durable.
     pub(crate) fn write(
         path: &Path,
         content: impl FnOnce(BackupOut) -> io::Result<BackupOut>,
@@ -253,12 +253,12 @@ impl BackupFile {
 
 impl Drop for BackupFile {
     fn drop(&mut self) {
-        // Either it was renamed and is not there any more, or it is of no use.
+        // It was renamed, or it is incomplete.
         drop(fs::remove_file(&self.temporary));
     }
 }
 
-/// Opens a backup and reads its entries as they are asked for.
+/// Opens a backup and reads its entries lazily.
 pub(crate) fn read_file(path: &Path) -> Result<(Revision, SnapshotReader<BufReader<File>>), Error> {
     let file =
         File::open(path).map_err(|source| Error::Io { doing: "open", path: path.to_owned(), source })?;

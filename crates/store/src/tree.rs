@@ -25,7 +25,7 @@ pub(crate) struct Tree {
     limits: Limits,
 }
 
-/// The version of a key that has been decided, but is not in the tree yet.
+/// Versions of keys that are decided, but not applied to the tree yet.
 pub(crate) type Overlay = BTreeMap<Bytes, Version>;
 
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ struct Keys {
     revision: Revision,
     /// Keys and values of the latest revision, in bytes.
     live_bytes: u64,
-    /// Revisions that somebody is reading at: the floor stays below them.
+    /// Revisions with active readers: the floor stays below them.
     pins: BTreeMap<Revision, usize>,
 }
 
@@ -43,7 +43,7 @@ impl Tree {
         Tree { keys: RwLock::default(), window: Arc::new(Window::new(Revision(0))), limits }
     }
 
-    /// A tree that holds `entries`, which come in order, and nothing of the past.
+    /// A tree of `entries`, which come in order, without history.
     pub(crate) fn load(
         limits: Limits,
         revision: Revision,
@@ -106,7 +106,7 @@ impl Tree {
         Ok(page)
     }
 
-    /// How many entries a range has, whatever its limit.
+    /// The number of entries in a range, ignoring its limit.
     pub(crate) fn count(self: &Arc<Tree>, range: &Range) -> Result<u64, Error> {
         let pin = self.pin(range.at)?;
         let mut count = 0;
@@ -143,17 +143,17 @@ impl Tree {
         }
     }
 
-    /// What `batch` would change, seen through `overlay`; or the first condition that fails.
-    pub(crate) fn judge(&self, batch: &Batch, overlay: &Overlay) -> Result<Box<[Change]>, Conflict> {
-        self.read().judge(batch, overlay)
+    /// The changes of `batch` on top of `overlay`; or the first condition that fails.
+    pub(crate) fn changes_of(&self, batch: &Batch, overlay: &Overlay) -> Result<Box<[Change]>, Conflict> {
+        self.read().changes_of(batch, overlay)
     }
 
-    /// Judges and applies in one step, for a store that has nothing to do in between.
+    /// Checks and applies a batch in one step, for a store that does nothing in between.
     pub(crate) fn commit(&self, batch: &Batch) -> Result<Revision, Error> {
         self.commit_if(batch, |live, changes| self.limits.check_growth(live, changes).map(drop))
     }
 
-    /// The same with what was committed before, however much it is.
+    /// As `commit`, for a batch that was committed before: without the quota.
     pub(crate) fn replay(&self, batch: &Batch) -> Result<Revision, Error> {
         self.commit_if(batch, |_, _| Ok(()))
     }
@@ -164,7 +164,7 @@ impl Tree {
         check: impl FnOnce(u64, &[Change]) -> Result<(), Error>,
     ) -> Result<Revision, Error> {
         let mut keys = self.write();
-        let changes = keys.judge(batch, &Overlay::new())?;
+        let changes = keys.changes_of(batch, &Overlay::new())?;
         if changes.is_empty() {
             return Ok(keys.revision);
         }
@@ -174,7 +174,7 @@ impl Tree {
         Ok(revision)
     }
 
-    /// Makes commits visible to readers and feeds.
+    /// Makes commits visible to reads and feeds.
     pub(crate) fn apply(&self, commits: impl IntoIterator<Item = Commit>) {
         self.apply_to(&mut self.write(), commits);
     }
@@ -254,7 +254,7 @@ impl Tree {
     }
 }
 
-/// Holds the floor at or below a revision.
+/// Keeps the floor at or below a revision.
 #[derive(Debug)]
 pub(crate) struct Pin {
     tree: Arc<Tree>,
@@ -274,10 +274,10 @@ impl Drop for Pin {
 }
 
 impl Keys {
-    fn judge(&self, batch: &Batch, overlay: &Overlay) -> Result<Box<[Change]>, Conflict> {
+    fn changes_of(&self, batch: &Batch, overlay: &Overlay) -> Result<Box<[Change]>, Conflict> {
         let mut changes = Vec::with_capacity(batch.writes().len());
         for (index, write) in batch.writes().iter().enumerate() {
-            let (key, found) = self.standing(&write.key, overlay);
+            let (key, found) = self.current(&write.key, overlay);
             if !write.condition.holds(found.as_ref()) {
                 let found =
                     found.map(|Previous { value, revision }| Entry { key: key.clone(), value, revision });
@@ -293,8 +293,8 @@ impl Keys {
         Ok(changes.into())
     }
 
-    /// The key as the tree already holds it, so that it is kept once, and what stands there.
-    fn standing(&self, key: &Bytes, overlay: &Overlay) -> (Bytes, Option<Previous>) {
+    /// The key as the tree already holds it, so that it is stored once, and its current value.
+    fn current(&self, key: &Bytes, overlay: &Overlay) -> (Bytes, Option<Previous>) {
         let (key, version) = match overlay.get_key_value(key) {
             Some((key, version)) => (key, version),
             None => match self.entries.get(key) {

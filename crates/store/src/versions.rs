@@ -3,7 +3,7 @@
 use crate::{Entry, Revision};
 use bytes::Bytes;
 
-/// What stands at a key since `revision`; `None` since it was deleted.
+/// The value of a key since `revision`; `None` since it was deleted.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
     pub(crate) revision: Revision,
@@ -37,7 +37,7 @@ impl Versions {
         newest_first.find(|version| version.revision <= revision)
     }
 
-    /// Whether the key was there at a revision.
+    /// Whether the key existed at a revision.
     pub(crate) fn is_at(&self, revision: Revision) -> bool {
         self.at(revision).is_some_and(|version| version.value.is_some())
     }
@@ -48,7 +48,7 @@ impl Versions {
         Some(Entry { key: key.clone(), value, revision: version.revision })
     }
 
-    /// Drops what no reader at `floor` or later can see; true when that leaves nothing.
+    /// Drops versions that no reader at `floor` or later can see; true when none is left.
     pub(crate) fn forget(&mut self, floor: Revision) -> bool {
         if self.latest.revision <= floor {
             self.older = None;

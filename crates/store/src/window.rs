@@ -1,9 +1,9 @@
 //! The latest commits, and the readers that follow them. A commit never waits for a reader.
 //!
-//! A reader has no buffer of its own: it has a place in the shared history. A commit marks the
-//! readers whose prefix it touches and wakes them; each then takes what it has not seen. A reader
-//! that is slower than the window moves finds its place gone, and is told [`Error::Compacted`].
-//! A reader that no commit touches never moves and never falls behind.
+//! A reader has no buffer of its own, only a position in the shared history. A commit marks the readers whose
+//! prefix it touches and wakes them; each then takes the commits that it has not seen. A reader that falls
+//! out of the window gets [`Error::Compacted`]. A reader that no commit touches never moves and never falls
+//! behind.
 
 use crate::{Change, Commit, Error, Revision};
 use bytes::Bytes;
@@ -14,22 +14,22 @@ use std::{
     task::Waker,
 };
 
-/// How much of the past is kept for reads and feeds.
+/// How much history is kept for reads and feeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub changes: usize,
-    /// Memory that only the past needs: overwritten values and the record of changes.
+    /// Memory for history only: overwritten values and the list of changes.
     pub bytes: usize,
-    /// Keys and values of the latest revision, in bytes: what would add to more than this is refused.
+    /// The quota: keys and values of the latest revision, in bytes. Writes that would exceed it fail.
     pub live_bytes: u64,
 }
 
-/// Keys that are there already may grow into this part of the quota on top of it, so that what waits to be deleted can
-/// still be marked for it.
+/// Existing keys may exceed the quota by this part of it (1/16), so that entries can still be marked for
+/// deletion.
 const RESERVE: u64 = 16;
 
 impl Limits {
-    /// Whether a change may make the live bytes grow from `live` by `growth`.
+    /// The live bytes after `changes`, or an error if they would exceed the quota.
     pub(crate) fn check_growth(&self, live: u64, changes: &[Change]) -> Result<u64, Error> {
         let size = |change: &Change| {
             let value = change.value.as_ref().map_or(0, |value| change.key.len() + value.len());
@@ -56,9 +56,9 @@ impl Default for Limits {
     }
 }
 
-/// What a change costs in memory beside the bytes it names: records, counters, map nodes.
+/// The memory of a change beside its bytes: records, counters, map nodes.
 const CHANGE_OVERHEAD: usize = 192;
-/// Commits that a reader takes at once, so that the window is not locked for each of them.
+/// Commits that a reader takes at once, so that it does not lock the window for each.
 const TAKE: usize = 64;
 
 #[derive(Debug)]
@@ -69,9 +69,9 @@ pub(crate) struct Window {
 
 #[derive(Debug)]
 struct History {
-    /// Everything up to here is forgotten.
+    /// Commits up to here are dropped.
     floor: Revision,
-    /// Everything up to here has been told.
+    /// Commits up to here have been delivered.
     head: Revision,
     commits: VecDeque<Arc<Commit>>,
     changes: usize,
@@ -80,7 +80,7 @@ struct History {
 }
 
 impl Window {
-    /// A window in which everything up to `floor` is already forgotten.
+    /// An empty window after `floor`.
     pub(crate) fn new(floor: Revision) -> Window {
         let history =
             History { floor, head: floor, commits: VecDeque::new(), changes: 0, weight: 0, closed: false };
@@ -108,7 +108,7 @@ impl Window {
         self.read().floor
     }
 
-    /// How far the floor must rise for the rest to be within `limits`.
+    /// The new floor that would bring the window within `limits`.
     pub(crate) fn excess(&self, limits: &Limits) -> Option<Revision> {
         let history = self.read();
         let (mut changes, mut weight) = (history.changes, history.weight);
@@ -118,7 +118,7 @@ impl Window {
                 break;
             }
             changes -= commit.changes.len();
-            weight -= weigh(commit);
+            weight -= memory_of(commit);
             floor = Some(commit.revision);
         }
         floor
@@ -131,13 +131,13 @@ impl Window {
         let forgotten: Vec<_> = history.commits.drain(..count).collect();
         for commit in &forgotten {
             history.changes -= commit.changes.len();
-            history.weight -= weigh(commit);
+            history.weight -= memory_of(commit);
         }
         history.floor = history.floor.max(floor);
         forgotten
     }
 
-    /// Goes on at `revision` without having seen what came before: every reader is cut off.
+    /// Continues at `revision` with a gap before it: every reader is cut off.
     pub(crate) fn skip_to(&self, revision: Revision) {
         self.forget(revision);
         let mut history = self.write();
@@ -157,7 +157,7 @@ impl Window {
         wake(woken);
     }
 
-    /// Takes a place behind `since`, or behind everything.
+    /// Adds a reader after `since`, or after the head.
     pub(crate) fn join(&self, prefix: Bytes, since: Option<Revision>) -> Result<Arc<Reader>, Error> {
         let history = self.read();
         if history.closed {
@@ -175,7 +175,8 @@ impl Window {
         lock(&self.readers).remove(reader);
     }
 
-    /// Wakes `reader` when everything up to `mark` has been told, even if none of it concerns it.
+    /// Wakes `reader` when everything up to `mark` has been delivered, even if none of it is under its
+    /// prefix.
     pub(crate) fn expect(&self, reader: &Arc<Reader>, mark: Revision) {
         let history = self.read();
         if history.head < mark {
@@ -183,8 +184,8 @@ impl Window {
         }
     }
 
-    /// Moves what `reader` has not seen to `inbox`; with nothing to move, leaves `waker` for the next
-    /// commit that concerns it.
+    /// Moves the commits that `reader` has not seen to `inbox`; if there are none, keeps `waker` for the next
+    /// commit under its prefix.
     pub(crate) fn take(
         &self,
         reader: &Reader,
@@ -223,11 +224,11 @@ impl History {
             return;
         }
         self.changes += commit.changes.len();
-        self.weight += weigh(&commit);
+        self.weight += memory_of(&commit);
         self.commits.push_back(commit);
     }
 
-    /// Whether everything after `revision` can still be told.
+    /// Whether everything after `revision` can still be delivered.
     fn check(&self, revision: Revision) -> Result<(), Error> {
         if revision < self.floor {
             return Err(Error::Compacted { asked: revision, floor: self.floor });
@@ -238,7 +239,7 @@ impl History {
         Ok(())
     }
 
-    /// Collects up to [`TAKE`] commits from `first` on; answers where to go on.
+    /// Collects up to [`TAKE`] commits from `first` on; returns where to continue.
     fn collect(&self, first: Revision, prefix: &[u8], inbox: &mut VecDeque<Arc<Commit>>) -> Option<Revision> {
         let start = self.commits.partition_point(|commit| commit.revision < first);
         for commit in self.commits.range(start..) {
@@ -251,7 +252,7 @@ impl History {
     }
 }
 
-/// The part of `commit` that lies under `prefix`, if there is any.
+/// The part of `commit` under `prefix`, if any.
 fn under(prefix: &[u8], commit: &Arc<Commit>) -> Option<Arc<Commit>> {
     let inside = |change: &&Change| change.key.starts_with(prefix);
     match commit.changes.iter().filter(inside).count() {
@@ -264,21 +265,21 @@ fn under(prefix: &[u8], commit: &Arc<Commit>) -> Option<Arc<Commit>> {
     }
 }
 
-fn weigh(commit: &Commit) -> usize {
+fn memory_of(commit: &Commit) -> usize {
     let previous = |change: &Change| change.previous.as_ref().map_or(0, |previous| previous.value.len());
     commit.changes.iter().map(|change| CHANGE_OVERHEAD + change.key.len() + previous(change)).sum()
 }
 
-/// What a reader found.
+/// The result of [`Window::take`].
 pub(crate) enum Taken {
     Some,
-    /// It has seen everything up to this revision.
+    /// The reader has seen everything up to this revision.
     Nothing {
         seen: Revision,
     },
 }
 
-/// Somebody who follows a prefix.
+/// A follower of a prefix.
 #[derive(Debug)]
 pub(crate) struct Reader {
     prefix: Bytes,
@@ -287,7 +288,7 @@ pub(crate) struct Reader {
 
 #[derive(Debug)]
 struct Place {
-    /// The first commit that it may not have seen; `None` when it has seen all there is for it.
+    /// The first commit that it may not have seen; `None` when it has seen all for its prefix.
     pending: Option<Revision>,
     waker: Option<Waker>,
 }
@@ -300,13 +301,13 @@ impl Reader {
     }
 }
 
-/// Readers by prefix, found from a key without looking at those it does not concern.
+/// Readers by prefix, found from a key without visiting the others.
 #[derive(Debug, Default)]
 struct Readers {
     by_prefix: HashMap<Bytes, Vec<Arc<Reader>>, RandomState>,
     /// How many prefixes there are of each length.
     lengths: BTreeMap<usize, usize>,
-    /// Who waits for the head to reach a revision.
+    /// Readers that wait for the head to reach a revision.
     marks: Vec<(Revision, Arc<Reader>)>,
 }
 
@@ -362,7 +363,7 @@ fn wake(wakers: Vec<Waker>) {
     }
 }
 
-/// No code between lock and unlock can panic halfway through a change, so poison tells nothing.
+/// No code under the lock can panic halfway through a change, so poisoning is harmless.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

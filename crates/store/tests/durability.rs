@@ -1,6 +1,6 @@
-//! What an embedded store promises about the disk, with real files and real processes.
+//! What the embedded store guarantees about the disk, with real files and real processes.
 
-#[expect(dead_code, reason = "its main belongs to the other process")]
+#[expect(dead_code, reason = "the child process runs its main")]
 #[path = "torture.rs"]
 mod torture;
 
@@ -54,7 +54,7 @@ fn kill_9_loses_no_acknowledged_write() {
     .unwrap();
 }
 
-/// (revision, writer, number) of everything that the process said before it died.
+/// (revision, writer, number) of every commit that the process reported before it was killed.
 fn write_and_kill(directory: &Path, after: Duration) -> Vec<(u64, u64, u64)> {
     let mut child = Command::new(TORTURE)
         .arg("write")
@@ -65,9 +65,9 @@ fn write_and_kill(directory: &Path, after: Duration) -> Vec<(u64, u64, u64)> {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut said = Vec::new();
-    // From the first acknowledgement on, so that every round has something to lose.
+    // Wait for the first acknowledgement, so that every round has something to lose.
     lines.read_until(b'\n', &mut said).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "the moment of death is real time")]
+    #[expect(clippy::disallowed_methods, reason = "the process is killed after a real time")]
     std::thread::sleep(after);
     child.kill().unwrap(); // SIGKILL
     child.wait().unwrap();
@@ -142,7 +142,7 @@ fn a_full_disk_keeps_serving_reads() {
     let scratch = tempfile::tempdir().unwrap();
     let mut command = Command::new(TORTURE);
     command.arg("fill").arg(scratch.path().join("data")).stdout(Stdio::piped());
-    // No file of this process may be longer than 200 kB; the kernel refuses what goes beyond.
+    // Limits the files of this process to 200 kB; the kernel fails writes beyond.
     #[expect(unsafe_code, reason = "only there, between fork and exec, can a child's limits be set")]
     // SAFETY: the closure only makes two system calls; it allocates nothing and takes no locks.
     unsafe {
@@ -160,7 +160,7 @@ fn a_full_disk_keeps_serving_reads() {
     assert!(said.starts_with("full after "), "{said} {}", String::from_utf8_lossy(&output.stderr));
     let acknowledged: u64 = said.trim().rsplit(' ').next().unwrap().parse().unwrap();
     assert!(acknowledged > 10, "{said}");
-    // With room again, everything that was acknowledged is there, and writing goes on.
+    // With space again, every acknowledged commit is there, and writes succeed.
     world::run(|world| async move {
         let store = Embedded::open(&world, &scratch.path().join("data"), small()).await.unwrap();
         let page = store.range(Range::prefix("/k/")).await.unwrap();
@@ -174,7 +174,7 @@ fn a_full_disk_keeps_serving_reads() {
 }
 
 #[test]
-fn a_second_process_is_told_who_is_there() {
+fn a_second_process_learns_which_one_holds_the_lock() {
     world::run(|world| async move {
         let scratch = tempfile::tempdir().unwrap();
         let first = open(&world, scratch.path()).await;
@@ -240,8 +240,8 @@ fn endless_overwriting_keeps_disk_and_memory_bounded() {
         let written = 32 * 300 * (8 << 10);
         assert!(written > 70 << 20);
         assert!(largest < 16 << 20, "{largest} bytes on disk for 256 KiB that live, after {written} written");
-        // Memory holds what lives and the window: what was overwritten before its 500 changes is gone, as
-        // soon as no checkpoint is reading it.
+        // Memory holds live data and the window: versions overwritten before its 500 changes are dropped as
+        // soon as no checkpoint reads them.
         let forgotten = async {
             loop {
                 let head = store.commit(Batch::new().put("/0", vec![1; 8 << 10])).await.unwrap();
@@ -264,7 +264,7 @@ fn disk_usage(directory: &Path) -> u64 {
 }
 
 #[test]
-fn opening_says_how_far_it_is() {
+fn opening_reports_progress() {
     world::run(|world| async move {
         let scratch = tempfile::tempdir().unwrap();
         let store = open(&world, scratch.path()).await;
@@ -275,9 +275,9 @@ fn opening_says_how_far_it_is() {
         }
         drop(store);
         let reports = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&reports);
+        let reported = Arc::clone(&reports);
         let progress: Box<dyn FnMut(store::Progress) + Send> =
-            Box::new(move |progress| told.lock().unwrap().push((progress.done, progress.total)));
+            Box::new(move |progress| reported.lock().unwrap().push((progress.done, progress.total)));
         let options = Options { progress: Some(progress), ..Options::default() };
         Embedded::open(&world, scratch.path(), options).await.unwrap();
         let reports = reports.lock().unwrap();
@@ -306,7 +306,7 @@ fn a_restored_directory_goes_on_where_the_backup_was_made() {
         assert_eq!(all(restored.range(Range::all()).await.unwrap()), expected);
         assert_eq!(restored.commit(Batch::new().put("/new", "")).await.unwrap().0, revision.0 + 1);
         drop(restored);
-        // Neither into a directory that is in use, nor from a file that is not whole.
+        // Neither into a directory in use, nor from a truncated file.
         assert!(Embedded::restore(&world, &backup, &second).await.is_err());
         let mut damaged = std::fs::OpenOptions::new().append(true).open(&backup).unwrap();
         damaged.write_all(b"x").unwrap();

@@ -1,6 +1,6 @@
-//! The contract on a real etcd, and what only a cluster can do: restarts, TLS, many processes.
+//! The contract on a real etcd, and what only a cluster has: restarts, TLS, many processes.
 //!
-//! `cargo xtask test` finds or fetches the program and names it in `SETPOINT_ETCD`.
+//! `cargo xtask test` finds or fetches the program and sets `SETPOINT_ETCD` to it.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
@@ -15,7 +15,7 @@ use store::{
 };
 use world::World;
 
-/// What survives a crash of the machine is etcd's own affair.
+/// Durability is etcd's own responsibility, so these tests skip its fsync.
 const FAST: &[&str] = &["--unsafe-no-fsync"];
 
 async fn fixture(world: World) -> Stage {
@@ -40,7 +40,7 @@ async fn next(world: &World, feed: &mut Feed) -> Revision {
     }
 }
 
-/// Commits against a server that comes and goes.
+/// Retries a commit until the server is back.
 async fn commit_at_last(world: &World, store: &Etcd, key: &'static str) -> Revision {
     loop {
         match store.commit(Batch::new().put(key, "v")).await {
@@ -63,7 +63,7 @@ fn a_feed_survives_restarts_of_etcd() {
         assert_eq!(next(&world, &mut feed).await, expected);
         for round in 0..3 {
             if round == 1 {
-                // What others commit while we cannot see them must be told, too.
+                // The feed must also deliver commits by others during the outage.
                 server.kill();
                 server.restart();
                 let other = connect(&world, &server).await;
@@ -117,7 +117,7 @@ fn many_processes_share_a_cluster() {
                 assert_eq!(next(&world, feed).await.0, start.0 + number);
             }
         }
-        // What one forgets, all have forgotten.
+        // A compaction by one process applies to all.
         stores[0].compact(stores[0].revision().await.unwrap()).await.unwrap();
         let past = stores[1].get("/count".into(), Some(start)).await.unwrap_err();
         assert!(matches!(past, Error::Compacted { .. }), "{past:?}");

@@ -1,4 +1,4 @@
-//! A real etcd of one member, on free ports of the loopback, gone with its handle.
+//! A real etcd of one member, on free loopback ports, killed when its handle is dropped.
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::{
@@ -24,7 +24,7 @@ impl EtcdServer {
         EtcdServer::launch(arguments, false)
     }
 
-    /// Speaks TLS, and only to clients with a certificate.
+    /// With TLS and required client certificates.
     pub(crate) fn start_with_tls() -> EtcdServer {
         EtcdServer::launch(&[], true)
     }
@@ -54,7 +54,7 @@ impl EtcdServer {
         self.process.wait().unwrap();
     }
 
-    /// Starts again on the same data and the same ports.
+    /// Starts again with the same data and ports.
     pub(crate) fn restart(&mut self) {
         self.process =
             spawn(self.directory.path(), self.client_port, self.peer_port, self.arguments, self.tls);
@@ -69,8 +69,7 @@ impl Drop for EtcdServer {
 
 fn program() -> PathBuf {
     let named = std::env::var_os("SETPOINT_ETCD").map(PathBuf::from);
-    named
-        .expect("SETPOINT_ETCD names no etcd: `cargo xtask test` brings one, `cargo xtask tools` tells where")
+    named.expect("SETPOINT_ETCD is not set: `cargo xtask test` sets it, `cargo xtask tools` prints the path")
 }
 
 fn spawn(directory: &Path, client_port: u16, peer_port: u16, arguments: &[&str], tls: bool) -> Child {
@@ -92,7 +91,7 @@ fn spawn(directory: &Path, client_port: u16, peer_port: u16, arguments: &[&str],
         command.arg("--trusted-ca-file").arg(file("ca.crt"));
         command.arg("--cert-file").arg(file("server.crt")).arg("--key-file").arg(file("server.key"));
     }
-    // Refused handshakes and broken watches are what the tests provoke: its log would only confuse.
+    // The tests provoke failed handshakes and broken watches: its log would only confuse.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 

@@ -1,8 +1,8 @@
-//! A process that writes to an embedded store as fast as it can, and says what was acknowledged.
+//! A process that writes to an embedded store as fast as it can, and prints each acknowledged commit.
 //!
-//! `store-torture write DIR WRITERS` runs until it is killed, and prints `REVISION WRITER NUMBER`
-//! for each acknowledged commit. `store-torture fill DIR` writes until the disk refuses, and prints
-//! what it found then.
+//! `store-torture write DIR WRITERS` runs until it is killed, and prints `REVISION WRITER NUMBER` for each
+//! acknowledged commit. `store-torture fill DIR` writes until the disk is full, and prints whether reads
+//! still work.
 
 use std::{io::Write, path::Path, sync::Arc};
 use store::{Batch, Bytes, Embedded, Error, Limits, Options, ReadStore, Store};
@@ -24,7 +24,7 @@ fn main() {
                 write(&world, Path::new(directory), writers).await;
             }
             ["fill", directory] => fill(&world, Path::new(directory)).await,
-            _ => say("usage: store-torture write DIR WRITERS | fill DIR"),
+            _ => print("usage: store-torture write DIR WRITERS | fill DIR"),
         }
     })
     .expect("a runtime");
@@ -34,9 +34,9 @@ fn options() -> Options {
     Options { limits: LIMITS, segment_bytes: SEGMENT_BYTES, progress: None }
 }
 
-fn say(line: &str) {
-    // Straight to the pipe: a line that was said is there, whatever happens next.
-    std::io::stdout().write_all(format!("{line}\n").as_bytes()).expect("somebody listens");
+fn print(line: &str) {
+    // Written without a buffer: a printed line survives a kill.
+    std::io::stdout().write_all(format!("{line}\n").as_bytes()).expect("the parent reads stdout");
 }
 
 async fn write(world: &World, directory: &Path, writers: u64) {
@@ -54,7 +54,7 @@ async fn write(world: &World, directory: &Path, writers: u64) {
                     batch = batch.delete(key(writer, number - KEPT));
                 }
                 let revision = store.commit(batch).await.expect("a commit");
-                say(&format!("{revision} {writer} {number}"));
+                print(&format!("{revision} {writer} {number}"));
             }
         })
     });
@@ -69,11 +69,16 @@ async fn fill(world: &World, directory: &Path) {
         match store.commit(Batch::new().create(key(0, number), value(0, number))).await {
             Ok(_) => {}
             Err(Error::Full { .. }) => {
-                let read = store.get(key(0, 1), None).await.expect("reads go on").entry.expect("it is there");
+                let read = store
+                    .get(key(0, 1), None)
+                    .await
+                    .expect("reads go on")
+                    .entry
+                    .expect("the first commit is there");
                 assert_eq!(read.value, value(0, 1));
-                return say(&format!("full after {}", number - 1));
+                return print(&format!("full after {}", number - 1));
             }
-            Err(other) => return say(&format!("another error: {other}")),
+            Err(other) => return print(&format!("another error: {other}")),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! A reply's bytes in, what can be compared out: JSON in its own order, protobuf decoded, watches event by event.
+//! Parses a response for comparison: JSON with its order, protobuf decoded, watches event by event.
 
 use crate::{client::Reply, json::Json, protobuf};
 
-/// Headers that clients look at.
+/// Headers that clients use.
 const COMPARED_HEADERS: [&str; 8] = [
     "content-type",
     "warning",
@@ -16,7 +16,7 @@ const COMPARED_HEADERS: [&str; 8] = [
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// 0 where there was none.
+    /// 0 if there was no response.
     pub status: u16,
     pub headers: Vec<(&'static str, String)>,
     pub content: Content,
@@ -26,16 +26,16 @@ pub struct Answer {
 pub enum Content {
     Empty,
     Json(Json),
-    /// What a watch told.
+    /// The events of a watch.
     Events(Vec<Json>),
     Text(String),
-    /// No answer came, or half of one.
+    /// No response, or half of one.
     Failed(String),
 }
 
 impl Answer {
     pub fn failed() -> Answer {
-        // The reason is the client's own text; that nothing came is what counts.
+        // The client's error text is not compared, only that there was no response.
         Answer { status: 0, headers: Vec::new(), content: Content::Failed("no answer".to_owned()) }
     }
 
@@ -52,7 +52,7 @@ impl Answer {
         Answer { status: reply.status, headers, content }
     }
 
-    /// The object or list that it holds, without the wrapping of protobuf.
+    /// The object or list of the response, without the protobuf envelope.
     pub fn object(&self) -> Option<&Json> {
         match &self.content {
             Content::Json(json) => Some(json.get(protobuf::MESSAGE).unwrap_or(json)),
@@ -60,7 +60,8 @@ impl Answer {
         }
     }
 
-    /// Drops the events of a watch behind the first that holds a text: how many come at once is up to the network.
+    /// Drops the events of a watch after the first that contains a text: how many more arrive depends on the
+    /// network.
     pub fn end_events_with(&mut self, text: &str) {
         if let Content::Events(events) = &mut self.content
             && let Some(at) = events.iter().position(|event| event.to_string().contains(text))
@@ -103,8 +104,8 @@ fn content(content_type: &str, body: &[u8], is_watch: bool) -> Content {
     }
 }
 
-/// What a YAML document says, where the order of its lists or of what it quotes is that of a hash map in the real server:
-/// refusals and discovery. Other documents are compared as text.
+/// The value of a YAML document, for errors and discovery: there, kube-apiserver's lists or quotations are in
+/// hash map order. Other documents are compared as text.
 fn unordered_yaml(body: &[u8]) -> Option<Json> {
     let is_kind = |kind: &str| body.windows(kind.len()).any(|text| text == kind.as_bytes());
     if !["Status", "APIResourceList", "APIGroupList"].iter().any(|kind| is_kind(&format!("kind: {kind}\n"))) {
@@ -114,7 +115,7 @@ fn unordered_yaml(body: &[u8]) -> Option<Json> {
     Json::parse(&read.json).map(|(json, _)| json)
 }
 
-/// The events of a watch in JSON. A last one that is cut off is left out: the client hung up in its middle.
+/// The events of a watch in JSON. A truncated last one is dropped: the client closed the connection.
 fn events(mut body: &[u8]) -> Vec<Json> {
     let mut events = Vec::new();
     while let Some((event, rest)) = Json::parse(body) {

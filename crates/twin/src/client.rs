@@ -1,4 +1,4 @@
-//! One server as a client sees it: kept connections over HTTP/1.1 and HTTP/2, requests in, whole answers out.
+//! A client of one server: persistent HTTP/1.1 and HTTP/2 connections, requests, whole responses.
 
 use anyhow::{Context, Result, anyhow};
 use bytes::{Bytes, BytesMut};
@@ -23,12 +23,11 @@ use tokio_rustls::{
 use world::World;
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
-/// How long a watch may stay silent before its stream is taken for complete.
+/// How long a watch may be silent before it counts as complete.
 const WATCH_SILENCE: Duration = Duration::from_millis(2500);
 const LAST_EVENT_SILENCE: Duration = Duration::from_millis(200);
 const WATCH_LIMIT: Duration = Duration::from_secs(15);
 
-/// What came back, as it came.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub status: u16,
@@ -36,11 +35,11 @@ pub struct Reply {
     pub body: Bytes,
 }
 
-/// When to stop reading an answer.
+/// When to stop reading a response.
 #[derive(Clone, Debug)]
 pub enum ReadUntil {
     End,
-    /// A watch: until this text came, or nothing more comes.
+    /// A watch: until this text arrives, or no more events do.
     Text(String),
     Silence,
 }
@@ -71,7 +70,7 @@ impl Client {
         let first = world.timeout(limit, self.send_once(request, over_http2, until)).await;
         let outcome = match first {
             Ok(Err(_)) if reused => {
-                // The server may have closed a kept connection meanwhile.
+                // The server may have closed the idle connection.
                 self.forget(over_http2);
                 world.timeout(limit, self.send_once(again, over_http2, until)).await
             }
@@ -132,7 +131,7 @@ impl Client {
             if let ReadUntil::Text(text) = until
                 && contains(&all, text.as_bytes())
             {
-                // The event that holds the text may come in several pieces.
+                // The event with the text may arrive in several pieces.
                 silence = LAST_EVENT_SILENCE;
                 if all.starts_with(b"{") && all.ends_with(b"\n") {
                     break;
@@ -162,7 +161,7 @@ impl Client {
         Ok(sender)
     }
 
-    /// Moves bytes until the connection ends; requests on it learn about its errors themselves.
+    /// Drives the connection until it ends; its requests get its errors themselves.
     fn drive(&self, connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
         self.world.spawn("connection", async move { drop(connection.await) }).detach();
     }

@@ -1,4 +1,4 @@
-//! Two levelled answers in, every place where they differ out.
+//! Compares two normalized responses, and returns every difference.
 
 use crate::{
     answer::{Answer, Content},
@@ -6,10 +6,10 @@ use crate::{
 };
 use std::fmt;
 
-/// Places beyond this many say nothing new.
+/// The most differences of one comparison.
 const DIFFERENCE_LIMIT: usize = 40;
 const SHOWN_LENGTH: usize = 600;
-/// Ends the path of a difference that is only in the order of an object's members.
+/// Ends the path of a difference in the order of an object's members only.
 pub const ORDER: &str = "(order of members)";
 pub const ABSENT: &str = "(absent)";
 
@@ -23,9 +23,9 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// The same for differences that have the same cause: without indexes, numbers and quoted names.
+    /// Equal for differences of the same cause: without indexes, numbers and quoted names.
     pub fn signature(&self) -> String {
-        // Whole bodies of two sorts: what is in them says nothing about the cause.
+        // Two bodies of different types: their contents do not show the cause.
         if self.path == "body" {
             return format!("body|{}", self.ours.starts_with('{'));
         }
@@ -60,8 +60,8 @@ impl fmt::Display for Difference {
 pub fn differences(real: &Answer, ours: &Answer) -> Vec<Difference> {
     let mut found = Found::default();
     if real.status != ours.status {
-        let say = |answer: &Answer| format!("{} {}", answer.status, summary(&answer.content));
-        found.add("status", say(real), say(ours));
+        let print_line = |answer: &Answer| format!("{} {}", answer.status, summary(&answer.content));
+        found.add("status", print_line(real), print_line(ours));
         return found.0;
     }
     headers(real, ours, &mut found);
@@ -109,9 +109,9 @@ fn headers(real: &Answer, ours: &Answer, found: &mut Found) {
     for name in names {
         let (real, ours) = (values(real, name), values(ours, name));
         if real != ours {
-            let say =
+            let print_line =
                 |values: Vec<String>| if values.is_empty() { ABSENT.to_owned() } else { values.join(" | ") };
-            found.add(&format!("header {name}"), say(real), say(ours));
+            found.add(&format!("header {name}"), print_line(real), print_line(ours));
         }
     }
 }
@@ -149,7 +149,7 @@ fn object(path: &str, real: &[(String, Json)], ours: &[(String, Json)], found: &
     }
 }
 
-/// What is wrong with a request: each cause that only one of them tells is a difference of its own.
+/// The causes of a Status: each that only one server returns is a separate difference.
 fn causes(path: &str, real: &[Json], ours: &[Json], found: &mut Found) {
     for cause in real.iter().filter(|cause| !ours.contains(cause)) {
         found.add(path, cause.to_string(), ABSENT.to_owned());
@@ -165,8 +165,9 @@ fn list(path: &str, real: &[Json], ours: &[Json], found: &mut Found) {
         match (real.get(at), ours.get(at)) {
             (Some(real), Some(ours)) => json(&path, real, ours, found),
             (real, ours) => {
-                let say = |value: Option<&Json>| value.map_or_else(|| ABSENT.to_owned(), Json::to_string);
-                found.add(&path, say(real), say(ours));
+                let print_line =
+                    |value: Option<&Json>| value.map_or_else(|| ABSENT.to_owned(), Json::to_string);
+                found.add(&path, print_line(real), print_line(ours));
             }
         }
     }
@@ -181,9 +182,9 @@ fn lines(real: &str, ours: &str, found: &mut Found) {
             (None, None) => return,
             (real, ours) if real == ours => {}
             (real, ours) => {
-                let say = |line: Option<&str>| line.unwrap_or(ABSENT).to_owned();
-                // What follows is out of step.
-                return found.add(&format!("line {number}"), say(real), say(ours));
+                let print_line = |line: Option<&str>| line.unwrap_or(ABSENT).to_owned();
+                // The lines after it are shifted.
+                return found.add(&format!("line {number}"), print_line(real), print_line(ours));
             }
         }
     }
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn each_place_is_told() {
+    fn each_difference_has_its_path() {
         for (real, ours, expected) in [
             (r#"{"a":1}"#, r#"{"a":1}"#, vec![]),
             (r#"{"a":1}"#, r#"{"a":"1"}"#, vec![r#"body.a 1 "1""#]),
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_signature_knows_no_numbers() {
+    fn signatures_contain_no_numbers() {
         let at = |path: &str| Difference { path: path.into(), real: "\"a1\"".into(), ours: ABSENT.into() };
         assert_eq!(at("body.items[3].x").signature(), at("body.items[12].x").signature());
         for (text, expected) in [

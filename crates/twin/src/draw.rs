@@ -1,4 +1,4 @@
-//! Chance from a seed: the same seed gives the same stories, whatever the machine does meanwhile.
+//! Random numbers from a seed: the same seed gives the same stories, independent of the machine.
 
 /// A small seeded generator (SplitMix64).
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! A seed and a number in, a story out.
+//! Generates a story from a seed and a number.
 
 mod access;
 mod bad_input;
@@ -19,7 +19,7 @@ use mutate::Wildness;
 use subject::Subject;
 use writes::Writer;
 
-/// What both servers are told before the first story: the definitions of custom resources.
+/// The requests before the first story: definitions of custom resources.
 pub fn opening() -> Story {
     let setup = subject::definitions().iter().flat_map(subject::define).collect();
     Story { theme: "opening", setup, steps: Vec::new(), cleanup: Vec::new() }
@@ -43,7 +43,7 @@ pub fn story(seed: u64, number: u64) -> Story {
     }
 }
 
-/// The namespace of the story, with what Setpoint puts into it made by hand on the real server.
+/// Creates the namespace of the story, on the real server also the objects that Setpoint puts into it.
 fn namespace() -> Vec<Step> {
     let namespace =
         r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"{ns}","labels":{"story":"{id}"}}}"#;
@@ -65,7 +65,7 @@ fn namespace() -> Vec<Step> {
     ]
 }
 
-/// The life of one to three objects of a kind: writes, with reads after each, then lists and watches of everything.
+/// One to three objects of a kind: writes, with reads after each, then lists and watches of everything.
 fn life(theme: &'static str, subject: &Subject, wildness: Wildness, draw: &mut Draw) -> Story {
     let mut steps = Vec::new();
     let mut setup = namespace();
@@ -99,7 +99,7 @@ fn life(theme: &'static str, subject: &Subject, wildness: Wildness, draw: &mut D
     Story { theme, setup, steps, cleanup: cleanup(subject, letters) }
 }
 
-/// Removes what the story made, finalizers first.
+/// Deletes the objects of the story, finalizers first.
 fn cleanup(subject: &Subject, letters: &[&'static str]) -> Vec<Step> {
     let mut steps = Vec::new();
     for letter in letters.iter().chain(&["zz-last", "zz-last-too"]) {

@@ -1,20 +1,20 @@
-//! JSON as it was written: members in their order, duplicates kept, numbers and strings in their own spelling.
+//! JSON that keeps the order of members, duplicates, and the spelling of numbers and strings.
 
 use std::fmt::{self, Write};
 
-/// How deep values may nest before parsing gives up; both servers refuse far earlier.
+/// The nesting limit of the parser; both servers reject far less.
 const DEPTH_LIMIT: usize = 600;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json {
     Null,
     Bool(bool),
-    /// The digits as they were written: `1e3` and `1000` differ.
+    /// The digits as written: `1e3` and `1000` differ.
     Number(String),
-    /// What stands between the quotes, still escaped.
+    /// The text between the quotes, still escaped.
     Text(String),
     List(Vec<Json>),
-    /// Names are still escaped, and may come twice.
+    /// Names are still escaped, and may be duplicates.
     Object(Vec<(String, Json)>),
 }
 
@@ -28,7 +28,7 @@ impl Json {
         Json::Number(number.to_string())
     }
 
-    /// Reads one value and gives the bytes behind it.
+    /// Parses one value and returns the bytes after it.
     pub fn parse(bytes: &[u8]) -> Option<(Json, &[u8])> {
         let mut reader = Reader { bytes, at: 0 };
         let value = reader.value(0)?;
@@ -102,7 +102,7 @@ impl Json {
         }
     }
 
-    /// Sets a value further down, making objects on the way.
+    /// Sets a nested value, and creates the objects on the way.
     pub fn set_at(&mut self, path: &[&str], value: Json) {
         match path {
             [] => *self = value,
@@ -123,7 +123,7 @@ impl Json {
         }
     }
 
-    /// Calls `change` with every string and member name, as they are written; members by name, whatever their order.
+    /// Calls `change` with every string and member name, as written; members sorted by name.
     pub fn each_text(&mut self, change: &mut impl FnMut(&mut String)) {
         match self {
             Json::Text(text) => change(text),
@@ -140,7 +140,7 @@ impl Json {
         }
     }
 
-    /// The same value for engines that know no duplicates.
+    /// The same value without duplicates.
     pub fn to_value(&self) -> Option<serde_json::Value> {
         serde_json::from_str(&self.to_string()).ok()
     }
@@ -326,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_written_again_in_its_own_spelling() {
+    fn parsed_json_is_written_with_its_own_spelling() {
         for text in [
             r#"{"b":1e3,"a":[],"b":{"x":null}}"#,
             r#"["\u003c","a\"b",-0.50,true]"#,

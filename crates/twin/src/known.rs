@@ -1,4 +1,4 @@
-//! Differences that are on purpose or known: `differences.txt`, each with its reason, matched narrowly.
+//! Known or intended differences: `differences.txt`, each with its reason and narrow patterns.
 
 use crate::{compare::Difference, story::Step};
 use anyhow::{Context, Result, bail};
@@ -9,11 +9,11 @@ static TEXT: &str = include_str!("../differences.txt");
 #[derive(Debug)]
 pub struct Known(Vec<Rule>);
 
-/// Every pattern that is given must match.
+/// All patterns of a rule must match.
 #[derive(Debug, Default)]
 struct Rule {
     reason: String,
-    /// Some request before the one that shows the difference.
+    /// Matches some request before the one with the difference.
     earlier: Option<Regex>,
     request: Option<Regex>,
     path: Option<Regex>,
@@ -26,8 +26,8 @@ impl Known {
         Known::parse(TEXT)
     }
 
-    /// Rules are parted by empty lines; `#` begins a reason, `earlier:`, `request:`, `path:`, `real:` and `ours:` a
-    /// pattern.
+    /// Empty lines separate rules; `#` begins a reason, `earlier:`, `request:`, `path:`, `real:` and `ours:`
+    /// a pattern.
     fn parse(text: &str) -> Result<Known> {
         let mut rules = Vec::new();
         for block in text.split("\n\n") {
@@ -37,7 +37,7 @@ impl Known {
         Ok(Known(rules))
     }
 
-    /// Why this difference in the answer to the last step is no news, if it is none.
+    /// The reason of a known difference in the response to the last step; `None` for a new one.
     pub fn reason(&self, steps: &[Step], difference: &Difference) -> Option<&str> {
         let (last, before) = steps.split_last()?;
         let text = last.request.to_string();

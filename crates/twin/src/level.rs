@@ -1,7 +1,8 @@
-//! Replaces what must differ between two servers: uids, versions, times, addresses, tokens, generated names.
+//! Normalizes values that differ between two servers: uids, versions, times, addresses, tokens, generated
+//! names.
 //!
-//! Values are numbered by their first appearance in the story, so that two places that must hold the same uid or
-//! resourceVersion are still compared.
+//! Values are numbered by their first occurrence in the story, so that two fields that must hold the same uid
+//! or resourceVersion are still compared.
 
 mod order;
 mod quoted;
@@ -18,18 +19,18 @@ use order::{sort_by_name, sort_causes, sort_generated, sort_managers, sort_quote
 use regex::{Captures, Regex};
 use std::{collections::BTreeMap, sync::LazyLock};
 
-/// Levels the answers of one server in one run of a story.
+/// Normalizes the responses of one server to one story.
 #[derive(Debug)]
-pub struct Leveller {
+pub struct Normalizer {
     namespace: String,
     id: String,
-    /// Yesterday, today and tomorrow: other times were sent, and must come back.
+    /// Yesterday, today and tomorrow: other times were sent by the story, and must come back unchanged.
     days: [String; 3],
     seen: BTreeMap<&'static str, Vec<String>>,
     in_bookmark: bool,
 }
 
-/// Uids, moments, tokens, service addresses and generated names, wherever they stand.
+/// Uids, times, tokens, service addresses and generated names, anywhere in a text.
 static VARYING: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?P<uid>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})",
@@ -38,7 +39,7 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
         r"|(?P<address>\b10\.96\.\d+\.\d+)",
         r"|(?P<generated>\b(gen-|Gen_|kube-api-access-)[bcdfghjklmnpqrstvwxz2456789]{5})\b",
         r#"|(?P<before>resourceVersion\\*":\\*"|precondition\s+\(|record \()(?P<rv>\d+)(?P<after>\\*"|\))"#,
-        // The file of the real server's source, as its build names it.
+        // The source file of kube-apiserver, as its build names it.
         r#"|(?P<scheme>in scheme \\*"[\w./-]+:\d+)"#,
         r"|(?P<old>resource version: \d+ \(\d+\))",
         r"|(?P<held>ResourceVersion in precondition: \d+, ResourceVersion in object meta: \d+)",
@@ -48,11 +49,11 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
 });
 static EMPTY_VALUE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"value: (null|\[\]|\{\}):").expect("the pattern is a constant"));
-/// A field of a Go struct that is shown in a message.
+/// An empty field of a Go struct in a message.
 static EMPTY_FIELD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?P<name>\\"[A-Z]\w+\\":)(\[\]|\{\})"#).expect("the pattern is a constant")
 });
-/// Stories bind the same user to roles that are not there, one after the other.
+/// Stories bind the same user to missing roles, one after the other.
 static ROLE_OF_OTHERS: LazyLock<Regex> = LazyLock::new(|| {
     const ROLE: &str = r#"clusterrole\.rbac\.authorization\.k8s\.io \\*"nothing-q\d+q\\*" not found"#;
     Regex::new(&format!(r": RBAC: \[?{ROLE}(, {ROLE})*\]?")).expect("the pattern is a constant")
@@ -72,17 +73,17 @@ static YAML_FIELD: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is a constant")
 });
 
-/// Objects that Setpoint makes with a namespace, and that are made by hand on the real server.
+/// Objects that Setpoint creates in a namespace; on the real server the story creates them.
 const MADE_BY_SERVER: [(&str, &str); 2] = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
 
-impl Leveller {
-    pub fn new(namespace: &str, id: &str, now: jiff::Timestamp) -> Leveller {
+impl Normalizer {
+    pub fn new(namespace: &str, id: &str, now: jiff::Timestamp) -> Normalizer {
         let day = |hours: i64| {
             let at = now + jiff::SignedDuration::from_hours(hours);
             at.strftime("%Y-%m-%d").to_string()
         };
         let days = [day(-24), day(0), day(24)];
-        Leveller {
+        Normalizer {
             namespace: namespace.to_owned(),
             id: id.to_owned(),
             days,
@@ -96,12 +97,12 @@ impl Leveller {
         for (_, value) in &mut answer.headers {
             *value = self.text(value);
         }
-        // Unknown fields are told in the order in which a patch names them, or sorted.
+        // Warnings about unknown fields are in the order of the patch, or sorted.
         answer.headers.sort();
         match &mut answer.content {
             Content::Json(json) => self.json(json, is_list),
             Content::Events(events) => events.iter_mut().for_each(|event| {
-                // A bookmark says how far the watch has come, which hangs on the writes of other stories.
+                // The version of a bookmark depends on the writes of other stories.
                 self.in_bookmark = event.get("type") == Some(&Json::text("BOOKMARK"));
                 if self.in_bookmark {
                     strip_bookmark(event);
@@ -122,7 +123,7 @@ impl Leveller {
         sort_generated(json);
     }
 
-    /// Levels what only its place tells: versions, ports, ages.
+    /// Normalizes values that are recognized by their field: versions, ports, ages.
     fn value(&mut self, value: &mut Json, is_list: bool) {
         if is_made_by_server(value) {
             *value = Json::text("an object that the server makes");
@@ -141,7 +142,7 @@ impl Leveller {
                         "nodePort" | "healthCheckNodePort" => self.port(member),
                         "managedFields" => sort_managers(member),
                         "cells" => ages(member),
-                        // The real server lists custom resources in the order of a hash map.
+                        // kube-apiserver lists custom resources in hash map order.
                         "resources" => sort_by_name(member),
                         "groups" => drop_groups_of_stories(member),
                         "paths" => keep_paths_of_resources(member),
@@ -186,7 +187,7 @@ impl Leveller {
     fn text(&mut self, text: &str) -> String {
         let text = first_typed_error(text);
         let text = text.replace(&self.namespace, "{ns}").replace(&self.id, "{id}");
-        // Setpoint takes lists and maps that are empty for none; causes are sorted by their texts.
+        // Setpoint treats empty lists and maps as absent; causes are sorted by their texts.
         let text = EMPTY_VALUE.replace_all(&text, "value: {nothing}:");
         let text = EMPTY_FIELD.replace_all(&text, "${name}null");
         let text = ROLE_OF_OTHERS.replace_all(&text, "");
@@ -235,7 +236,7 @@ impl Leveller {
     }
 }
 
-/// The object of a bookmark is an empty one. What Go writes of an empty object of a kind is not compared.
+/// The object of a bookmark is empty. Go's encoding of an empty object of a kind is not compared.
 fn strip_bookmark(value: &mut Json) {
     let zero_values = ["spec", "status", "cells", "deprecated.daemonset.template.generation"];
     match value {
@@ -248,7 +249,7 @@ fn strip_bookmark(value: &mut Json) {
     }
 }
 
-/// Whether a path ends in the name of an object or goes on below one, as opposed to a collection.
+/// Whether a path names an object or goes below one, as opposed to a collection.
 pub fn names_an_object(path: &str) -> bool {
     let words: Vec<_> = path.trim_matches('/').split('/').collect();
     let below = match words.first() {
@@ -263,7 +264,7 @@ pub fn names_an_object(path: &str) -> bool {
     }
 }
 
-/// An apply that fits its type badly in several places is told of some of them, in the order of a hash map.
+/// An apply with several type errors gets some of them, in hash map order.
 fn first_typed_error(text: &str) -> &str {
     let is_of_several = text.contains("errors:") || text.contains("field not declared in schema");
     match text.find("typed patch object (") {
@@ -277,14 +278,14 @@ fn is_made_by_server(value: &Json) -> bool {
     if !MADE_BY_SERVER.iter().any(|(_, made)| *made == name) {
         return false;
     }
-    // Items of lists do not say their kind; a service account has nothing but metadata.
+    // Items of lists have no kind; a service account has only metadata.
     match value.text_at(&["kind"]) {
         Some(kind) => MADE_BY_SERVER.contains(&(&kind, &name)) || kind == "PartialObjectMetadata",
         None => true,
     }
 }
 
-/// Groups that stories define for themselves come and go.
+/// Groups that stories define come and go.
 fn drop_groups_of_stories(groups: &mut Json) {
     if let Json::List(groups) = groups {
         let is_of_story = |name: String| name.starts_with('q') && name.ends_with("q.example.com");
@@ -292,7 +293,7 @@ fn drop_groups_of_stories(groups: &mut Json) {
     }
 }
 
-/// The index of paths names the probes and profiles that each server has, and groups that stories define.
+/// The index of paths contains probes and profiles of each server, and groups that stories define.
 fn keep_paths_of_resources(paths: &mut Json) {
     if let Json::List(paths) = paths {
         paths.retain(|path| {

@@ -1,7 +1,8 @@
-//! The same generated requests to the real kube-apiserver and to Setpoint, and where the answers differ.
+//! Sends the same generated requests to the real kube-apiserver and to Setpoint, and compares the responses.
 //!
-//! `generate` a story from a seed → `play` it on both servers (`client`, `answer`, `protobuf`) → `level` what must
-//! differ → `compare` → `known` on purpose? → `shrink` to the smallest story → told by `run`.
+//! `generate` a story from a seed → `play` it on both servers (`client`, `answer`, `protobuf`) → `level`
+//! normalizes what must differ → `compare` → `known` on purpose? → `shrink` to the smallest story → reported
+//! by `run`.
 
 pub mod answer;
 pub mod client;

@@ -6,17 +6,17 @@ use futures::future::{Either, select};
 use std::{future::poll_fn, path::PathBuf, pin::pin, process::ExitCode, task::Poll, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 use twin::{
-    run::{self, Plan, say},
+    run::{self, Plan, print_line},
     servers::Programs,
 };
 
-/// Send the same generated requests to the real kube-apiserver and to Setpoint, and compare the answers.
+/// Send the same generated requests to the real kube-apiserver and to Setpoint, and compare the responses
 #[derive(Debug, Parser)]
 struct Options {
-    /// How long to look for differences.
+    /// How long to search
     #[arg(long, default_value_t = 5.0)]
     minutes: f64,
-    /// Which stories are told; the same seed tells the same ones.
+    /// The seed of the stories
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Play only this story of the seed.
@@ -25,24 +25,24 @@ struct Options {
     /// Play only stories of this theme.
     #[arg(long)]
     theme: Option<String>,
-    /// How many stories are played at once.
+    /// How many stories run at once
     #[arg(long, default_value_t = 12)]
     at_once: usize,
     /// Compare the order of members, too.
     #[arg(long)]
     order: bool,
-    /// Stop after so many differences.
+    /// Stop after this many differences
     #[arg(long, default_value_t = 100)]
     limit: usize,
     /// The folder of kube-apiserver and etcd; by default $SETPOINT_TOOLS or target/tools/bin.
     #[arg(long)]
     tools: Option<PathBuf>,
-    /// The program that is compared.
+    /// The Setpoint binary to compare
     #[arg(long, default_value = "target/release/setpoint")]
     setpoint: PathBuf,
 }
 
-/// Ends when somebody asks this process to stop.
+/// Resolves on SIGTERM or SIGINT.
 fn stopped() -> Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -80,14 +80,14 @@ fn main() -> Result<ExitCode> {
         let stopped = pin!(stopped()?);
         match select(pin!(run::run(&world, &programs, plan)), stopped).await {
             Either::Left((tally, _)) => tally,
-            // The servers are stopped where the run is dropped.
+            // Dropping the run stops the servers.
             Either::Right(_) => bail!("stopped before the end"),
         }
     })??;
     for (reason, count) in &tally.known {
-        say(&format!("known, {count} times: {reason}"));
+        print_line(&format!("known, {count} times: {reason}"));
     }
-    say(&format!(
+    print_line(&format!(
         "{} stories, {} requests to each server with setups and shrinking, {} differences that did not come again\n\
          {} requests compared, {} differences",
         tally.stories,

@@ -1,10 +1,10 @@
-//! Plays a story on both servers at the same time and gives back the levelled answers side by side.
+//! Runs a story on both servers at the same time and returns the normalized responses side by side.
 
 use crate::{
     answer::Answer,
     client::{Client, ReadUntil},
     json::Json,
-    level::Leveller,
+    level::Normalizer,
     protobuf,
     servers::Servers,
     story::{Body, JSON, Request, Step, Story},
@@ -18,7 +18,7 @@ use std::{
 };
 use world::World;
 
-/// How often a step is sent again while the real server catches up.
+/// How often a step is repeated while the real server catches up.
 const UNTIL_TRIES: usize = 200;
 const UNTIL_PAUSE: Duration = Duration::from_millis(30);
 
@@ -35,7 +35,7 @@ pub fn requests_sent() -> u64 {
 /// One step that was compared.
 #[derive(Debug)]
 pub struct Compared {
-    /// Its place in [`Story::steps`].
+    /// Its index in [`Story::steps`].
     pub at: usize,
     pub real: Answer,
     pub ours: Answer,
@@ -68,26 +68,26 @@ impl Stage {
     }
 }
 
-/// Letters that stand nowhere else in an answer.
+/// Letters that occur nowhere else in a response.
 fn run_id(number: u64) -> String {
     format!("q{number:06}q")
 }
 
-/// One server's part in a run.
+/// One server's side of a run.
 struct Player<'s> {
     world: &'s World,
     client: &'s mut Client,
     is_real: bool,
     fill: Fill,
-    leveller: Leveller,
+    normalizer: Normalizer,
 }
 
 impl<'s> Player<'s> {
     fn new(world: &'s World, client: &'s mut Client, is_real: bool, id: &str) -> Player<'s> {
         let namespace = format!("ns-{id}");
-        let leveller = Leveller::new(&namespace, id, world.wall());
+        let normalizer = Normalizer::new(&namespace, id, world.wall());
         let fill = Fill { namespace, id: id.to_owned(), ..Fill::default() };
-        Player { world, client, is_real, fill, leveller }
+        Player { world, client, is_real, fill, normalizer }
     }
 
     async fn play(&mut self, story: &Story) -> Vec<Answer> {
@@ -97,7 +97,7 @@ impl<'s> Player<'s> {
         let mut answers = Vec::new();
         for step in &story.steps {
             let mut answer = self.step(step).await;
-            self.leveller.level(&step.request, &mut answer);
+            self.normalizer.level(&step.request, &mut answer);
             answers.push(answer);
         }
         for step in &story.cleanup {
@@ -144,7 +144,7 @@ impl<'s> Player<'s> {
     }
 }
 
-/// What this server has answered so far, to fill into later requests.
+/// The values of this server's responses, to fill into later requests.
 #[derive(Debug, Default)]
 struct Fill {
     namespace: String,
@@ -183,7 +183,7 @@ impl Fill {
         let is_ours = ["rv:", "firstrv:", "uid:", "firstlist", "list", "continue"]
             .iter()
             .any(|kind| name.starts_with(kind));
-        // Shrinking may have dropped the request that gave it.
+        // Shrinking may have dropped the request that returned it.
         is_ours.then(|| self.values.get(&self.key(name)).cloned().unwrap_or_else(|| "1".to_owned()))
     }
 
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_filled_with_what_the_server_answered() {
+    fn placeholders_are_filled_from_responses() {
         let mut fill = Fill { namespace: "ns-q1q".into(), id: "q1q".into(), ..Fill::default() };
         fill.values.insert("rv:a-q1q".into(), "7".into());
         for (text, expected) in [

@@ -1,4 +1,4 @@
-//! Protobuf to and from JSON by the tables of the built-in kinds, for bodies that are sent and answers that come.
+//! Converts protobuf to and from JSON by the types of the built-in kinds, for request and response bodies.
 
 use crate::json::Json;
 use schema::{
@@ -6,10 +6,10 @@ use schema::{
     proto::{self, Envelope},
 };
 
-/// The member under which a decoded message lies.
+/// The member that holds a decoded message.
 pub const MESSAGE: &str = "message";
 
-/// Encodes an object as the kind that it names.
+/// Encodes an object as its own kind.
 pub fn encode(object: &Json) -> Option<Vec<u8>> {
     let (api_version, kind) = (object.text_at(&["apiVersion"])?, object.text_at(&["kind"])?);
     let id = type_id(&api_version, &kind)?;
@@ -19,8 +19,8 @@ pub fn encode(object: &Json) -> Option<Vec<u8>> {
     Some(Envelope::new(&api_version, &kind, &message).seal())
 }
 
-/// Decodes a body, and says whether encoding it again gives the same fields: one that our table does not know would be
-/// lost without a sound.
+/// Decodes a body, and checks that encoding it again gives the same fields: otherwise a field missing in our
+/// types would be lost unnoticed.
 pub fn message(body: &[u8]) -> Json {
     let Ok(envelope) = Envelope::open(body) else {
         return Json::text(&format!("no protobuf envelope: {}", String::from_utf8_lossy(body)));
@@ -55,7 +55,7 @@ pub fn events(mut body: &[u8]) -> Vec<Json> {
     let mut events = Vec::new();
     while let Some((length, rest)) = body.split_first_chunk::<4>() {
         let length = u32::from_be_bytes(*length) as usize;
-        // A frame that is cut off is left out: the client hung up in its middle.
+        // A truncated frame is dropped: the client closed the connection.
         let Some((frame, rest)) = rest.split_at_checked(length) else { break };
         events.push(event(frame).unwrap_or_else(|| Json::text("a frame that is no WatchEvent")));
         body = rest;
@@ -126,7 +126,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 fn type_id(api_version: &str, kind: &str) -> Option<schema::types::TypeId> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let found = kinds::types().kind(group, version, kind);
-    // Options and forms of metadata can be named in any group.
+    // Options and metadata representations can be in any group.
     let found = found.or_else(|| kinds::types().kind("meta.k8s.io", "v1", kind));
     found.map(|(id, _)| id)
 }

@@ -1,4 +1,4 @@
-//! A whole run: stories from a seed, played until the time is up, differences shrunk and told.
+//! A whole run: stories from a seed until the time is up; differences are shrunk and reported.
 
 use crate::{
     compare::{self, Difference},
@@ -21,33 +21,32 @@ use std::{
 };
 use world::{Moment, World};
 
-/// What a run is asked to do.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub seed: u64,
     pub time: Duration,
-    /// Only this story, if one is named.
+    /// Only this story, if set.
     pub story: Option<u64>,
-    /// Only stories of this theme, if one is named.
+    /// Only stories of this theme, if set.
     pub theme: Option<String>,
     /// Stories that are played at once.
     pub at_once: usize,
-    /// Whether the order of an object's members counts, which has no meaning in JSON.
+    /// Whether to compare the order of an object's members, which has no meaning in JSON.
     pub with_order: bool,
-    /// Differences after which a run ends: more would hide the first ones.
+    /// The run ends after this many differences: more would hide the first ones.
     pub difference_limit: usize,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub stories: u64,
     pub compared: u64,
-    /// Differences with different causes, as far as their texts tell.
+    /// Differences with distinct causes, judged by their texts.
     pub differences: usize,
-    /// Seen once and not again when the story was played a second time.
+    /// Not reproduced when the story was run again.
     pub unsteady: usize,
-    /// How often each known difference was met.
+    /// How often each known difference occurred.
     pub known: BTreeMap<String, u64>,
     seen: BTreeSet<String>,
 }
@@ -66,7 +65,7 @@ pub async fn run(world: &World, programs: &Programs, plan: Plan) -> Result<Tally
     let mut servers = Servers::start(world, programs).await?;
     let mut stage = Stage::new(world, &servers);
     stage.play(&generate::opening()).await;
-    say(&format!("both servers are ready; seed {}", plan.seed));
+    print_line(&format!("both servers are ready; seed {}", plan.seed));
     let first = plan.story.unwrap_or(0);
     let run = Run {
         world: world.clone(),
@@ -117,12 +116,15 @@ impl Run {
         if !self.shows(stage, &candidate, &difference).await {
             self.tally().unsteady += 1;
             let request = &story.steps[at].request;
-            say(&format!("-- unsteady: seed {} story {number}: {request}\n  {difference}", self.plan.seed));
+            print_line(&format!(
+                "-- unsteady: seed {} story {number}: {request}\n  {difference}",
+                self.plan.seed
+            ));
             return;
         }
         let smallest =
             shrink(candidate, async |story: &Story| self.shows(stage, story, &difference).await).await;
-        self.tell(stage, number, &smallest, &difference).await;
+        self.report(stage, number, &smallest, &difference).await;
     }
 
     fn differences(&self, step: &Compared) -> Vec<Difference> {
@@ -131,7 +133,7 @@ impl Run {
         found
     }
 
-    /// The first difference of a story that is neither known nor told before.
+    /// The first difference of a story that is neither known nor reported before.
     fn first_news(&self, story: &Story, compared: &[Compared]) -> Option<(usize, Difference)> {
         for step in compared {
             let request = &story.steps[step.at].request;
@@ -144,21 +146,21 @@ impl Run {
                     None => news.push(difference),
                 }
             }
-            // One difference that was told before mostly explains the others of the same answer.
-            let told = news.iter().any(|it| self.tally().seen.contains(&signature(request, it)));
-            if let Some(first) = news.into_iter().next().filter(|_| !told) {
+            // A difference reported before mostly explains the others of the same response.
+            let is_reported = news.iter().any(|it| self.tally().seen.contains(&signature(request, it)));
+            if let Some(first) = news.into_iter().next().filter(|_| !is_reported) {
                 self.tally().seen.insert(signature(request, &first));
                 return Some((step.at, first));
             }
             if stops {
-                // What follows differs because of this write.
+                // Later differences follow from this write.
                 return None;
             }
         }
         None
     }
 
-    /// Whether the last step of a story differs in this way.
+    /// Whether the last step of a story shows this difference.
     async fn shows(&self, stage: &mut Stage, story: &Story, wanted: &Difference) -> bool {
         let compared = stage.play(story).await;
         let Some(last) = compared.last().filter(|last| last.at + 1 == story.steps.len()) else {
@@ -169,7 +171,7 @@ impl Run {
             .any(|found| is_same_sort(found, wanted) && self.known.reason(&story.steps, found).is_none())
     }
 
-    async fn tell(&self, stage: &mut Stage, number: u64, story: &Story, wanted: &Difference) {
+    async fn report(&self, stage: &mut Stage, number: u64, story: &Story, wanted: &Difference) {
         let compared = stage.play(story).await;
         let mut found = Vec::new();
         if let Some(last) = compared.last() {
@@ -200,11 +202,12 @@ impl Run {
         for difference in found.iter().take(5) {
             text.push_str(&format!("  {difference}\n"));
         }
-        say(&text);
+        print_line(&text);
     }
 }
 
-/// Whether a difference in the answer to a write means that the servers hold different objects from here on.
+/// Whether a difference in the response to a write means that the servers hold different objects from here
+/// on.
 fn changes_state(difference: &Difference) -> bool {
     let marks = ["resourceVersion", "managedFields", "generation", "deletionTimestamp", "line"];
     difference.path == "status" || marks.iter().any(|mark| difference.path.contains(mark))
@@ -224,7 +227,7 @@ fn is_same_sort(found: &Difference, wanted: &Difference) -> bool {
             || (code(&found.real) == code(&wanted.real) && code(&found.ours) == code(&wanted.ours)))
 }
 
-pub fn say(line: &str) {
+pub fn print_line(line: &str) {
     let mut out = std::io::stdout();
     // A closed output is no failure: its reader has seen enough.
     drop(writeln!(out, "{line}").and_then(|()| out.flush()));

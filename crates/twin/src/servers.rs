@@ -1,4 +1,4 @@
-//! Starts the two servers side by side, each with nothing in it, and stops them at the end.
+//! Starts the two servers side by side, each empty, and stops them at the end.
 
 use anyhow::{Context, Result, bail};
 use std::{
@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 use world::World;
 
-/// The users of both token files; the first one may do everything.
+/// The users of both token files; the first is an administrator.
 pub const USERS: [(&str, &str); 5] = [
     ("admin", "system:masters"),
     ("viewer", "twin:viewers"),
@@ -24,7 +24,7 @@ const ISSUER: &str = "https://kubernetes.default.svc";
 const READY_LIMIT: Duration = Duration::from_secs(90);
 const READY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Where the programs lie.
+/// The paths of the programs.
 #[derive(Debug)]
 pub struct Programs {
     pub etcd: PathBuf,
@@ -32,7 +32,7 @@ pub struct Programs {
     pub setpoint: PathBuf,
 }
 
-/// Both servers under way. Dropping it stops them and removes what they wrote.
+/// Both running servers. Dropping it stops them and removes their files.
 #[derive(Debug)]
 pub struct Servers {
     pub real: SocketAddr,
@@ -104,7 +104,7 @@ impl Servers {
         Ok(())
     }
 
-    /// The last lines that each program wrote.
+    /// The last lines of each program's log.
     pub fn logs(&self) -> String {
         let mut out = String::new();
         for name in ["etcd", "kube-apiserver", "setpoint"] {
@@ -146,9 +146,9 @@ fn real_command(program: &Path, scratch: &Path, etcd: SocketAddr, address: Socke
     command.arg("--cert-dir").arg(scratch.join("certificates"));
     command.args(["--authorization-mode", "Node,RBAC", "--service-cluster-ip-range", SERVICE_RANGE]);
     command.args(["--service-account-issuer", ISSUER]);
-    // Setpoint leaves it to other rules who may run privileged containers, as clusters do.
+    // Like clusters, Setpoint leaves it to other rules who may run privileged containers.
     command.arg("--allow-privileged");
-    // As many seats as Setpoint has for a loaded machine: nothing is to be refused for being busy.
+    // As many seats as Setpoint has on a loaded machine: no request may get 429.
     command.args(["--max-requests-inflight", "2000", "--max-mutating-requests-inflight", "1000"]);
     command
 }

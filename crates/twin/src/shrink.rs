@@ -1,14 +1,14 @@
-//! Makes a story that shows a difference smaller: fewer requests, simpler forms, smaller bodies.
+//! Shrinks a story that shows a difference: fewer requests, simpler forms, smaller bodies.
 //!
-//! The last step of the story is the one that differs. Every smaller story is played again; what no longer shows the
-//! difference is put back.
+//! The last step of the story is the one that differs. Every smaller story is run; a change that hides the
+//! difference is undone.
 
 use crate::{
     json::Json,
     story::{Body, JSON, Request, Step, Story},
 };
 
-/// Plays of one shrink: enough for twenty requests with bodies of thirty members.
+/// Runs of one shrink: enough for twenty requests with bodies of thirty members.
 const PLAY_LIMIT: usize = 220;
 
 /// Gives the smallest story found for which `shows` still holds.
@@ -39,7 +39,7 @@ impl Search {
         shown
     }
 
-    /// Tries without ever smaller runs of steps; the last step stays.
+    /// Tries to drop ever shorter runs of steps; the last step stays.
     async fn drop_steps(&mut self, shows: &mut impl AsyncFnMut(&Story) -> bool) {
         let mut width = (self.best.steps.len() / 2).max(1);
         loop {
@@ -95,7 +95,7 @@ impl Search {
     }
 }
 
-/// Makes a request plainer and says whether that changed it.
+/// Simplifies a request and returns whether that changed it.
 type Simpler = fn(&mut Step) -> bool;
 const SIMPLER: [Simpler; 3] = [
     |step| std::mem::take(&mut step.request.http2),
@@ -113,7 +113,8 @@ const SIMPLER: [Simpler; 3] = [
     },
 ];
 
-/// Without the letters of the run, objects of other stories would come; without its start, a watch tells another story.
+/// Without the letters of the run, objects of other stories would match; without its start, a watch has other
+/// events.
 fn is_needed(pair: &str) -> bool {
     ["{id}", "{firstlist}", "watch="].iter().any(|part| pair.contains(part))
 }
@@ -122,7 +123,7 @@ fn split_query(request: &Request) -> Vec<String> {
     request.query.split('&').filter(|pair| !pair.is_empty()).map(str::to_owned).collect()
 }
 
-/// Removes the `left`th member or item, counted from the outside in. The names of the object stay.
+/// Removes the `left`th member or item, counted from the outside in. The object's own names stay.
 fn remove_nth(value: &mut Json, left: &mut usize, depth: usize) -> bool {
     match value {
         Json::Object(members) => {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_shows_the_difference_is_left() {
+    fn only_what_causes_the_difference_is_left() {
         let bodies = [r#"{"a":1}"#, r#"{"b":{"c":[1,2,3],"d":4}}"#, r#"{"e":5}"#, r#"{"f":6}"#];
         let found = shrunk(&bodies, |text| text.contains('3') && text.contains("dryRun"));
         assert_eq!(

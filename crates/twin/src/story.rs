@@ -1,14 +1,15 @@
-//! A story: requests in order, with places where each server's own values are filled in.
+//! A story: requests in order, with placeholders for each server's own values.
 //!
-//! Texts may hold `{ns}` (the namespace of this run), `{id}` (letters of this run, for cluster-wide names),
-//! `{rv:NAME}`, `{firstrv:NAME}` and `{uid:NAME}` (of the object of that name, as this server answered it last or
-//! first), `{list}` and `{firstlist}` (the resourceVersion of the last and the first list) and `{continue}` (its token).
+//! Texts may contain `{ns}` (the namespace of this run), `{id}` (letters of this run, for cluster-scoped
+//! names), `{rv:NAME}`, `{firstrv:NAME}` and `{uid:NAME}` (of the object of that name, from this server's
+//! last or first response), `{list}` and `{firstlist}` (the resourceVersion of the last and the first list)
+//! and `{continue}` (its token).
 
 use crate::json::Json;
 
 #[derive(Clone, Debug)]
 pub struct Story {
-    /// What it is about, for people.
+    /// Its subject, for reports.
     pub theme: &'static str,
     /// Sent first, never dropped by shrinking.
     pub setup: Vec<Step>,
@@ -21,7 +22,8 @@ pub struct Story {
 pub struct Step {
     pub request: Request,
     pub compared: bool,
-    /// Sent again until the answer contains this text, up to a limit: the real server follows some writes later.
+    /// Repeated until the response contains this text, up to a limit: the real server applies some writes
+    /// later.
     pub until: Option<String>,
     /// Sent to the real server alone: Setpoint does it by itself.
     pub real_only: bool,
@@ -49,7 +51,7 @@ pub enum Body {
     None,
     Json(Json),
     Yaml(Json),
-    /// Encoded by the kind that the object names; sent as JSON where that cannot be done.
+    /// Encoded by the object's kind; sent as JSON if that fails.
     Protobuf(Json),
     Raw(Vec<u8>),
 }
@@ -62,7 +64,7 @@ impl Body {
         }
     }
 
-    /// The same form around another object.
+    /// The same format with another object.
     #[must_use]
     pub fn with(&self, json: Json) -> Body {
         match self {
@@ -146,7 +148,7 @@ impl Request {
         Step { request: self, compared: true, until: None, real_only: false }
     }
 
-    /// Part of the stage rather than of the play: its answer is not compared.
+    /// Part of the setup: its response is not compared.
     pub fn uncompared(self) -> Step {
         Step { request: self, compared: false, until: None, real_only: false }
     }

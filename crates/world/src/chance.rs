@@ -1,10 +1,10 @@
-//! Random draws: from the operating system in the real world, from the seed in a simulated one.
+//! Random numbers: from the operating system in the real world, from the seed in a simulated one.
 
 use crate::{Kind, World};
 use std::{ops::Range, time::Duration};
 
 /// The letters of generated name suffixes.
-// Kubernetes: no vowels, and nothing that reads like another letter, so that no suffix is a word.
+// Kubernetes: no vowels and no look-alike characters, so that no suffix is a word.
 const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: usize = 5;
 
@@ -19,18 +19,18 @@ impl World {
         }
     }
 
-    /// A number in `range`, each as likely as the other. An empty range gives its start.
+    /// A uniform number in `range`. An empty range gives its start.
     pub fn pick(&self, range: Range<u64>) -> u64 {
         let width = range.end.saturating_sub(range.start);
         range.start + scale(self.draw(), width)
     }
 
-    /// True in `share` of all cases, `share` being between 0 and 1.
+    /// True with probability `share`, between 0 and 1.
     pub fn chance(&self, share: f64) -> bool {
         self.unit() < share
     }
 
-    /// `base` lengthened by up to `share` of itself, so that many who wait do not wake as one.
+    /// `base` plus up to `share` of it, so that many waiting tasks do not wake at once.
     pub fn jitter(&self, base: Duration, share: f64) -> Duration {
         base + base.mul_f64(share.max(0.0) * self.unit())
     }
@@ -52,7 +52,7 @@ impl World {
         text
     }
 
-    /// Two draws at once: each alone asks the system.
+    /// Two draws in one system call.
     #[expect(clippy::disallowed_methods, reason = "this is where chance comes from")]
     fn draw_wide(&self) -> u128 {
         match &self.0 {
@@ -67,13 +67,13 @@ impl World {
         }
     }
 
-    /// What is put behind a `generateName`.
+    /// The suffix for a `generateName`.
     pub fn name_suffix(&self) -> String {
         let letter = || SUFFIX_LETTERS[self.pick(0..SUFFIX_LETTERS.len() as u64) as usize];
         (0..SUFFIX_LENGTH).map(|_| char::from(letter())).collect()
     }
 
-    /// A number from 0 up to, but not reaching, 1.
+    /// A number from 0 up to, but excluding, 1.
     fn unit(&self) -> f64 {
         const PRECISE_BITS: u32 = 53;
         (self.draw() >> (64 - PRECISE_BITS)) as f64 / (1u64 << PRECISE_BITS) as f64

@@ -1,9 +1,9 @@
-//! Time, chance and tasks behind one cheap handle: real, or simulated on one thread from one seed.
+//! Time, random numbers and tasks through one cheap handle: real, or simulated on one thread from one seed.
 //!
-//! Everything that makes two runs of a program differ comes through a [`World`]. In the real one,
-//! time is the machine's and tasks run on tokio's threads. In a simulated one, an hour of timers
-//! passes as soon as every task waits for it, the seed decides which of the ready tasks runs next
-//! and what every draw gives, and the same seed gives the same run:
+//! Everything that makes two runs of a program differ comes through a [`World`]. In the real one, time is the
+//! machine's and tasks run on tokio's threads. In a simulated one, an hour of timers passes as soon as every
+//! task waits for it, the seed decides which of the ready tasks runs next and every random number, and the
+//! same seed gives the same run:
 //!
 //! ```
 //! use std::time::Duration;
@@ -34,7 +34,7 @@ pub use time::{Elapsed, Moment};
 use simulation::Simulation;
 use std::{future::Future, io, sync::Arc, thread};
 
-/// The handle through which a program meets time, chance and concurrency.
+/// The handle for time, random numbers and tasks.
 #[derive(Clone, Debug)]
 pub struct World(Kind);
 
@@ -57,7 +57,7 @@ impl World {
         World(Kind::Simulated(simulation))
     }
 
-    /// Runs `work` beside the caller. The task ends early when its [`Task`] is dropped.
+    /// Runs `work` concurrently. The task is cancelled when its [`Task`] is dropped.
     pub fn spawn<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -71,8 +71,8 @@ impl World {
         task
     }
 
-    /// Runs `work`, which may block its thread, without holding up other tasks. A simulated world
-    /// has one thread and runs it in place.
+    /// Runs `work`, which may block its thread, without holding up other tasks. A simulated world has one
+    /// thread and runs it in place.
     pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         match &self.0 {
             Kind::Real(runtime) => match runtime.spawn_blocking(work).await {
@@ -83,8 +83,8 @@ impl World {
         }
     }
 
-    /// Runs `work`, which keeps the processor for long, here and now; other tasks of this thread go on elsewhere. A
-    /// simulated world has one thread.
+    /// Runs `work`, which takes much processor time, on this thread; other tasks of this thread move to
+    /// others. A simulated world has one thread.
     pub fn long<T>(&self, work: impl FnOnce() -> T) -> T {
         use tokio::runtime::RuntimeFlavor::CurrentThread;
         match &self.0 {
@@ -95,8 +95,8 @@ impl World {
         }
     }
 
-    /// Gives `work` a thread of its own, for loops that block on a disk. A simulated world refuses:
-    /// it has one thread.
+    /// Runs `work` on its own thread, for loops that block on a disk. A simulated world has one thread, and
+    /// fails.
     pub fn thread(
         &self,
         name: &str,
@@ -115,7 +115,7 @@ impl World {
 pub fn run<T, F: Future<Output = T>>(main: impl FnOnce(World) -> F) -> io::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let output = runtime.block_on(async { main(World::real()).await });
-    // Blocking work that is still under way must not hold up the exit of the process.
+    // Pending blocking work must not hold up the exit of the process.
     runtime.shutdown_background();
     Ok(output)
 }

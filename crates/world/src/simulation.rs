@@ -1,8 +1,7 @@
-//! The simulated world: one thread, virtual time, and a seed that decides who runs next.
+//! The simulated world: one thread, virtual time, and a seed that decides which task runs next.
 //!
-//! It stands on a paused tokio runtime, so that code which uses tokio's own timers (client
-//! libraries do) lives in the same virtual time. Tasks of the world are kept here and polled one
-//! by one in the order that the seed gives.
+//! It uses a paused tokio runtime, so that code with tokio's own timers (client libraries) has the same
+//! virtual time. Tasks of the world are kept here and polled one by one in the order of the seed.
 
 use crate::{
     Moment, World,
@@ -18,8 +17,8 @@ use std::{
     time::Duration,
 };
 
-/// When every task waits and no timer is left before this, nothing will ever happen again.
-/// (A year; tokio's timers reach two.)
+/// If every task waits and no timer ends before this, nothing will ever happen again. (A year; tokio's timers
+/// reach two.)
 const HORIZON: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How a simulated program ended.
@@ -28,13 +27,13 @@ pub struct Run<T> {
     pub output: T,
     /// Virtual time from the start to the end.
     pub elapsed: Duration,
-    /// How many times a task was given a turn.
+    /// How many times a task was polled.
     pub turns: u64,
-    /// A digest of which task had each turn, and when: equal for equal runs.
+    /// A digest of which task was polled when: equal for equal runs.
     pub fingerprint: u64,
 }
 
-/// Every task waits for something that will not come.
+/// A deadlock: every task waits for something that will not come.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("seed {seed}: nothing can happen any more; still waiting: {}", waiting.join(", "))]
 pub struct Stuck {
@@ -56,7 +55,7 @@ where
         .start_paused(true)
         .build()
         .expect("a runtime without I/O needs nothing from the machine");
-    let tell_seed = TellSeedOnPanic(seed);
+    let tell_seed = PrintSeedOnPanic(seed);
     let result = runtime.block_on(drive(seed, main));
     drop(tell_seed);
     result
@@ -78,8 +77,7 @@ where
             return Poll::Ready(Err(Stuck { seed, waiting: simulation.names() }));
         }
         simulation.turn.listen(context);
-        // One turn for each wake of the runtime, so that tasks which libraries spawn on it by
-        // themselves get theirs.
+        // One poll for each wake of the runtime, so that tasks that libraries spawn on it get their turn.
         let Some(id) = simulation.next_turn() else { return Poll::Pending };
         let waker = Waker::from(Arc::new(TaskWaker { id, turn: Arc::clone(&simulation.turn) }));
         let mut turn = Context::from_waker(&waker);
@@ -97,7 +95,7 @@ where
         context.waker().wake_by_ref();
         Poll::Pending
     });
-    // Tokio's cooperative budget is per runtime task; the driver is one, and hosts them all.
+    // Tokio's cooperative budget is per runtime task; the driver is one task, and polls all of ours.
     let result = tokio::task::coop::unconstrained(driver).await;
     simulation.clear();
     result
@@ -106,7 +104,7 @@ where
 type TaskId = u64;
 const MAIN: TaskId = 0;
 
-/// What the handles of one simulated world share.
+/// The state shared by the handles of one simulated world.
 #[derive(Debug)]
 pub(crate) struct Simulation {
     start: Moment,
@@ -117,7 +115,7 @@ pub(crate) struct Simulation {
 #[derive(Debug)]
 struct State {
     chance: Seeded,
-    /// Apart from `chance`, so that a program's draws do not change with what runs beside it.
+    /// Separate from `chance`, so that a program's random numbers do not depend on other tasks.
     order: Seeded,
     tasks: BTreeMap<TaskId, SimulatedTask>,
     last_id: TaskId,
@@ -167,7 +165,7 @@ impl Simulation {
         now.since(self.start)
     }
 
-    /// Chooses one of the ready tasks and notes the choice in the fingerprint.
+    /// Chooses one of the ready tasks and adds it to the fingerprint.
     fn next_turn(&self) -> Option<TaskId> {
         let mut state = lock(&self.state);
         let id = self.turn.choose(|ready| scale(state.order.draw(), ready as u64) as usize)?;
@@ -196,8 +194,8 @@ impl Simulation {
         Run { output, elapsed, turns: state.turns, fingerprint: state.fingerprint }
     }
 
-    /// Drops what is still alive. Tasks hold handles on this simulation: without this, a circle
-    /// would keep both for ever.
+    /// Drops the remaining tasks. They hold handles on this simulation: without this, the cycle would leak
+    /// both.
     fn clear(&self) {
         loop {
             let tasks = std::mem::take(&mut lock(&self.state).tasks);
@@ -209,14 +207,14 @@ impl Simulation {
     }
 }
 
-/// Who is ready for a turn, each once, and how to wake the driver when that changes.
+/// The ready tasks, each once, and the waker of the driver.
 #[derive(Debug, Default)]
 struct Turns(Mutex<Ready>);
 
 #[derive(Debug, Default)]
 struct Ready {
     ids: Vec<TaskId>,
-    /// The same ids, to know at once who is in.
+    /// The same ids, for fast lookup.
     waiting: BTreeSet<TaskId>,
     driver: Option<Waker>,
 }
@@ -261,10 +259,10 @@ impl Wake for TaskWaker {
     }
 }
 
-struct TellSeedOnPanic(u64);
+struct PrintSeedOnPanic(u64);
 
-impl Drop for TellSeedOnPanic {
-    #[expect(clippy::print_stderr, reason = "whoever reads the panic needs the seed beside it")]
+impl Drop for PrintSeedOnPanic {
+    #[expect(clippy::print_stderr, reason = "the seed must be next to the panic message")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("the simulation ran with seed {}", self.0);
@@ -272,8 +270,8 @@ impl Drop for TellSeedOnPanic {
     }
 }
 
-/// A panicking task ends the whole simulation, so a poisoned lock is never seen by anyone who
-/// could still act on half a change.
+/// A panicking task ends the whole simulation, so no other code sees a half-made change under a poisoned
+/// lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

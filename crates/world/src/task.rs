@@ -1,4 +1,4 @@
-//! A handle on work that runs beside its maker, the same for real and simulated worlds.
+//! A handle on a concurrent task, the same for real and simulated worlds.
 
 use futures::{
     FutureExt,
@@ -11,8 +11,7 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// Work under way. Await it for its result; drop it and the work is cancelled; [`Task::detach`] it
-/// and the work goes on by itself.
+/// A running task. Await it for its result; drop it to cancel it; [`Task::detach`] lets it run on by itself.
 #[derive(Debug)]
 #[must_use = "dropping a task cancels it: await it, keep it, or detach it"]
 pub struct Task<T> {
@@ -26,7 +25,7 @@ pub struct Task<T> {
 pub struct Stopped;
 
 impl<T> Task<T> {
-    /// Lets the work go on when the handle is gone.
+    /// Lets the task run on without its handle.
     pub fn detach(mut self) {
         self.cancel = None;
     }
@@ -51,7 +50,7 @@ impl<T> Future for Task<T> {
     }
 }
 
-/// Splits `work` into what the executor runs and what its maker keeps.
+/// Splits `work` into the future for the executor and the handle for the caller.
 pub(crate) fn split<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> (impl Future<Output = ()> + Send + 'static, Task<T>) {

@@ -1,4 +1,4 @@
-//! The two clocks of a world: one that only goes forward, and the one on the wall.
+//! The two clocks of a world: a monotonic one, and the wall clock.
 
 use crate::{Kind, Timestamp, World};
 use pin_project_lite::pin_project;
@@ -16,10 +16,10 @@ use tokio::{
 /// The wall clock of every simulated world starts here (2026-01-01T00:00:00Z).
 const SIMULATED_EPOCH_SECOND: i64 = 1_767_225_600;
 
-/// Stands for all later moments that the clock cannot count: 30 years.
+/// Replaces all later moments that the clock cannot represent: 30 years.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// A point on the clock that only goes forward.
+/// A point on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(Instant);
 
@@ -29,7 +29,7 @@ impl Moment {
         Moment(Instant::now())
     }
 
-    /// How long after `earlier` this is; zero if it is not.
+    /// The time since `earlier`; zero if that is later.
     pub fn since(self, earlier: Moment) -> Duration {
         self.0.saturating_duration_since(earlier.0)
     }
@@ -43,7 +43,7 @@ impl std::ops::Add<Duration> for Moment {
     }
 }
 
-/// The time given to some work ran out before it ended.
+/// A timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not done after {0:?}")]
 pub struct Elapsed(pub Duration);
@@ -54,7 +54,7 @@ impl World {
         Moment::now()
     }
 
-    /// The time of day, as people and certificates know it. It may jump: measure with [`World::now`].
+    /// The wall clock. It may jump: measure with [`World::now`].
     pub fn wall(&self) -> Timestamp {
         match &self.0 {
             Kind::Real(_) => Timestamp::now(),
@@ -73,7 +73,7 @@ impl World {
         tokio::time::sleep_until(moment.0).await;
     }
 
-    /// Gives `work` at most `limit`, from when it first has to wait; what has not ended by then is dropped.
+    /// Limits `work` to `limit`, counted from when it first has to wait; then it is dropped.
     pub fn timeout<T>(
         &self,
         limit: Duration,
@@ -84,7 +84,7 @@ impl World {
 }
 
 pin_project! {
-    /// Work with a limit. Most work never waits, and costs no timer then; timers are large.
+    /// Work with a limit. Most work never waits, and then needs no timer, which is large.
     struct Timeout<F> {
         #[pin]
         work: F,
@@ -102,7 +102,7 @@ impl<F: Future> Future for Timeout<F> {
         if let Poll::Ready(output) = this.work.poll(context) {
             return Poll::Ready(Ok(output));
         }
-        // Unconstrained: work that has used up its share of the thread must not keep the timer from ending.
+        // Unconstrained: work that has used up its cooperative budget must not keep the timer from firing.
         let timer = || Box::pin(unconstrained(tokio::time::sleep(*this.limit)));
         let timer = this.timer.get_or_insert_with(timer);
         timer.as_mut().poll(context).map(|()| Err(Elapsed(*this.limit)))

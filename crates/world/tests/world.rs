@@ -1,4 +1,4 @@
-//! One seed, one run: what a simulated world promises, and that the real one keeps time too.
+//! One seed, one run: the guarantees of a simulated world, and that the real one keeps time too.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -51,7 +51,7 @@ fn same_seed_same_trace_and_another_seed_another() {
 }
 
 #[test]
-fn the_seed_decides_who_of_the_ready_runs_first() {
+fn the_seed_decides_which_ready_task_runs_first() {
     async fn race(world: World) -> Vec<u32> {
         let order = Arc::new(Mutex::new(Vec::new()));
         let runners = (0..4).map(|number| {
@@ -69,7 +69,7 @@ fn the_seed_decides_who_of_the_ready_runs_first() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the machine's own clock is what must not pass")]
+#[expect(clippy::disallowed_methods, reason = "measures the machine's own clock")]
 fn an_hour_of_timers_passes_without_waiting() {
     const PERIODS: [u64; 10] = [1, 2, 3, 4, 5, 6, 8, 9, 10, 12];
     let before = std::time::Instant::now();
@@ -102,7 +102,7 @@ fn an_hour_of_timers_passes_without_waiting() {
 }
 
 #[test]
-fn waiting_for_what_never_comes_is_reported_with_names() {
+fn deadlocks_are_reported_with_task_names() {
     let stuck = simulate(3, |world| async move {
         let (_keep, never) = tokio::sync::oneshot::channel::<()>();
         world.spawn("hopeful", async move { drop(never.await) }).await
@@ -179,7 +179,7 @@ fn the_real_world_sleeps_spawns_and_blocks() {
 }
 
 #[test]
-fn a_simulated_world_refuses_threads() {
+fn a_simulated_world_has_no_threads() {
     let run = simulate(1, |world| async move { world.thread("writer", || ()).map(drop) }).unwrap();
     assert_eq!(run.output.unwrap_err().kind(), std::io::ErrorKind::Unsupported);
 }

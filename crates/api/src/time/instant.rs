@@ -105,7 +105,7 @@ impl Parser<'_> {
         let nanos = self.fraction()?;
         let offset = self.zone()?;
         if !self.rest.is_empty() {
-            return Err(self.says(&format!("extra text: {}", quote(self.rest))));
+            return Err(self.error(&format!("extra text: {}", quote(self.rest))));
         }
         self.range(day >= 1 && day <= days_in(year, month), "day")?;
         let seconds = days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset;
@@ -181,10 +181,10 @@ impl Parser<'_> {
     }
 
     fn range(&self, inside: bool, what: &str) -> Result<(), String> {
-        if inside { Ok(()) } else { Err(self.says(&format!("{what} out of range"))) }
+        if inside { Ok(()) } else { Err(self.error(&format!("{what} out of range"))) }
     }
 
-    fn says(&self, what: &str) -> String {
+    fn error(&self, what: &str) -> String {
         format!("parsing time {}: {what}", quote(self.whole.as_bytes()))
     }
 

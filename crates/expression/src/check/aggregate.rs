@@ -33,7 +33,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The type of what goes in: `?item` must be an optional, and its content goes in.
+    /// The type of an element: `?item` must be an optional, and its content is the element.
     fn element_type(&mut self, item: &Expr, optional: bool) -> Type {
         let ty = self.of(item).clone();
         if !optional {
@@ -49,7 +49,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The type that holds both. A mixture is refused later, except where a function wants it.
+    /// The type that holds both. Mixed types are rejected later, except where a function allows them.
     fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
         let Some(previous) = previous else { return current };
         if self.unifier.assignable(&previous, &current) {

@@ -1,4 +1,4 @@
-//! Calls: which overloads take these arguments, and what comes out.
+//! Checks calls: which overloads take these arguments, and the type of the result.
 
 use super::*;
 
@@ -39,7 +39,7 @@ impl Checker<'_, '_> {
         self.resolve_overloads(id, offset, &name, &overloads, target.is_some(), &arguments);
     }
 
-    /// Each operand by itself, so that each wrong one is told.
+    /// Each operand by itself, so that each wrong one is reported.
     fn check_logic(&mut self, id: u32, overloads: &Arc<[Arc<Overload>]>, arguments: &[&Expr]) {
         let mut wrong = false;
         for argument in arguments {

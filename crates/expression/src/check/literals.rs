@@ -1,4 +1,4 @@
-//! Literals that only fail when they run are refused at once: durations, times, patterns, mixed lists.
+//! Rejects literals that would only fail at run time: durations, times, patterns, mixed lists.
 
 use crate::{
     ast::{Entry, Expr, Node},
@@ -73,7 +73,7 @@ fn walk_entry(entry: &Entry, types: &[Type], mixed: bool, found: &mut Found<'_>)
     walk(&entry.value, types, mixed, found);
 }
 
-/// What is wrong with `'literal'.format([…])`.
+/// The error in `'literal'.format([…])`, if any.
 fn format_problem<'e>(call: &'e Expr, types: &[Type]) -> Option<(&'e Expr, String)> {
     let Node::Call { function, target: Some(target), args } = &call.node else { return None };
     let (Node::Literal(Value::String(format)), [list]) = (&target.node, &args[..]) else { return None };
@@ -101,7 +101,7 @@ fn element<'t>(types: &'t [Type], item: &Expr, optional: bool) -> &'t Type {
     }
 }
 
-/// Tells the elements whose type is not that of the first, up to so many.
+/// Reports up to `most` elements whose type is not that of the first.
 fn refuse_mixed<'t>(mut elements: impl Iterator<Item = (u32, &'t Type)>, most: usize, found: &mut Found<'_>) {
     let Some((_, first)) = elements.next() else { return };
     for (offset, ty) in elements.filter(|(_, ty)| *ty != first).take(most) {

@@ -1,4 +1,4 @@
-//! Which type fits where, and what type variables turn out to be.
+//! Unification: which type fits where, and the bindings of type variables.
 
 use crate::ty::Type;
 
@@ -6,7 +6,7 @@ use crate::ty::Type;
 #[derive(Debug, Default)]
 pub(super) struct Unifier {
     bound: Vec<Option<Type>>,
-    /// What to put back when a match fails.
+    /// The bindings to restore when a match fails.
     undo: Vec<(u32, Option<Type>)>,
 }
 
@@ -62,7 +62,7 @@ impl Unifier {
         }
     }
 
-    /// Whether the variable may stand for the type, and whether it stood for something already.
+    /// Whether the variable may stand for the type, and whether it was bound already.
     fn substitutes(&mut self, ty: &Type, variable: u32) -> (bool, bool) {
         if *ty == Type::Var(variable) {
             return (true, true);

@@ -1,4 +1,4 @@
-//! What is known of sizes: from literals, from the schema by path, from calls.
+//! Known sizes: from literals, from the schema by path, from calls.
 
 use crate::{
     ast::{Expr, Fold, Node},
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 type Path = Vec<Arc<str>>;
 
-/// How large the keys (or indexes) and values of a container are.
+/// The sizes of the keys (or indexes) and values of a container.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntrySize {
     pub(super) of_list: bool,
@@ -22,7 +22,7 @@ pub(super) struct EntrySize {
     pub(super) value: Range,
 }
 
-/// What is known of the nodes of one expression, by id.
+/// The known sizes of the nodes of one expression, by id.
 pub(super) struct Known<'c> {
     checked: &'c Checked,
     sizes: &'c dyn Sizes,
@@ -139,7 +139,7 @@ impl<'c> Known<'c> {
         self.locals.push(Local { name: name.clone(), path, size, entries });
     }
 
-    /// The variables of a comprehension; how many there are.
+    /// Adds the variables of a comprehension; returns how many.
     pub(super) fn push_variables(&mut self, fold: &Fold) -> usize {
         let entries = self.entry_size(&fold.range);
         let of_list = match entries {

@@ -1,4 +1,4 @@
-//! Which overload a call runs, by the types that the arguments turn out to have.
+//! Chooses the overload of a call by the run-time types of its arguments.
 
 use crate::{
     cost::{self, scale},
@@ -25,7 +25,7 @@ pub(super) fn call<'a>(call: &Call, values: Vec<Value<'a>>) -> (Outcome<'a>, u64
     (outcome, cost)
 }
 
-/// What a call costs of which some arguments failed; null stands for those.
+/// The cost of a call with failed arguments; null stands for those.
 pub(super) fn failed_cost(call: &Call, values: &[Value<'_>]) -> u64 {
     match &call.overloads[..] {
         [overload] => charge(call, overload, values, &Value::Null),
@@ -72,12 +72,12 @@ fn insert<'a>(map: Map<'a>, key: Value<'a>, value: Value<'a>) -> Outcome<'a> {
     Ok(Value::Map(map.with(Key::of(&key), value)))
 }
 
-/// The outcome of a call, whatever it costs.
+/// The result of a call, without its cost.
 pub(crate) fn dispatch<'a>(this: &Call, values: &[Value<'a>]) -> Outcome<'a> {
     call(this, values.to_vec()).0
 }
 
-/// An operator takes what it can, whatever the checker made of the types of its operands.
+/// An operator accepts all types that it can, also those that the checker did not expect.
 fn operator<'c>(call: &'c Call, values: &[Value<'_>]) -> Option<&'c Arc<Overload>> {
     let is_operator = call.function.starts_with(['_', '-']) || matches!(&*call.function, "@in" | "size");
     let overload = call.overloads.first().filter(|_| is_operator)?;
@@ -91,7 +91,7 @@ fn choose<'c>(call: &'c Call, values: &[Value<'_>]) -> Option<&'c Arc<Overload>>
     })
 }
 
-/// Whether a value may be passed here, by its type and that of its first element.
+/// Whether a value fits a parameter, by its type and that of its first element.
 fn fits(parameter: &Type, value: &Value<'_>) -> bool {
     match (parameter, value) {
         (Type::Dyn | Type::Param(_) | Type::Error, _) => true,
@@ -106,7 +106,8 @@ fn fits(parameter: &Type, value: &Value<'_>) -> bool {
         | (Type::Timestamp, Value::Timestamp(_))
         | (Type::Optional(_), Value::Optional(_))
         | (Type::Type(_), Value::Type(_)) => true,
-        // Kubernetes: functions of nested lists look for themselves; otherwise one element speaks for all.
+        // Kubernetes: functions of nested lists check for themselves; otherwise only the first element is
+        // checked.
         (Type::List(element), Value::List(_)) if matches!(**element, Type::List(_)) => true,
         (Type::List(element), Value::List(list)) => list.at(0).is_none_or(|first| fits(element, &first)),
         (Type::Map(pair), Value::Map(map)) => {
@@ -118,7 +119,7 @@ fn fits(parameter: &Type, value: &Value<'_>) -> bool {
     }
 }
 
-/// Kubernetes: how much the text tells depends on how cel-go binds the function.
+/// Kubernetes: the detail of the message depends on how cel-go binds the function.
 fn mismatch(call: &Call, values: &[Value<'_>]) -> Error {
     let name = &*call.function;
     let first = values.first();
@@ -144,7 +145,7 @@ fn mismatch(call: &Call, values: &[Value<'_>]) -> Error {
         "_<_" | "_<=_" | "_>_" | "_>=_" => crate::equality::compare(first, first).is_ok(),
         _ => false,
     });
-    // These have functions of their own, which are asked instead.
+    // Types with receiver functions of their own.
     let is_receiver = matches!(first, Some(Value::String(_) | Value::Timestamp(_) | Value::Duration(_)))
         && name.starts_with(['_', '-']);
     match name {

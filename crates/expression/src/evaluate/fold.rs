@@ -50,7 +50,7 @@ impl<'r, 'a> Machine<'r, 'a> {
     ) -> Result<(), Error> {
         let base = fold.slot as usize;
         while let Some((first, second)) = next() {
-            self.toil(1)?;
+            self.uncharged_work(1)?;
             self.locals.truncate(base + 1);
             self.locals.push(Local::Known(Ok(first)));
             if fold.two_variables {

@@ -68,7 +68,7 @@ fn refuse_odd_key(key: Value<'_>) -> Outcome<'_> {
     }
 }
 
-/// The same for a key that is a literal, before anything runs.
+/// As [`refuse_odd_key`], for a literal key before the run.
 pub(crate) fn refuse_literal_key(key: &Value<'static>) -> Result<(), Error> {
     match key {
         Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_) => Ok(()),
@@ -78,7 +78,7 @@ pub(crate) fn refuse_literal_key(key: &Value<'static>) -> Result<(), Error> {
     }
 }
 
-/// What is under this key; `None` where nothing is.
+/// The value under this key; `None` where there is none.
 fn find<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>, Error> {
     match value {
         Value::Map(map) => Ok(map.find(key)),

@@ -1,4 +1,4 @@
-//! IP addresses and prefixes, read as Go's `net/netip` reads them, with its words for what is wrong.
+//! IP addresses and prefixes, parsed as Go's `net/netip` does, with its error texts.
 
 use std::{
     fmt,
@@ -7,14 +7,14 @@ use std::{
 
 use api::go::quote;
 
-/// An address and the length of its network's part.
+/// An address and the length of its network part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prefix {
     pub address: IpAddr,
     pub bits: u8,
 }
 
-/// An address, and whether a zone stood behind it.
+/// An address, and whether it had a zone.
 #[derive(Debug)]
 pub(super) struct Zoned {
     pub address: IpAddr,
@@ -22,7 +22,7 @@ pub(super) struct Zoned {
 }
 
 impl Prefix {
-    /// The same network with nothing behind its prefix.
+    /// The same network with the bits after its prefix cleared.
     pub(super) fn masked(self) -> Prefix {
         let (width, bits) = (width(self.address), u32::from(self.bits));
         let mask = if bits == 0 { 0 } else { u128::MAX << (u32::from(width) - bits) };
@@ -79,7 +79,7 @@ pub(super) fn parse_prefix(text: &str) -> Result<Prefix, String> {
     }
 }
 
-/// Go: the first dot or colon decides what kind of address it is.
+/// Go: the first dot or colon decides the type of the address.
 pub(super) fn parse(text: &str) -> Result<Zoned, String> {
     match text.bytes().find(|b| matches!(b, b'.' | b':' | b'%')) {
         Some(b'.') => Ok(Zoned { address: Ipv4Addr::from(octets(text, text)?).into(), zone: false }),
@@ -147,12 +147,12 @@ fn parse_v6(whole: &str) -> Result<Zoned, String> {
     Ok(Zoned { address, zone })
 }
 
-/// An IPv6 address that is half read.
+/// A partly parsed IPv6 address.
 #[derive(Default)]
 struct Hextets {
     bytes: [u8; 16],
     filled: usize,
-    /// Where `::` stood.
+    /// The position of `::`.
     gap: Option<usize>,
 }
 
@@ -222,7 +222,7 @@ impl Hextets {
         Ok(())
     }
 
-    /// Widens the gap to whatever is missing.
+    /// Fills the gap with zeros.
     fn close(mut self, whole: &str) -> Result<[u8; 16], String> {
         match self.gap {
             None if self.filled < 16 => Err(refuse(whole, "address string too short")),

@@ -1,4 +1,4 @@
-//! `authorizer.group('').resource('pods').check('get').allowed()`: asking whether someone may do something.
+//! `authorizer.group('').resource('pods').check('get').allowed()`: authorization checks in expressions.
 
 use std::{fmt, sync::Arc};
 
@@ -12,12 +12,12 @@ use crate::{
     value::{Opaque, Value},
 };
 
-/// Answers the questions that expressions ask. The server implements it for the caller of a request.
+/// Answers authorization checks of expressions. The server implements it for the caller of a request.
 pub trait Authorizer: fmt::Debug + Send + Sync {
     fn authorize(&self, question: &Question<'_>) -> Decision;
 }
 
-/// May someone do something?
+/// Whether a subject may use a verb on a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question<'q> {
     pub subject: &'q Subject,
@@ -25,10 +25,10 @@ pub struct Question<'q> {
     pub target: Target<'q>,
 }
 
-/// Who wants to do it.
+/// The user of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// Who made the request.
+    /// The caller of the request.
     Caller,
     ServiceAccount {
         namespace: String,
@@ -36,15 +36,15 @@ pub enum Subject {
     },
 }
 
-/// What it would be done to.
+/// The target of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'q> {
-    /// A path that is no resource.
+    /// A non-resource path.
     Path(&'q str),
     Resource(&'q Resource),
 }
 
-/// A resource; whatever is empty was not asked for. The version is always `*`.
+/// A resource; empty fields are not part of the check. The version is always `*`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resource {
     pub group: String,
@@ -52,12 +52,11 @@ pub struct Resource {
     pub subresource: String,
     pub namespace: String,
     pub name: String,
-    /// Unparsed: a selector that does not parse does not narrow the question.
+    /// Unparsed: a selector that does not parse does not restrict the check.
     pub field_selector: String,
     pub label_selector: String,
 }
 
-/// The answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
     pub allowed: bool,
@@ -83,36 +82,39 @@ pub fn resource_check_type() -> Type {
 
 /// The value of the variable `authorizer`.
 pub fn authorizer_value(authorizer: Arc<dyn Authorizer>) -> Value<'static> {
-    Value::opaque(Asker { authorizer, subject: Subject::Caller })
+    Value::opaque(SubjectAuthorizer { authorizer, subject: Subject::Caller })
 }
 
 /// The value of the variable `authorizer.requestResource`.
 pub fn resource_check_value(authorizer: Arc<dyn Authorizer>, resource: Resource) -> Value<'static> {
-    Value::opaque(ResourceCheck { asker: Asker { authorizer, subject: Subject::Caller }, resource })
+    Value::opaque(ResourceCheck {
+        as_subject: SubjectAuthorizer { authorizer, subject: Subject::Caller },
+        resource,
+    })
 }
 
-/// An authorizer and who it is asked about.
+/// An authorizer and the user whom it checks.
 #[derive(Clone, Debug)]
-struct Asker {
+struct SubjectAuthorizer {
     authorizer: Arc<dyn Authorizer>,
     subject: Subject,
 }
 
 #[derive(Debug)]
 struct PathCheck {
-    asker: Asker,
+    as_subject: SubjectAuthorizer,
     path: String,
 }
 
 #[derive(Debug)]
 struct GroupCheck {
-    asker: Asker,
+    as_subject: SubjectAuthorizer,
     group: String,
 }
 
 #[derive(Clone, Debug)]
 struct ResourceCheck {
-    asker: Asker,
+    as_subject: SubjectAuthorizer,
     resource: Resource,
 }
 
@@ -132,7 +134,7 @@ macro_rules! opaque {
 }
 
 opaque!(
-    Asker AUTHORIZER, PathCheck PATH_CHECK, GroupCheck GROUP_CHECK, ResourceCheck RESOURCE_CHECK, Decision DECISION
+    SubjectAuthorizer AUTHORIZER, PathCheck PATH_CHECK, GroupCheck GROUP_CHECK, ResourceCheck RESOURCE_CHECK, Decision DECISION
 );
 
 pub(crate) fn library() -> Library {
@@ -197,12 +199,15 @@ fn path<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     if path.trim().is_empty() {
         return Err(Error::new("path must not be empty"));
     }
-    Ok(Value::opaque(PathCheck { asker: receiver::<Asker>(args)?.clone(), path: path.to_owned() }))
+    Ok(Value::opaque(PathCheck {
+        as_subject: receiver::<SubjectAuthorizer>(args)?.clone(),
+        path: path.to_owned(),
+    }))
 }
 
 fn group<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     let group = text(args, 1)?.to_owned();
-    Ok(Value::opaque(GroupCheck { asker: receiver::<Asker>(args)?.clone(), group }))
+    Ok(Value::opaque(GroupCheck { as_subject: receiver::<SubjectAuthorizer>(args)?.clone(), group }))
 }
 
 fn service_account<'a>(args: &[Value<'a>]) -> Outcome<'a> {
@@ -213,22 +218,22 @@ fn service_account<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     if !NameRule::DnsLabel.problems(namespace).is_empty() {
         return Err(Error::new("Invalid service account namespace"));
     }
-    let authorizer = receiver::<Asker>(args)?.authorizer.clone();
+    let authorizer = receiver::<SubjectAuthorizer>(args)?.authorizer.clone();
     let subject = Subject::ServiceAccount { namespace: namespace.to_owned(), name: name.to_owned() };
-    Ok(Value::opaque(Asker { authorizer, subject }))
+    Ok(Value::opaque(SubjectAuthorizer { authorizer, subject }))
 }
 
 fn resource<'a>(args: &[Value<'a>]) -> Outcome<'a> {
-    let GroupCheck { asker, group } = receiver(args)?;
+    let GroupCheck { as_subject, group } = receiver(args)?;
     let resource = text(args, 1)?;
     if resource.trim().is_empty() {
         return Err(Error::new("resource must not be empty"));
     }
     let resource = Resource { group: group.clone(), resource: resource.to_owned(), ..Resource::default() };
-    Ok(Value::opaque(ResourceCheck { asker: asker.clone(), resource }))
+    Ok(Value::opaque(ResourceCheck { as_subject: as_subject.clone(), resource }))
 }
 
-/// The same check with one thing changed to what the argument says.
+/// The same check with one field set to the argument.
 fn with<'a>(args: &[Value<'a>], field: fn(&mut Resource) -> &mut String) -> Outcome<'a> {
     let mut check = receiver::<ResourceCheck>(args)?.clone();
     *field(&mut check.resource) = text(args, 1)?.to_owned();
@@ -255,21 +260,21 @@ fn label_selector<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     with(args, |resource| &mut resource.label_selector)
 }
 
-impl Asker {
-    fn ask<'a>(&self, verb: &str, target: Target<'_>) -> Outcome<'a> {
+impl SubjectAuthorizer {
+    fn check<'a>(&self, verb: &str, target: Target<'_>) -> Outcome<'a> {
         let question = Question { subject: &self.subject, verb, target };
         Ok(Value::opaque(self.authorizer.authorize(&question)))
     }
 }
 
 fn check_path<'a>(args: &[Value<'a>]) -> Outcome<'a> {
-    let PathCheck { asker, path } = receiver(args)?;
-    asker.ask(text(args, 1)?, Target::Path(path))
+    let PathCheck { as_subject, path } = receiver(args)?;
+    as_subject.check(text(args, 1)?, Target::Path(path))
 }
 
 fn check_resource<'a>(args: &[Value<'a>]) -> Outcome<'a> {
-    let ResourceCheck { asker, resource } = receiver(args)?;
-    asker.ask(text(args, 1)?, Target::Resource(resource))
+    let ResourceCheck { as_subject, resource } = receiver(args)?;
+    as_subject.check(text(args, 1)?, Target::Resource(resource))
 }
 
 fn allowed<'a>(args: &[Value<'a>]) -> Outcome<'a> {
@@ -299,7 +304,7 @@ fn check_estimate(_: &[Argument<'_>]) -> Option<CallEstimate> {
     Some(CallEstimate::of(Range::exactly(CHECK)))
 }
 
-/// A selector is walked over and becomes a list of requirements, each of which takes at least two characters.
+/// A selector is traversed and becomes a list of requirements, each of at least two characters.
 fn selector(length: Range) -> Range {
     let requirements = length.scaled(0.5).scaled((LIST_CREATE + STRUCT_CREATE) as f64);
     Range::exactly(LIST_CREATE).plus(length.scaled(STRING_TRAVERSAL)).plus(requirements)
@@ -320,7 +325,7 @@ mod tests {
     use super::*;
     use crate::environment::Env;
 
-    /// Remembers what it was asked, and fails for secrets.
+    /// Records the checks, and fails for secrets.
     #[derive(Debug, Default)]
     struct Recorder(Mutex<Vec<String>>);
 

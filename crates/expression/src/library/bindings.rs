@@ -1,4 +1,4 @@
-//! `cel.bind(name, value, expression)`: the expression with the value under a name. Selectors of devices have it.
+//! `cel.bind(name, value, expression)`: names a value inside an expression. Device selectors have it.
 
 use crate::{
     ast::{Expander, Expr, Fold, Macro, MacroError, Node},
@@ -13,7 +13,7 @@ pub fn library() -> Library {
     Library { macros: vec![bind], ..Library::default() }
 }
 
-/// A comprehension over nothing, whose accumulator is the name.
+/// A comprehension over an empty list, whose accumulator is the name.
 fn bind(make: &mut Expander, target: Option<&Expr>, args: &[Expr]) -> Result<Option<Expr>, MacroError> {
     match target.map(|target| &target.node) {
         Some(Node::Ident(namespace)) if &**namespace == "cel" => {}

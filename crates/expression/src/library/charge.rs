@@ -1,4 +1,4 @@
-//! What Kubernetes charges for calls that walk over their arguments.
+//! Kubernetes' cost of calls that traverse their arguments.
 
 use super::{Argument, CallEstimate};
 use crate::{
@@ -8,17 +8,17 @@ use crate::{
     value::Value,
 };
 
-/// The most that a call may be charged before the run is over, whatever budget it has.
+/// The most that one call may cost, whatever the budget of the run.
 const CALL_LIMIT: u64 = 1_000_000;
-/// A longer text cannot be read within that, so none is made.
+/// A longer text could not be read within that limit, so none is created.
 pub(super) const TEXT_LIMIT: usize = CALL_LIMIT as usize * 10;
 
-/// Refuses work whose cost no budget covers, for calls that would take long before they are charged.
+/// Fails for work above the limit, for calls that would take long before they are charged.
 pub(super) fn afford(cost: u64) -> Result<(), Error> {
     if cost > CALL_LIMIT { Err(Error::cost_limit_exceeded()) } else { Ok(()) }
 }
 
-/// One walk over the first argument.
+/// One traversal of the first argument.
 pub(super) fn walk(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     scale(size(args, 0), STRING_TRAVERSAL)
 }
@@ -27,13 +27,13 @@ pub(super) fn walk_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
     Some(CallEstimate::of(args.first()?.size.scaled(STRING_TRAVERSAL)))
 }
 
-/// The same where the result is about as long.
+/// As [`walk_estimate`], where the result is about as long.
 pub(super) fn copy_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
     let size = args.first()?.size;
     Some(CallEstimate::sized(size.scaled(STRING_TRAVERSAL), size))
 }
 
-/// A walk over the first argument to read it, and another to compare or write.
+/// A traversal of the first argument to read it, and another to compare or write.
 pub(super) fn walk_twice(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     scale(size(args, 0), 2.0 * STRING_TRAVERSAL)
 }
@@ -42,12 +42,12 @@ pub(super) fn walk_twice_estimate(args: &[Argument<'_>]) -> Option<CallEstimate>
     Some(CallEstimate::of(args.first()?.size.scaled(2.0 * STRING_TRAVERSAL)))
 }
 
-/// A walk over everything in the first argument, down to its leaves.
+/// A traversal of the first argument down to its leaves.
 pub(super) fn traverse(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     args.first().map_or(0, traversal)
 }
 
-/// One step for each element, and a walk over elements that are text.
+/// One step for each element, and a traversal of elements that are text.
 pub(super) fn traverse_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
     let target = args.first()?;
     let Some(element) = target.ty.first_parameter() else {
@@ -60,7 +60,7 @@ pub(super) fn traverse_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
     Some(CallEstimate::of(target.size.times(each)))
 }
 
-/// A pattern of some length run over a text.
+/// The cost of running a pattern of some length on a text.
 pub(super) fn matching(text: u64, pattern: u64) -> u64 {
     // One more than the text, so that an expensive pattern costs something even for an empty text.
     let text = scale(text.saturating_add(1), STRING_TRAVERSAL);

@@ -1,4 +1,4 @@
-//! `cidr('10.0.0.0/8')` and what lies inside a network.
+//! `cidr('10.0.0.0/8')` and its functions.
 
 use super::{
     Argument, CallEstimate, Function, Library, Outcome, Overload,
@@ -83,7 +83,7 @@ pub(crate) fn library() -> Library {
 }
 
 fn read(text: &str) -> Result<Prefix, Error> {
-    // Kubernetes: the words come twice where the text is no prefix at all.
+    // Kubernetes: these words come twice if the text is not a prefix at all.
     const PROBLEM: &str = "network address parse error during conversion from string";
     match parse_prefix(text) {
         Err(problem) => Err(Error::new(format!("{PROBLEM}: {PROBLEM}: {problem}"))),
@@ -113,7 +113,7 @@ fn is_cidr<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 fn contains_ip<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     let network = prefix(args.first())?;
     let address = match args.get(1) {
-        // Kubernetes: what is wrong with the text is not told here, unlike for a network.
+        // Kubernetes: unlike for a network, the error in the text is not reported.
         Some(Value::String(text)) => ip::read(text).map_err(|_| Error::no_such_overload())?,
         Some(other) => other.as_opaque::<Ip>().ok_or_else(Error::no_such_overload)?.0,
         None => return Err(Error::no_such_overload()),
@@ -146,12 +146,12 @@ fn string<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::string(prefix(args.first())?.to_string()))
 }
 
-/// The bytes of the prefix are compared with as many of the other.
+/// The bytes of the prefix are compared with as many of the address.
 fn contains_ip_cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     scale(2 * charge::size(args, 0), STRING_TRAVERSAL)
 }
 
-/// A text must be read first.
+/// Plus parsing a text.
 fn contains_ip_text_cost(args: &[Value<'_>], result: &Value<'_>) -> u64 {
     contains_ip_cost(args, result) + scale(charge::size(args, 1), STRING_TRAVERSAL)
 }
@@ -182,7 +182,7 @@ fn contains_cidr_text_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
     reading(contains_cidr_estimate(args)?, args)
 }
 
-/// Adds the walk over a text that must be read first.
+/// Adds the cost of parsing a text.
 fn reading(estimate: CallEstimate, args: &[Argument<'_>]) -> Option<CallEstimate> {
     Some(CallEstimate::of(estimate.cost.plus(args.get(1)?.size.scaled(STRING_TRAVERSAL))))
 }

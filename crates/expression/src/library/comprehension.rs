@@ -36,16 +36,16 @@ pub(crate) fn library() -> Library {
                 "@mapInsert_map_key_value",
                 vec![map(), Type::Param("K"), Type::Param("V")],
                 map(),
-                insert_elsewhere,
+                handled_by_evaluator,
             ),
-            Overload::global("@mapInsert_map_map", vec![map(), map()], map(), insert_elsewhere),
+            Overload::global("@mapInsert_map_map", vec![map(), map()], map(), handled_by_evaluator),
         ],
     );
     Library { functions: vec![insert], macros, ..Library::default() }
 }
 
-/// The evaluator inserts in place.
-fn insert_elsewhere<'a>(_: &[Value<'a>]) -> Outcome<'a> {
+/// Never called: the evaluator inserts in place.
+fn handled_by_evaluator<'a>(_: &[Value<'a>]) -> Outcome<'a> {
     Err(Error::no_such_overload())
 }
 

@@ -1,4 +1,4 @@
-//! `format.dns1123Label().validate(name)`: the formats of texts that have a name.
+//! `format.dns1123Label().validate(name)`: validation by named formats.
 
 mod shape;
 
@@ -14,14 +14,13 @@ use crate::{
 
 const FORMAT: Type = Type::Opaque("kubernetes.NamedFormat");
 
-/// A format, as expressions handle it.
 #[derive(Clone, Copy, Debug)]
 struct Named {
-    /// With `format.` before it, the function that gives this format.
+    /// The function `format.<function>` returns this format.
     function: &'static str,
-    /// What is wrong with a text; nothing if it fits.
+    /// The errors in a text; empty if it is valid.
     problems: fn(&str) -> Vec<String>,
-    /// How long the pattern is, or would be, for the cost hangs on it.
+    /// The length of the pattern, real or assumed: the cost depends on it.
     pattern_length: u64,
     give: Body,
 }
@@ -118,7 +117,7 @@ fn cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     charge::matching(charge::size(args, 1), format.map_or(0, |format| format.pattern_length))
 }
 
-/// The longest pattern that a name may have, by which every validation is estimated.
+/// The assumed longest pattern: the estimate for every validation.
 const LONGEST_PATTERN: f64 = 128.0;
 
 fn estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {

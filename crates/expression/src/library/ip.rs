@@ -1,4 +1,4 @@
-//! `ip('10.0.0.1')` and what can be asked of an address.
+//! `ip('10.0.0.1')` and its functions.
 
 use std::net::IpAddr;
 
@@ -57,7 +57,7 @@ pub(crate) fn library() -> Library {
     }
 }
 
-/// An address without a zone that is not IPv4 in disguise.
+/// An address without a zone that is not an IPv4-mapped IPv6 address.
 pub(super) fn read(text: &str) -> Result<IpAddr, Error> {
     let quoted = || api::go::quote(text);
     let parsed = parse(text).map_err(|problem| {

@@ -100,7 +100,7 @@ fn list<'v, 'a>(args: &'v [Value<'a>]) -> Result<&'v List<'a>, Error> {
     args.first().and_then(Value::as_list).ok_or_else(Error::no_such_overload)
 }
 
-/// Kubernetes: what cannot be compared is not out of order.
+/// Kubernetes: elements that cannot be compared count as in order.
 fn is_sorted<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     let mut items = list(args)?.iter();
     let Some(mut previous) = items.next() else { return Ok(Value::Bool(true)) };
@@ -121,7 +121,7 @@ fn min<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     extreme(args, "min", Ordering::Greater)
 }
 
-/// The first item that no other beats.
+/// The first smallest or largest item.
 fn extreme<'a>(args: &[Value<'a>], name: &str, beaten: Ordering) -> Outcome<'a> {
     let better = |best: Value<'a>, item: Value<'a>| match compare(&best, &item) {
         Ok(ordering) if ordering == beaten => item,

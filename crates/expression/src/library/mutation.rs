@@ -1,4 +1,4 @@
-//! What the expressions of mutating policies make: `Object{…}` and `JSONPatch{…}`, and the JSON that they stand for.
+//! The objects of mutating policies, `Object{…}` and `JSONPatch{…}`, and their JSON.
 
 use std::sync::Arc;
 
@@ -15,24 +15,24 @@ use crate::{
     value::{Instance, Value},
 };
 
-/// The name of an object that an expression makes; of a field's object it is `Object.field`.
+/// The name of an object that an expression constructs; of a field's object it is `Object.field`.
 const OBJECT: &str = "Object";
 const JSON_PATCH: &str = "JSONPatch";
 
-/// Whole numbers beyond this are written as text, because JSON numbers are doubles to many.
+/// Larger integers are written as text, because many JSON parsers read numbers as doubles.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// An environment in which expressions may also make objects and patches.
+/// An environment in which expressions may also construct objects and patches.
 pub fn extend(env: Env) -> Env {
     env.with_libraries(vec![json_patch::library()]).with_object(patch_object()).with_open_objects(OBJECT)
 }
 
-/// What an `applyConfiguration` must evaluate to.
+/// The required type of an `applyConfiguration`.
 pub fn object_type() -> Type {
     Type::Object(Object::open(OBJECT))
 }
 
-/// What a `jsonPatch` must evaluate to.
+/// The required type of a `jsonPatch`.
 pub fn patch_list_type() -> Type {
     Type::list(Type::Object(patch_object()))
 }
@@ -43,7 +43,7 @@ fn patch_object() -> Arc<Object> {
     Object::new(JSON_PATCH, vec![text("op"), text("from"), text("path"), field("value", Type::Dyn)])
 }
 
-/// The object that an `applyConfiguration` made, as JSON.
+/// The result of an `applyConfiguration`, as JSON.
 pub fn apply_configuration(value: &Value<'_>) -> Result<Json, Error> {
     let Value::Object(object) = value else {
         let given = value.ty();
@@ -54,7 +54,7 @@ pub fn apply_configuration(value: &Value<'_>) -> Result<Json, Error> {
     json(value).map_err(Error::new)
 }
 
-/// The patches that a `jsonPatch` made, as the operations of a JSON patch.
+/// The result of a `jsonPatch`, as the operations of a JSON patch.
 pub fn patch_operations(value: &Value<'_>) -> Result<Vec<Json>, Error> {
     let Value::List(list) = value else {
         return Err(Error::new("type mismatch: JSONPatchType.expression should evaluate to array"));
@@ -91,7 +91,7 @@ fn field<'v, 'a>(object: &'v Instance<'a>, name: &str) -> Option<&'v Value<'a>> 
     object.fields.iter().find(|(known, _)| &**known == name).map(|(_, value)| value)
 }
 
-/// Kubernetes: the name of an object says under which fields it lies, and must be right.
+/// Kubernetes: the name of an object is the path of its fields, and must match.
 fn check_names(object: &Arc<Instance<'_>>) -> Result<(), Error> {
     let mut problems = Vec::new();
     misnamed(&Value::Object(object.clone()), &object.name, &mut problems);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_has_only_its_fields() {
+    fn a_patch_rejects_unknown_fields() {
         let issues =
             extend(Env::kubernetes()).compile("[JSONPatch{op: 1, what: 2}]").unwrap_err().to_string();
         assert!(

@@ -39,12 +39,12 @@ pub(crate) fn library() -> Library {
                 "optional_or_optional",
                 vec![optional(), optional()],
                 optional(),
-                elsewhere,
+                handled_by_evaluator,
             )],
         ),
         Function::new(
             "orValue",
-            vec![Overload::member("optional_orValue_value", vec![optional(), V], V, elsewhere)],
+            vec![Overload::member("optional_orValue_value", vec![optional(), V], V, handled_by_evaluator)],
         ),
         Function::new(
             "_?._",
@@ -52,7 +52,7 @@ pub(crate) fn library() -> Library {
                 "select_optional_field",
                 vec![Type::Dyn, Type::String],
                 optional(),
-                elsewhere,
+                handled_by_evaluator,
             )],
         ),
         Function::new(
@@ -62,20 +62,25 @@ pub(crate) fn library() -> Library {
                     "list_optindex_optional_int",
                     vec![list(), Type::Int],
                     optional(),
-                    elsewhere,
+                    handled_by_evaluator,
                 ),
                 Overload::global(
                     "optional_list_optindex_optional_int",
                     vec![Type::optional(list()), Type::Int],
                     optional(),
-                    elsewhere,
+                    handled_by_evaluator,
                 ),
-                Overload::global("map_optindex_optional_value", vec![map(), K], optional(), elsewhere),
+                Overload::global(
+                    "map_optindex_optional_value",
+                    vec![map(), K],
+                    optional(),
+                    handled_by_evaluator,
+                ),
                 Overload::global(
                     "optional_map_optindex_optional_value",
                     vec![Type::optional(map()), K],
                     optional(),
-                    elsewhere,
+                    handled_by_evaluator,
                 ),
             ],
         ),
@@ -86,13 +91,13 @@ pub(crate) fn library() -> Library {
                     "optional_list_index_int",
                     vec![Type::optional(list()), Type::Int],
                     optional(),
-                    elsewhere,
+                    handled_by_evaluator,
                 ),
                 Overload::global(
                     "optional_map_index_value",
                     vec![Type::optional(map()), K],
                     optional(),
-                    elsewhere,
+                    handled_by_evaluator,
                 ),
             ],
         ),
@@ -114,8 +119,8 @@ pub(crate) fn library() -> Library {
     Library { functions, macros, types: vec![Type::optional(Type::Dyn)], ..Library::default() }
 }
 
-/// Fields, indexes and fallbacks are known to the evaluator, since they may skip work.
-fn elsewhere<'a>(_: &[Value<'a>]) -> Outcome<'a> {
+/// Never called: the evaluator handles fields, indexes and fallbacks, since they may skip work.
+fn handled_by_evaluator<'a>(_: &[Value<'a>]) -> Outcome<'a> {
     Err(Error::no_such_overload())
 }
 
@@ -206,7 +211,7 @@ fn when_present(make: &mut Expander, target: Option<&Expr>, then: Expr) -> Expr 
     make.call("_?_:_", vec![present, then, none])
 }
 
-/// The expression with the target's value under a name: a comprehension over nothing.
+/// The expression with the target's value under a name: a comprehension over an empty list.
 fn bind(
     make: &mut Expander,
     target: Option<&Expr>,

@@ -1,4 +1,4 @@
-//! `find` and `findAll`: what a pattern matches in a text.
+//! `find` and `findAll`: matches of a pattern in a text.
 
 use super::{Argument, CallEstimate, Function, Library, Outcome, Overload, charge};
 use crate::{
@@ -62,6 +62,6 @@ fn estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
     let [text, pattern, ..] = args else { return None };
     let walk = text.size.plus(Range::ONE).scaled(STRING_TRAVERSAL);
     let cost = walk.times(pattern.size.scaled(REGEX_LENGTH));
-    // At worst every character is found by itself.
+    // At worst every character is a match.
     Some(CallEstimate::sized(cost, Range { min: 0, max: text.size.max }))
 }

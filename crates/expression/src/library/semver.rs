@@ -61,7 +61,7 @@ pub(crate) fn library() -> Library {
     }
 }
 
-/// The second argument asks for tolerance.
+/// The second argument enables lenient parsing.
 fn read(args: &[Value<'_>]) -> Result<Version, Error> {
     let version = match args {
         [Value::String(text)] | [Value::String(text), Value::Bool(false)] => Version::parse(text),

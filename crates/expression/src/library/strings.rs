@@ -1,4 +1,4 @@
-//! What can be done with text: `substring`, `split`, `replace`, `format` and their kin.
+//! String functions: `substring`, `split`, `replace`, `format` and others.
 
 pub(crate) mod format;
 
@@ -100,7 +100,7 @@ fn out_of_range(index: i64) -> Error {
     Error::new(format!("index out of range: {index}"))
 }
 
-/// Where in the text the character of this number begins; the end counts as one more.
+/// The byte offset of a character by its number; the end counts as one more.
 fn offset(text: &str, index: i64) -> Result<usize, Error> {
     let index = usize::try_from(index).map_err(|_| out_of_range(index))?;
     let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
@@ -156,7 +156,7 @@ fn last_index_of<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     if from >= characters(text) {
         return Ok(Value::Int(-1));
     }
-    // Whatever begins at the last permitted character, or before it, ends before this.
+    // Matches that begin at or before the last permitted character end before this.
     let mut end = text.len().min(offset(text, from)? + part.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -327,10 +327,10 @@ fn replace_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
     Some(CallEstimate::sized(text.size.scaled(2.0 * STRING_TRAVERSAL), Range { min, max }))
 }
 
-/// How many replacements make the extreme result, and how much of the text stays in it.
+/// The number of replacements for the extreme result, and how much of the text remains in it.
 fn replacements(text: u64, old: u64, none: bool) -> (u64, u64) {
     if old == 0 {
-        // Nothing is found around every character.
+        // The empty text is found around every character.
         (text.saturating_add(1), text)
     } else if none {
         (0, text)

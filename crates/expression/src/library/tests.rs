@@ -1,4 +1,4 @@
-//! Every function with every odd argument: nothing panics, neither the function nor its cost.
+//! Calls every function with every sample argument: neither the function nor its cost panics.
 
 use super::{Overload, kubernetes};
 use crate::{
@@ -27,7 +27,7 @@ const NUMBERS: [i64; 7] = [i64::MIN, -1, 0, 1, 2, 7, i64::MAX];
 /// Enough for every pair of arguments, and some of three and four.
 const MAX_CALLS: usize = 5_000;
 
-/// Values of a type: simple ones, and those that a function makes of text.
+/// Sample values of a type: simple ones, and those that a function makes from text.
 fn samples(ty: &Type, makers: &[(Type, Value<'static>)]) -> Vec<Value<'static>> {
     match ty {
         Type::Bool => vec![Value::Bool(false), Value::Bool(true)],

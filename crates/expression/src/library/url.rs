@@ -58,7 +58,7 @@ fn receiver<'v>(args: &'v [Value<'_>]) -> Result<&'v Url, Error> {
 
 fn url<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     let [Value::String(text)] = args else { return Err(Error::no_such_overload()) };
-    // Kubernetes: strictly first, then leniently, because only the lenient reading knows fragments.
+    // Kubernetes: strict parsing first, then lenient, because only the latter handles fragments.
     let parsed = match request_uri_problem(text) {
         Some(problem) => Err(problem),
         None => Url::parse(text),
@@ -101,7 +101,7 @@ fn get_query<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::Map(Map::new(values.into_iter().map(entry).collect())))
 }
 
-/// Unescaped bytes need not be text; here they become it.
+/// Unescaped bytes may be invalid UTF-8; here they become text.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

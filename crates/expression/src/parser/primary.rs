@@ -1,4 +1,4 @@
-//! What stands by itself: names, calls, literals, lists, maps, objects, parentheses.
+//! Primary expressions: names, calls, literals, lists, maps, objects, parentheses.
 
 use super::*;
 
@@ -81,7 +81,7 @@ impl Parser<'_, '_> {
         self.placeholder(place.start)
     }
 
-    /// Where the brace of `a.b.Name{` is, if these tokens are that.
+    /// The position of the brace of `a.b.Name{`, if these tokens are that.
     fn object_brace(&self) -> Option<usize> {
         let mut at = self.at + 1;
         let kind = |at: usize| self.tokens.get(at).map(|token| token.kind);

@@ -1,8 +1,8 @@
-//! What is said about a token that does not fit, in the words of the generated parser that users know.
+//! Syntax errors, with the texts of cel-go's generated parser.
 
 use super::*;
 
-/// What else than an expression may stand at a place, as the grammar's messages list it.
+/// The tokens other than an expression that are allowed at a place, as the grammar's messages list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
     Nothing,
@@ -38,7 +38,8 @@ impl Opening {
 }
 
 impl Parser<'_, '_> {
-    /// This symbol, after skipping a stray token or thinking up a missing one where that is clear.
+    /// Expects this symbol, after skipping a stray token or inserting a missing one where that is
+    /// unambiguous.
     pub(super) fn expect(&mut self, symbol: &'static str) -> Read<Token> {
         if let Some(token) = self.take(symbol) {
             return Ok(token);
@@ -59,7 +60,7 @@ impl Parser<'_, '_> {
         Err(self.report("mismatched input", &format!("'{symbol}'")))
     }
 
-    /// A comma or the end of a list, map or object; true when another element may come.
+    /// Expects a comma or the end of a list, map or object; true when another element may follow.
     pub(super) fn comma_or(&mut self, close: &'static str) -> Read<bool> {
         if self.take(",").is_some() {
             return Ok(self.peek().kind == Kind::Symbol("?") || starts_expression(self.peek().kind));
@@ -99,7 +100,8 @@ impl Parser<'_, '_> {
             return if following.is_some_and(starts_expression) { self.primary() } else { Err(stop) };
         }
         let stop = self.report("mismatched input", &expected);
-        // An operator without a left side is read as one, and its right side is missed as well.
+        // An operator without a left operand is read as one, and its right operand is reported as missing
+        // too.
         if matches!(self.peek().kind, Kind::In) && following == Some(Kind::End) {
             self.at += 1;
             self.report("mismatched input", &Opening::Nothing.expected());
@@ -107,7 +109,7 @@ impl Parser<'_, '_> {
         Err(stop)
     }
 
-    /// Nothing that a sign may stand before.
+    /// No operand after a sign.
     pub(super) fn refuse_operand(&mut self, sign: &str) -> Read<Expr> {
         let token = self.peek();
         if sign == "!" {
@@ -166,7 +168,7 @@ impl Parser<'_, '_> {
         self.tokens.get(self.at + 1).map(|token| token.kind)
     }
 
-    /// What may stand after a closing bracket: an operator, or the end of what is around it.
+    /// The tokens after a closing bracket: an operator, or the end of the enclosing expression.
     fn may_follow_close(&self, kind: Kind) -> bool {
         match kind {
             Kind::End => self.open <= 1,

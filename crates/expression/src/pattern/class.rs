@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Reader, escape::code_point, refuse, size::class_bytes, unicode};
 use crate::error::Error;
 
-/// A set that holds nothing.
+/// The empty set.
 pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
 const EVERYTHING: &str = r"\x{0}-\x{10FFFF}";
 
@@ -53,7 +53,7 @@ impl Reader<'_> {
     }
 }
 
-/// A named set inside brackets, as the `regex` crate writes it, and what follows.
+/// A named set inside brackets, as the `regex` crate writes it, and the rest.
 fn item(rest: &str) -> Result<Option<(String, &str)>, Error> {
     if let Some(end) = rest.strip_prefix("[:").and_then(|inner| inner.find(":]")) {
         let (name, after) = (&rest[2..2 + end], &rest[end + 4..]);
@@ -70,7 +70,7 @@ fn item(rest: &str) -> Result<Option<(String, &str)>, Error> {
 
 pub(super) const BAD_RANGE: &str = "invalid character class range";
 
-/// `\d` and its kin, which know ASCII only.
+/// `\d` and others, which match ASCII only.
 pub(super) fn perl(rest: &str) -> Option<(String, &str)> {
     let set = match rest.as_bytes().get(..2)? {
         br"\d" => "0-9",
@@ -94,10 +94,10 @@ fn range<'p>(here: &'p str, class: &str, set: &mut String) -> Result<&'p str, Er
             return Err(refuse(BAD_RANGE, &here[..here.len() - rest.len()]));
         }
     }
-    // No text holds a surrogate, and the `regex` crate does not accept one as an end.
+    // Text cannot contain surrogates, and the `regex` crate rejects them as ends of a range.
     for (from, to) in [(low, high.min(0xd7ff)), (low.max(0xe000), high)] {
         if from <= to {
-            write!(set, r"\x{{{from:x}}}-\x{{{to:x}}}").expect("a String takes every write");
+            write!(set, r"\x{{{from:x}}}-\x{{{to:x}}}").expect("writing to a String cannot fail");
         }
     }
     Ok(rest)

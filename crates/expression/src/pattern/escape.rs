@@ -44,7 +44,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `\Q…\E`: nothing in between has a meaning.
+    /// `\Q…\E`: the text between is literal.
     fn quoted(&mut self) {
         let text = &self.rest[2..];
         let (text, after) = text.split_once(r"\E").unwrap_or((text, ""));
@@ -57,7 +57,7 @@ impl Reader<'_> {
 
 const BAD_ESCAPE: &str = "invalid escape sequence";
 
-/// The code point that an escape stands for, and what follows it.
+/// The code point of an escape, and the rest.
 pub(super) fn code_point(here: &str) -> Result<(u32, &str), Error> {
     let mut chars = here[1..].chars();
     let Some(c) = chars.next() else { return Err(refuse("trailing backslash at end of expression", "")) };
@@ -88,7 +88,7 @@ fn octal(digits: &str) -> (u32, &str) {
     (code, &digits[length..])
 }
 
-/// `\x41` or `\x{263a}`. Go's messages end where its reading stopped.
+/// `\x41` or `\x{263a}`. Go's messages end where its parser stopped.
 fn hexadecimal(here: &str) -> Result<(u32, &str), Error> {
     let wrong = |rest: &str| Err(refuse(BAD_ESCAPE, &here[..here.len() - rest.len()]));
     let mut chars = here[2..].chars();

@@ -1,4 +1,4 @@
-//! Patterns with what Go finds by them, or says about them.
+//! Patterns and their matches in Go, or Go's errors.
 
 use super::{Reader, compile, compile_cost, measure, unicode};
 use regex::RegexBuilder;
@@ -173,7 +173,7 @@ const REFUSALS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn patterns_find_what_they_find_in_go() {
+fn patterns_match_as_in_go() {
     for (pattern, text, expected) in FINDS {
         let regex = compile(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
         let found: Vec<_> = regex.find_iter(text).map(|found| found.as_str()).collect();
@@ -182,7 +182,7 @@ fn patterns_find_what_they_find_in_go() {
 }
 
 #[test]
-fn bad_patterns_are_refused_in_the_words_of_go() {
+fn malformed_patterns_have_the_errors_of_go() {
     for (pattern, expected) in REFUSALS {
         let error = compile(pattern).expect_err(pattern);
         assert_eq!(error.message(), format!("error parsing regexp: {expected}"), "{pattern}");
@@ -198,14 +198,14 @@ fn every_unicode_name_of_go_is_known() {
 }
 
 #[test]
-fn deep_nesting_is_refused_rather_than_followed() {
+fn deep_nesting_is_rejected() {
     for (depth, accepted) in [(100, true), (400, true), (2000, false)] {
         let pattern = format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
         assert_eq!(compile(&pattern).is_ok(), accepted, "{depth}");
     }
 }
 
-/// Patterns that are measured, and roughly how large their programs are.
+/// Patterns with the approximate sizes of their programs.
 const SIZES: &[&str] = &[
     "a",
     "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
@@ -226,7 +226,7 @@ const SIZES: &[&str] = &[
 ];
 
 #[test]
-fn programs_take_no_more_than_was_measured() {
+fn programs_are_no_larger_than_measured() {
     for pattern in SIZES {
         let measured = measure(pattern).unwrap();
         let (translated, _) = Reader::new(pattern).read().unwrap();
@@ -236,7 +236,7 @@ fn programs_take_no_more_than_was_measured() {
 }
 
 #[test]
-fn large_programs_are_refused_before_they_are_made() {
+fn large_programs_are_rejected_before_compiling() {
     let nested = format!("{}{}", r"(\pL".repeat(900), ")".repeat(900));
     for pattern in [
         r"\pL{1000}",
@@ -256,7 +256,7 @@ fn large_programs_are_refused_before_they_are_made() {
 }
 
 #[test]
-fn compiling_costs_beyond_what_small_patterns_take() {
+fn compiling_large_patterns_costs_extra() {
     for (pattern, is_free) in [
         ("^[a-z]+$", true),
         (r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", true),

@@ -26,11 +26,11 @@ pub(super) const SCRIPTS: &str = "Adlam Ahom Arabic Armenian Avestan Balinese Ba
     Soyombo Sundanese Syriac Tagalog Tagbanwa Takri Tamil Tangsa Tangut Telugu Thaana Thai Tibetan Tifinagh \
     Tirhuta Toto Ugaritic Vai Vithkuqi Wancho Yezidi Yi";
 
-/// The set that `\p…` at the beginning of the text names, as the `regex` crate writes it, and what follows.
+/// The set of the `\p…` at the beginning of the text, as the `regex` crate writes it, and the rest.
 pub(super) fn class(here: &str) -> Result<Option<(String, &str)>, Error> {
     let Some(rest) = here.strip_prefix(r"\p").or_else(|| here.strip_prefix(r"\P")) else { return Ok(None) };
     let Some(first) = rest.chars().next() else {
-        // Go decodes a character that is not there.
+        // Go decodes a missing character.
         return Err(refuse(BAD_RANGE, here));
     };
     let (name, after) = match rest.strip_prefix('{') {
@@ -56,7 +56,7 @@ fn property(name: &str) -> Option<(String, bool)> {
         "Any" => return Some(("any".to_owned(), false)),
         "Assigned" => return Some((category("Cn"), true)),
         "Ascii" => return Some(("ascii".to_owned(), false)),
-        // No text holds a surrogate, and the `regex` crate has no name for them.
+        // Text cannot contain surrogates, and the `regex` crate has no name for them.
         "Cs" | "Surrogate" => return Some(("any".to_owned(), true)),
         _ => {}
     }

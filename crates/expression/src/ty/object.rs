@@ -1,4 +1,4 @@
-//! Declared objects: a name and fields, listed when they are first asked for.
+//! Declared objects: a name and fields, listed on first use.
 
 use super::Type;
 use crate::escape::is_reserved;
@@ -59,7 +59,7 @@ impl Object {
         })
     }
 
-    /// The type of a field. Kubernetes: `namespace` may be spelled as it is, as well as `__namespace__`.
+    /// The type of a field. Kubernetes: `namespace` may be spelled so, as well as `__namespace__`.
     pub fn field(&self, name: &str) -> Option<&Type> {
         if self.open {
             return Some(&Type::Dyn);

@@ -1,4 +1,4 @@
-//! JSON → values, by schema where there is one.
+//! Converts JSON to values, by schema where there is one.
 
 use super::{List, Map, Text, Value};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value as Json;
 
-/// A value that borrows the JSON. Data that does not fit its schema is seen as it is.
+/// A value that borrows the JSON. Data that does not fit its schema is seen without one.
 pub fn view<'a>(json: &'a Json, shape: Option<&'a dyn Shape>) -> Value<'a> {
     let Some(shape) = shape else { return untyped(json) };
     match (shape.form(), json) {
@@ -31,7 +31,7 @@ pub fn view<'a>(json: &'a Json, shape: Option<&'a dyn Shape>) -> Value<'a> {
     }
 }
 
-/// The root of a resource: `apiVersion`, `kind` and `metadata` are there whatever the schema says.
+/// The root of a resource: `apiVersion`, `kind` and `metadata` are visible whatever the schema says.
 pub fn view_resource<'a>(json: &'a Json, shape: &'a dyn Shape) -> Value<'a> {
     match json {
         Json::Object(entries) => Value::Map(Map::json(entries, Some(shape), true)),

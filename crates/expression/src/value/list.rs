@@ -95,7 +95,7 @@ impl<'a> List<'a> {
         List(Repr::Merged { items: items.into(), shape })
     }
 
-    /// Where each element is, by what makes it itself.
+    /// The position of each element, by its identity.
     fn places(&self, kind: ListKind<'_>) -> BTreeMap<Identity<'a>, usize> {
         self.iter().enumerate().map(|(index, item)| (Identity::of(&item, kind), index)).collect()
     }
@@ -131,7 +131,7 @@ impl<'a> List<'a> {
     }
 }
 
-/// What makes an element itself: its value in a set, its keys in a list that is a map.
+/// The identity of an element: its value in a set, its keys in a list map.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Identity<'a>(Vec<Option<Key<'a>>>);
 

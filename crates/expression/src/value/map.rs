@@ -24,16 +24,16 @@ enum Repr<'a> {
     },
 }
 
-/// What may be a key. An int and a uint of the same number are one key.
+/// The key of a map. An int and a uint of the same number are one key.
 #[derive(Clone, Debug)]
 pub enum Key<'a> {
     Bool(bool),
     Int(i64),
     Uint(u64),
-    /// Only what is no integer.
+    /// Only numbers that are not integers.
     Double(f64),
     String(Text<'a>),
-    /// Anything else, told apart by how it is spelled.
+    /// Any other value, identified by its text.
     Other(Arc<(String, Value<'a>)>),
 }
 
@@ -70,7 +70,7 @@ impl<'a> Map<'a> {
                 if !shape.is_some_and(has_properties) {
                     return self.property(name);
                 }
-                // An object's null counts as absent, as for an optional field.
+                // A null field of an object counts as absent, like an optional field.
                 self.property(&unescape(name)?).filter(|value| !matches!(value, Value::Null))
             }
         }
@@ -153,7 +153,7 @@ impl<'a> Map<'a> {
         Map(Repr::Made(entries))
     }
 
-    /// Whether data that no schema describes is the same on both sides; `None` where neither is a view.
+    /// Whether data without a schema is equal; `None` where neither side is a view.
     pub(crate) fn equal_unknown_fields(&self, other: &Map<'_>) -> Option<bool> {
         let (Repr::Json { entries, shape, .. }, Repr::Json { entries: others, .. }) = (&self.0, &other.0)
         else {

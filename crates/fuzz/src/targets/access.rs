@@ -1,4 +1,4 @@
-//! Rules of access: whatever a role says, a review answers as the rules read, one after the other.
+//! RBAC: for any role, a SubjectAccessReview answers as a naive reading of its rules.
 
 use super::control_plane::{post, with_server};
 use crate::{
@@ -11,7 +11,7 @@ pub(super) const TARGET: Target = Target { name: "access", check, seeds, words: 
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-/// Questions to one role.
+/// The most reviews of one role.
 const MAX_LINES: usize = 20;
 
 const WORDS: &[&str] = &[
@@ -81,7 +81,7 @@ fn check(input: &[u8]) {
     });
 }
 
-/// What somebody wants to do.
+/// An action to authorize.
 #[derive(Debug)]
 enum Wanted<'a> {
     Resource { verb: &'a str, group: &'a str, resource: &'a str, subresource: &'a str, name: &'a str },
@@ -114,7 +114,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The rules as they read, with none of the server's own code.
+    /// A naive reading of the rules, without the server's own code.
     fn is_allowed_by(&self, rules: &Value) -> bool {
         let texts = |rule: &Value, field: &str| -> Vec<String> {
             let list = rule[field].as_array().into_iter().flatten();

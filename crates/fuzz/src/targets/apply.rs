@@ -1,4 +1,5 @@
-//! Server-side apply of every built-in kind: once is as good as twice, force always wins, and giving up gives back.
+//! Server-side apply of every built-in kind: apply is idempotent, force never conflicts, and removed fields
+//! of one manager stay with the other.
 
 use super::json;
 use crate::{
@@ -43,24 +44,24 @@ fn check(input: &[u8]) {
     let Ok(first) = run(kind, live.as_ref(), &config, "one", true) else { return };
     assert_eq!(run(kind, Some(&first), &config, "one", false), Ok(first.clone()), "twice");
 
-    // Another who says the same agrees, and both own it.
+    // A second manager that applies the same has no conflict, and both own the fields.
     let both = run(kind, Some(&first), &config, "two", false);
     let both = both.unwrap_or_else(|error| panic!("the same, but {error}"));
-    assert_eq!(without_entries(&both), without_entries(&first), "who says the same changes nothing");
+    assert_eq!(without_entries(&both), without_entries(&first), "applying the same changes nothing");
 
-    // Who applies nothing any more leaves what the other owns.
+    // A manager that applies an empty configuration leaves the fields of the other.
     let nothing = json!({"apiVersion": kind.api_version(), "kind": kind.kind});
     let given_up = run(kind, Some(&both), &nothing, "two", false).unwrap();
     assert_eq!(without_entries(&given_up), without_entries(&first), "given up by one of two");
 }
 
-/// Whether objects of the kind say who owns their fields: lists and reviews do not.
+/// Whether objects of the kind have managedFields: lists and reviews do not.
 fn has_owners(kind: &Kind) -> bool {
     let metadata = types().get(kind.of).field("metadata").and_then(|metadata| metadata.node.object());
     metadata.is_some_and(|of| types().get(of).field("managedFields").is_some())
 }
 
-/// A configuration as a client would send it: no owners, and nothing that an encoder would leave out.
+/// A configuration as a client would send it: without managedFields and without values that an encoder omits.
 fn config_of(kind: &Kind, json: &[u8]) -> Option<Value> {
     let ignore = schema::decode::FieldValidation::Ignore;
     let mut config = schema::decode::decode(types(), kind.of, json, ignore).ok()?.value;

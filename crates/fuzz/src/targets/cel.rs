@@ -1,4 +1,4 @@
-//! CEL rules: any text is refused or runs, within its budget, and says the same each time.
+//! CEL rules: any text is rejected or runs within its budget, with the same result each time.
 
 use crate::{
     Target,
@@ -96,7 +96,7 @@ fn check(input: &[u8]) {
         "x-kubernetes-validations": [{"rule": rule}],
     }}}));
     let object = json!({"apiVersion": "e.x/v1", "kind": "W", "metadata": {"name": "a"}, "spec": object});
-    let said = |old: Option<&Value>| schema.validate(&object, old).to_string();
-    assert_eq!(said(None), said(None), "the same of the same");
-    assert_eq!(said(Some(&object)), said(Some(&object)), "the same of the same");
+    let result_of = |old: Option<&Value>| schema.validate(&object, old).to_string();
+    assert_eq!(result_of(None), result_of(None), "evaluation is deterministic");
+    assert_eq!(result_of(Some(&object)), result_of(Some(&object)), "evaluation is deterministic");
 }

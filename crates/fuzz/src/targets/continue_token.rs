@@ -1,4 +1,5 @@
-//! A continue token: any is answered, and ours lead through the whole list, each object once.
+//! Continue tokens: any token gets a response, and the server's own lead through the whole list, each object
+//! once.
 
 use super::{
     control_plane::{send, with_server},

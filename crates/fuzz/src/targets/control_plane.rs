@@ -1,4 +1,4 @@
-//! A control plane for one input, in a world of its own.
+//! A control plane for one input, in its own simulated world.
 
 use bytes::Bytes;
 use http::{Request, header};
@@ -25,7 +25,7 @@ pub(super) fn with_server<T, F: Future<Output = T>>(act: impl FnOnce(Server) -> 
     with_config(Config::default(), act)
 }
 
-/// The same, started with `config`.
+/// As [`with_server`], started with `config`.
 pub(super) fn with_config<T, F: Future<Output = T>>(config: Config, act: impl FnOnce(Server) -> F) -> T {
     let run = world::simulate(1, |world| async move {
         let store = Arc::new(store::Memory::new());
@@ -35,7 +35,7 @@ pub(super) fn with_config<T, F: Future<Output = T>>(config: Config, act: impl Fn
     run.unwrap().output
 }
 
-/// Sends a request, if HTTP could carry it, and sees to it that the answer is one.
+/// Sends a request, if it is valid HTTP, and checks that the response is well-formed.
 pub(super) async fn send(
     server: &Server,
     method: &str,
@@ -52,11 +52,11 @@ pub(super) async fn send(
 /// Sends JSON as an administrator.
 pub(super) async fn post(server: &Server, uri: &str, body: &Value) -> Answer {
     let answer = send(server, "POST", uri, "application/json", body.to_string().as_bytes()).await;
-    answer.expect("HTTP can carry it")
+    answer.expect("the request is valid HTTP")
 }
 
-/// Asks who it is that shows this header, if HTTP can carry it: their name, or how they are turned away.
-pub(super) async fn who(server: &Server, authorization: &[u8]) -> Option<Result<String, u16>> {
+/// The user that this header authenticates, or the status code; `None` if it is not a valid header.
+pub(super) async fn user_of(server: &Server, authorization: &[u8]) -> Option<Result<String, u16>> {
     let uri = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let request = Request::builder().method("POST").uri(uri).header(header::AUTHORIZATION, authorization);
     let request = request.header(header::CONTENT_TYPE, "application/json");
@@ -81,7 +81,7 @@ async fn answered(server: &Server, request: Request<Full<Bytes>>) -> Answer {
     answer
 }
 
-/// Kubernetes: some bad requests get a 500 or a 504 from the real server, too; they say what was wrong.
+/// Kubernetes: for some bad requests kube-apiserver, too, answers 500 or 504; the message names the cause.
 fn is_known(answer: &Answer) -> bool {
     let text = String::from_utf8_lossy(&answer.body);
     match answer.code {

@@ -1,4 +1,4 @@
-//! A field selector: what it prints is read as the same selector, which selects the same.
+//! Field selectors: the printed text parses to the same selector, which selects the same.
 
 use super::texts;
 use crate::{Target, recorded::divide};

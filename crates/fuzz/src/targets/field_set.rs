@@ -1,4 +1,4 @@
-//! Sets of fields: what is written is read as the same set, and the algebra of sets holds.
+//! Field sets: the encoded text decodes to the same set, and the algebra of sets holds.
 
 use super::texts;
 use crate::{

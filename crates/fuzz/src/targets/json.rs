@@ -1,4 +1,4 @@
-//! JSON of every built-in kind: what is read is written so that it reads the same, in JSON and in protobuf.
+//! JSON of every built-in kind: a decoded object survives a round trip through JSON and protobuf.
 
 use crate::{
     Target,
@@ -71,7 +71,7 @@ fn check(input: &[u8]) {
     survives(kind, &read.value);
 }
 
-/// Sees to it that an object comes back from JSON, from its normal form and from protobuf.
+/// Checks that an object survives JSON, normalization and protobuf.
 pub(super) fn survives(kind: &Kind, object: &Value) {
     let json = encode(types(), kind.of, object);
     let again = decode(types(), kind.of, &json, FieldValidation::Strict);

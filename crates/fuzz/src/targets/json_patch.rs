@@ -1,4 +1,4 @@
-//! JSON patches: what they make can be tested for, and undone.
+//! JSON patches: their results can be tested for, and undone.
 
 use crate::{
     Target,
@@ -51,7 +51,7 @@ fn check(input: &[u8]) {
     };
     let lenient = JsonPatch::decode(&patch, Reading::Lenient);
     let Ok(decoded) = JsonPatch::decode(&patch, Reading::Checked) else { return };
-    assert!(lenient.is_ok(), "a careful reader takes what a lenient one refuses");
+    assert!(lenient.is_ok(), "a patch accepted by checked reading is accepted by lenient reading");
     let Ok(patched) = decoded.apply(document.clone()) else { return };
 
     let run = |operations: Value, on: &Value| {

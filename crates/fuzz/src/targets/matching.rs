@@ -1,4 +1,4 @@
-//! Who is asked about a write: webhooks and policies are, where their rules and selectors say so, and nowhere else.
+//! Webhooks and policies: the server calls them exactly where their rules and selectors match.
 
 use super::control_plane::{post, send, with_config};
 use crate::{
@@ -61,11 +61,11 @@ fn seeds() -> Vec<Vec<u8>> {
     parts.map(|parts| seed(b'!', &parts.map(str::as_bytes))).collect()
 }
 
-/// A webhook that says no, and counts how often.
+/// A webhook that rejects every request, and counts them.
 #[derive(Debug, Default)]
-struct Elsewhere(AtomicUsize);
+struct RejectingWebhook(AtomicUsize);
 
-impl Outbound for Elsewhere {
+impl Outbound for RejectingWebhook {
     fn post(&self, exchange: Exchange) -> BoxFuture<'_, Result<Answer, String>> {
         self.0.fetch_add(1, SeqCst);
         let review: Value = serde_json::from_slice(&exchange.body).unwrap();
@@ -81,7 +81,7 @@ impl Outbound for Elsewhere {
     }
 }
 
-/// A write that is tried without being carried out.
+/// A write as dry run.
 struct Probe {
     method: &'static str,
     uri: &'static str,
@@ -89,7 +89,7 @@ struct Probe {
     facts: Facts,
 }
 
-/// What rules and selectors look at.
+/// The attributes that rules and selectors match.
 #[derive(Debug)]
 struct Facts {
     operation: &'static str,
@@ -99,13 +99,13 @@ struct Facts {
     name: &'static str,
     is_namespaced: bool,
     labels: Value,
-    /// Of its namespace.
+    /// Labels of its namespace.
     namespace_labels: Value,
 }
 
-/// What no rules mean.
+/// What an absent list of rules means.
 #[derive(Clone, Copy, PartialEq)]
-enum Unsaid {
+enum AbsentRules {
     Everything,
     Nothing,
 }
@@ -123,7 +123,7 @@ fn probes() -> Vec<Probe> {
         labels,
         namespace_labels: in_default.clone(),
     };
-    // A namespace lies in itself, and is called what it is called.
+    // A namespace is in itself, and its name label is its own name.
     let own = json!({"a": "b", "kubernetes.io/metadata.name": "n"});
     let labels = json!({"a": "b"});
     vec![
@@ -170,8 +170,8 @@ fn check(input: &[u8]) {
     else {
         return;
     };
-    let elsewhere = Arc::new(Elsewhere::default());
-    let outbound: Arc<dyn Outbound> = Arc::<Elsewhere>::clone(&elsewhere);
+    let elsewhere = Arc::new(RejectingWebhook::default());
+    let outbound: Arc<dyn Outbound> = Arc::<RejectingWebhook>::clone(&elsewhere);
     with_config(Config { outbound, ..Config::default() }, |server| async move {
         prepare(&server).await;
         let hook = json!({"metadata": {"name": "w"}, "webhooks": [{
@@ -186,7 +186,7 @@ fn check(input: &[u8]) {
                 let before = elsewhere.0.load(SeqCst);
                 let code = tried(&server, &probe).await;
                 let is_asked = elsewhere.0.load(SeqCst) > before;
-                let expected = probe.facts.fit(&hook["rules"], hook, Unsaid::Nothing);
+                let expected = probe.facts.fit(&hook["rules"], hook, AbsentRules::Nothing);
                 assert_eq!(is_asked, expected, "{:?} and {hook}", probe.facts);
                 assert_eq!(is_asked, code >= 400, "{:?} and {hook}", probe.facts);
             }
@@ -208,7 +208,7 @@ fn check(input: &[u8]) {
         if made.code == 201 {
             let matched = &made.json()["spec"]["matchConstraints"];
             for probe in probes() {
-                let expected = probe.facts.fit(&matched["resourceRules"], matched, Unsaid::Everything);
+                let expected = probe.facts.fit(&matched["resourceRules"], matched, AbsentRules::Everything);
                 assert_eq!(tried(&server, &probe).await >= 400, expected, "{:?} and {matched}", probe.facts);
             }
         }
@@ -238,10 +238,10 @@ async fn tried(server: &Server, probe: &Probe) -> u16 {
 }
 
 impl Facts {
-    /// The rules and selectors as they read, with none of the server's own code.
-    fn fit(&self, rules: &Value, selectors: &Value, unsaid: Unsaid) -> bool {
+    /// A naive reading of rules and selectors, without the server's own code.
+    fn fit(&self, rules: &Value, selectors: &Value, absent_rules: AbsentRules) -> bool {
         let rules = rules.as_array().map(Vec::as_slice).unwrap_or_default();
-        let is_open = rules.is_empty() && unsaid == Unsaid::Everything;
+        let is_open = rules.is_empty() && absent_rules == AbsentRules::Everything;
         (is_open || rules.iter().any(|rule| self.fit_rule(rule)))
             && selected(&selectors["objectSelector"], &self.labels)
             && selected(&selectors["namespaceSelector"], &self.namespace_labels)

@@ -1,4 +1,4 @@
-//! Merge patches: once is as good as twice, an object patches itself into itself, and nulls leave nothing.
+//! Merge patches: idempotent, an object as a patch of itself changes nothing, and no nulls are left.
 
 use super::json;
 use crate::{
@@ -41,7 +41,7 @@ fn check(input: &[u8]) {
         Some(document),
         "by nothing"
     );
-    // Kubernetes: nulls inside of lists are sometimes dropped and sometimes not.
+    // Kubernetes: nulls inside lists are sometimes dropped and sometimes not.
     if !null_in_list(&patch) {
         assert_eq!(merge::apply(once.clone(), patch), Ok(once), "twice");
     }

@@ -1,4 +1,5 @@
-//! Protobuf messages of every built-in kind: what is read survives protobuf and JSON.
+//! Protobuf messages of every built-in kind: a decoded object survives a round trip through protobuf and
+//! JSON.
 
 use super::json::survives;
 use crate::{

@@ -1,4 +1,4 @@
-//! A quantity: its canonical text is read as the same amount, and sums and orders agree.
+//! Quantities: the canonical text parses to the same amount, and sums and orders agree.
 
 use super::texts;
 use crate::{Target, recorded::divide};
@@ -55,7 +55,7 @@ fn check(input: &[u8]) {
     if let Some(whole) = one.as_i64() {
         assert_eq!(one.cmp_i64(whole), Ordering::Equal, "{printed}");
     }
-    // Kubernetes: what is less than nothing is rounded away from it, or not, depending on its size.
+    // Kubernetes: negative amounts are rounded away from zero, or not, depending on their size.
     if let Some(up) = one.value().filter(|_| !one.is_negative()) {
         assert_ne!(one.cmp_i64(up), Ordering::Greater, "{printed} rounds up to {up}");
     }

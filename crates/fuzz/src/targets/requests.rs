@@ -1,4 +1,4 @@
-//! A story of requests, one to a line: each gets an answer, and what a write says is what a read then gives.
+//! A sequence of requests, one per line: each gets a response, and a read returns what the write returned.
 
 use super::{
     control_plane::{Answer, send, with_server},
@@ -11,7 +11,7 @@ use server::Server;
 
 pub(super) const TARGET: Target = Target { name: "requests", check, seeds, words: WORDS };
 
-/// Stories longer than this tell nothing new.
+/// Longer sequences find nothing more.
 const MAX_LINES: usize = 30;
 
 const WORDS: &[&str] = &[
@@ -78,7 +78,7 @@ POST /api/v1/namespaces/default/services json {"metadata":{"name":"t"},"spec":{"
 PATCH /api/v1/namespaces/default/services/s merge {"spec":{"type":"ExternalName","externalName":"x.y"}}
 DELETE /api/v1/namespaces/default/services json {}"#,
     ]);
-    // Every kind once, at the place where its objects belong, several to a story.
+    // Every kind once, at its own path, several per sequence.
     let mut lines = Vec::new();
     for recorded in recorded() {
         let object: Value = serde_json::from_str(recorded.json).unwrap();
@@ -142,7 +142,7 @@ const FOLLOWED: [&str; 5] = [
     "ValidatingAdmissionPolicy",
 ];
 
-/// A write that was answered with an object has left that object, or none.
+/// After a write that returned an object, that object is stored, or none.
 async fn read_back(server: &Server, method: &str, uri: &str, answer: &Answer) {
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
     let object = answer.json();
@@ -154,7 +154,7 @@ async fn read_back(server: &Server, method: &str, uri: &str, answer: &Answer) {
     let at =
         if method == "POST" { format!("{}/{name}", path.trim_end_matches('/')) } else { path.to_owned() };
     let Some(read) = send(server, "GET", &at, "", b"").await else { return };
-    // Of some kinds the server itself writes the status after the answer.
+    // The server itself writes the status of some kinds after the response.
     let is_followed = FOLLOWED.iter().any(|kind| object["kind"] == *kind);
     if read.code == 200 && !is_followed {
         assert_eq!(read.json(), object, "{method} {uri}");

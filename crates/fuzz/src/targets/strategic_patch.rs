@@ -1,4 +1,5 @@
-//! Strategic merge patches of every built-in kind: once is as good as twice, and an object patches itself into itself.
+//! Strategic merge patches of every built-in kind: idempotent, and an object as a patch of itself changes
+//! nothing.
 
 use super::merge_patch::has_null;
 use crate::{
@@ -59,14 +60,14 @@ fn check(input: &[u8]) {
         |document: &Value, patch: &Value| strategic::apply(types(), kind.of, document.clone(), patch.clone());
     assert_eq!(apply(&document, &Value::Object(serde_json::Map::new())), Ok(document.clone()), "by nothing");
     let Ok(once) = apply(&document, &patch) else { return };
-    // A patch that is an object of the kind, and says nothing twice.
+    // A patch that is an object of the kind, without duplicate items.
     let is_plain =
         !has_null(&patch) && !has_directive(&patch) && is_distinct(types(), &Node::Object(kind.of), &patch);
     let is_object =
         decode(types(), kind.of, &schema::encode::encode_any(&patch), FieldValidation::Strict).is_ok();
     if is_plain && is_object {
         match apply(&once, &patch) {
-            // Kubernetes: a map of lists can be made, but not patched.
+            // Kubernetes: a map of lists can be created, but not patched.
             Err(PatchError::Unexpected(_)) => {}
             twice => assert_eq!(twice, Ok(once.clone()), "twice"),
         }
@@ -83,7 +84,7 @@ fn has_directive(value: &Value) -> bool {
     }
 }
 
-/// Whether no list that is merged names an item twice.
+/// Whether no merged list has two items with the same key.
 fn is_distinct(types: &Types, node: &Node, value: &Value) -> bool {
     match (node, value) {
         (Node::Object(id) | Node::AtomicObject(id), Value::Object(members)) => {

@@ -1,4 +1,4 @@
-//! A time, to the second or to the microsecond: what it prints is read as the same moment.
+//! Times, in seconds or microseconds: the printed text parses to the same time.
 
 use super::texts;
 use crate::Target;

@@ -1,6 +1,7 @@
-//! Bearer tokens: the genuine one names its account, and nothing that was made up or changed names anybody.
+//! Bearer tokens: a genuine one authenticates its account, and no forged or changed token authenticates
+//! anyone.
 
-use super::control_plane::{post, who, with_config};
+use super::control_plane::{post, user_of, with_config};
 use crate::{
     Target,
     recorded::{divide, seed},
@@ -62,17 +63,17 @@ fn check(input: &[u8]) {
     let config = Config { signing_key: Some(signing_key), ..Config::default() };
     with_config(config, |server| async move {
         let genuine = genuine(&server).await;
-        let name = who(&server, format!("bearer {genuine}").as_bytes()).await;
+        let name = user_of(&server, format!("bearer {genuine}").as_bytes()).await;
         assert_eq!(name, Some(Ok("system:serviceaccount:default:a".to_owned())));
         for token in forgeries(input, &genuine).into_iter().filter(|token| *token != genuine) {
-            let named = who(&server, format!("Bearer {token}").as_bytes()).await;
+            let named = user_of(&server, format!("Bearer {token}").as_bytes()).await;
             assert!(!matches!(named, Some(Ok(_))), "{token} is {named:?}, {genuine} is good");
             let review = post(&server, REVIEWS, &json!({"spec": {"token": token}})).await.json();
             assert_ne!(review["status"]["authenticated"], true, "{token}");
         }
         // What is no token authenticates no user.
         for header in [input.to_vec(), [b"Bearer ", input].concat(), [b"Basic ", input].concat()] {
-            let named = who(&server, &header).await;
+            let named = user_of(&server, &header).await;
             assert!(!matches!(named, Some(Ok(_))), "{} is {named:?}", header.escape_ascii());
         }
     });

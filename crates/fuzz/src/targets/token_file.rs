@@ -1,7 +1,7 @@
-//! Files of static tokens: read or refused, and who has one of them is whom the file says.
+//! Static token files: parsed or rejected, and each token authenticates the user on its line.
 
 use super::{
-    control_plane::{who, with_config},
+    control_plane::{user_of, with_config},
     texts,
 };
 use crate::Target;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 pub(super) const TARGET: Target = Target { name: "token_file", check, seeds, words: WORDS };
 
-/// Of a long file the last lines are tried.
+/// Of a long file only the last lines are tried.
 const MAX_TRIED: usize = 20;
 
 const WORDS: &[&str] = &[",", "\"", "\n", "\r\n", "#", " ", "\t", "system:masters", "system:anonymous", ",,"];
@@ -29,10 +29,10 @@ fn check(input: &[u8]) {
     let Ok(tokens) = TokenFile::parse(text) else { return };
     let config = Config { tokens, ..Config::default() };
     with_config(config, |server| async move {
-        for (secret, name) in told(text).into_iter().rev().take(MAX_TRIED) {
-            let named = who(&server, format!("Bearer {secret}").as_bytes()).await;
+        for (secret, name) in users_by_token(text).into_iter().rev().take(MAX_TRIED) {
+            let named = user_of(&server, format!("Bearer {secret}").as_bytes()).await;
             assert_eq!(named, Some(Ok(name)), "{secret}");
-            let longer = who(&server, format!("Bearer {secret}~").as_bytes()).await;
+            let longer = user_of(&server, format!("Bearer {secret}~").as_bytes()).await;
             assert_eq!(longer, Some(Err(401)), "{secret}~");
         }
     });
@@ -40,7 +40,7 @@ fn check(input: &[u8]) {
 
 /// The users of secrets that stand on lines without quotes, and not elsewhere. Left out are those who may not even ask
 /// who they are: the anonymous user, and members of its group.
-fn told(text: &str) -> BTreeMap<&str, String> {
+fn users_by_token(text: &str) -> BTreeMap<&str, String> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let is_plain =
         |secret: &str| !secret.is_empty() && secret.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -1,4 +1,4 @@
-//! Lines of URLs: each gets an answer, and the same one however its characters are written.
+//! URLs, one per line: each gets a response, and the same one however its characters are escaped.
 
 use super::{
     control_plane::{send, with_server},
@@ -8,7 +8,7 @@ use crate::Target;
 
 pub(super) const TARGET: Target = Target { name: "url", check, seeds, words: WORDS };
 
-/// A control plane takes a while to make, so that one serves several lines.
+/// Starting a control plane takes a while, so one serves several lines.
 const MAX_LINES: usize = 50;
 
 const WORDS: &[&str] = &[
@@ -69,12 +69,12 @@ fn check(input: &[u8]) {
     });
 }
 
-/// The same URL with every letter of its values and names written in hexadecimal.
+/// The same URL with every letter of its values and names percent-encoded.
 fn respelled(line: &str) -> String {
     let mut escaped = 0_usize;
     line.bytes()
         .map(|byte| {
-            // What follows a percent sign is part of an escape already.
+            // The characters after a percent sign are part of an escape already.
             escaped = if byte == b'%' { 3 } else { escaped.saturating_sub(1) };
             match byte {
                 b'a'..=b'z' | b'A'..=b'Z' if escaped == 0 => format!("%{byte:02X}"),

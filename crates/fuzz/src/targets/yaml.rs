@@ -1,4 +1,4 @@
-//! YAML: what is read is JSON, which is YAML itself and reads the same.
+//! YAML: the result is JSON, which is YAML itself and parses to the same.
 
 use super::texts;
 use crate::{

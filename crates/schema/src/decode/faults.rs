@@ -1,16 +1,17 @@
-//! What is wrong with a body, and which of it the real server tells.
+//! Collects the errors in a body, and picks those that kube-apiserver reports.
 
 use super::{DecodeError, FieldValidation};
 
-/// Kubernetes: the decoder remembers no more strict errors than these.
+/// Kubernetes: the decoder keeps at most this many strict errors.
 const MAX_STRICT_ERRORS: usize = 100;
 
-/// A walk goes on after a fault, because only the first of the gravest sort is told, and it may come later.
+/// Decoding goes on after an error: only the first of the most severe kind is reported, and it may come
+/// later.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    /// A value refused itself: Go's decoder stops there, so nothing else counts.
+    /// A custom unmarshaler failed: Go's decoder stops there, so no other error counts.
     fatal: Option<String>,
-    /// The first value that its type does not take: Go's decoder goes on and tells it in the end.
+    /// The first value of a wrong type: Go's decoder goes on and reports it at the end.
     first: Option<String>,
     /// Unknown members and those that came twice. `None` where the caller does not want them.
     strict: Option<Vec<String>>,
@@ -41,21 +42,22 @@ impl Faults {
         }
     }
 
-    /// Steps aside for a value that a second decoder reads, which is never strict.
+    /// Starts a separate list of errors for a value that Go decodes with a second, never strict, decoder.
     pub(super) fn set_aside(&mut self) -> Self {
         let quiet = Self { fatal: self.fatal.take(), first: None, strict: None };
         std::mem::replace(self, quiet)
     }
 
-    /// Comes back from [`Faults::set_aside`]: to the first decoder, any error of the second is fatal.
+    /// Returns to the list before [`Faults::set_aside`]: an error of the second decoder is fatal to the
+    /// first.
     pub(super) fn resume(&mut self, outer: Self) {
         let inner = std::mem::replace(self, outer);
         self.fatal = inner.fatal.or(inner.first);
     }
 
     pub(super) fn verdict(self, validation: FieldValidation) -> Result<Vec<String>, DecodeError> {
-        if let Some(told) = self.fatal.or(self.first) {
-            return Err(DecodeError::Malformed(told));
+        if let Some(error) = self.fatal.or(self.first) {
+            return Err(DecodeError::Malformed(error));
         }
         let strict = self.strict.unwrap_or_default();
         match validation {

@@ -1,4 +1,4 @@
-//! Single values: each sort of scalar in, its canonical form out.
+//! Decodes single values: each scalar type in, its canonical form out.
 
 use api::quantity::Quantity;
 use serde_json::{Number, Value};
@@ -13,7 +13,7 @@ use api::time::{Instant, Precision};
 type Syntax<T> = Result<T, SyntaxError>;
 
 impl Walker<'_, '_> {
-    /// Reads a value of a node that is no object, list or map; or finds one where it should not be.
+    /// Reads a scalar for a node; reports a mismatch where the JSON has an object or list.
     pub(super) fn scalar(&mut self, node: &Node, token: Token, slot: &mut Value) -> Syntax<()> {
         match (node, token) {
             (Node::String, Token::String) => *slot = Value::String(self.scanner.string()?.into_owned()),
@@ -41,7 +41,7 @@ impl Walker<'_, '_> {
         Ok(())
     }
 
-    /// A scalar of which only the JSON is known: an integer stays one if it fits.
+    /// A scalar without a type: an integer stays one if it fits.
     pub(super) fn any_scalar(&mut self, token: Token) -> Syntax<Value> {
         Ok(match token {
             Token::String => Value::String(self.scanner.string()?.into_owned()),
@@ -144,7 +144,7 @@ impl Walker<'_, '_> {
         Ok(())
     }
 
-    /// Kubernetes: any literal is taken as text, without its quotes and with its escapes.
+    /// Kubernetes: any literal is read as text, without its quotes and with its escapes.
     fn quantity(&mut self, slot: &mut Value) -> Syntax<()> {
         let start = self.scanner.position();
         self.skip()?;
@@ -165,8 +165,8 @@ impl Walker<'_, '_> {
                 match text.parse::<i32>() {
                     Ok(number) => *slot = Value::from(number),
                     Err(_) => {
-                        let says = self.trail.type_error(self.types, &format!("number {text}"), "int32");
-                        self.faults.refuse(says);
+                        let message = self.trail.type_error(self.types, &format!("number {text}"), "int32");
+                        self.faults.refuse(message);
                     }
                 }
             }
@@ -180,10 +180,10 @@ impl Walker<'_, '_> {
         self.faults.mismatch(|| trail.type_error(types, &format!("number {text}"), type_name));
     }
 
-    /// A value that reads itself did not like what it found.
+    /// A custom unmarshaler rejected the value.
     fn refuse_for(&mut self, token: Token, type_name: &str) -> Syntax<()> {
-        let says = self.trail.type_error(self.types, token.described(), type_name);
-        self.faults.refuse(says);
+        let message = self.trail.type_error(self.types, token.described(), type_name);
+        self.faults.refuse(message);
         self.skip()
     }
 }

@@ -1,6 +1,6 @@
 //! JSON text in, its tokens out, with the syntax errors that Go's `encoding/json` words.
 //!
-//! Kubernetes: clients see these texts, so what is refused, at which byte, and how it is said are Go's.
+//! Kubernetes: clients see these texts, so which input fails, at which byte and with which words is as in Go.
 
 mod text;
 
@@ -12,17 +12,17 @@ use super::{DecodeError, MAX_VALUES};
 use crate::run;
 use text::{lossy, unquote};
 
-/// Go's limit on nesting, for text that is only passed over.
+/// Go's limit on nesting, for JSON that is skipped.
 pub(super) const MAX_NESTING: usize = 10_000;
 
-/// In memory an object takes as much as so many other values, however few members it has.
+/// In memory an object takes as much as this many other values, however few members it has.
 const OBJECT_WEIGHT: usize = 4;
 
-/// The text is not JSON: what Go says about it.
+/// The text is not JSON: Go's error message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SyntaxError(pub(super) String);
 
-/// What the next value is, by its first byte, which is not consumed yet.
+/// The type of the next value, by its first byte, which is not consumed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Object,
@@ -35,7 +35,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// How Go calls such a value in an error.
+    /// What Go calls such a value in an error.
     pub(super) fn described(self) -> &'static str {
         match self {
             Token::Object => "object",
@@ -48,7 +48,6 @@ impl Token {
     }
 }
 
-/// A place in a JSON text.
 #[derive(Clone, Debug)]
 pub(super) struct Scanner<'b> {
     bytes: &'b [u8],
@@ -57,7 +56,7 @@ pub(super) struct Scanner<'b> {
     values: usize,
 }
 
-/// What goes on after one value of an object or array.
+/// The container whose value was just read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Object,
@@ -90,10 +89,10 @@ impl<'b> Scanner<'b> {
     /// The key that starts at a position, spaces before it included.
     pub(super) fn key_at(&self, position: usize) -> Cow<'b, str> {
         let there = Self { at: position, ..self.clone() }.key();
-        there.expect("it was read from there before")
+        there.expect("this key was read before")
     }
 
-    /// The first byte of the next value says what it is.
+    /// The type of the next value, by its first byte.
     pub(super) fn token(&mut self) -> Result<Token> {
         self.skip_space();
         match self.peek() {
@@ -163,7 +162,7 @@ impl<'b> Scanner<'b> {
         }
     }
 
-    /// A string without its quotes and escapes. What is no UTF-8 becomes U+FFFD, byte by byte.
+    /// A string without its quotes and escapes. Each byte of invalid UTF-8 becomes U+FFFD.
     pub(super) fn string(&mut self) -> Result<Cow<'b, str>> {
         let (raw, escaped) = self.quoted()?;
         let text = match std::str::from_utf8(raw) {
@@ -173,7 +172,7 @@ impl<'b> Scanner<'b> {
         Ok(if escaped { Cow::Owned(unquote(&text)) } else { text })
     }
 
-    /// What stands between the quotes of a string, and whether there are escapes in it.
+    /// The text between the quotes of a string, and whether it has escapes.
     fn quoted(&mut self) -> Result<(&'b [u8], bool)> {
         self.at += 1;
         let start = self.at;
@@ -194,7 +193,7 @@ impl<'b> Scanner<'b> {
         Ok((raw, escaped))
     }
 
-    /// A number, as it is written.
+    /// The digits of a number.
     pub(super) fn number(&mut self) -> Result<&'b str> {
         let start = self.at;
         if self.peek() == Some(b'-') {
@@ -230,7 +229,7 @@ impl<'b> Scanner<'b> {
         Ok(())
     }
 
-    /// Passes over one value, however deep, without recursion. `depth` is how deep the place already is.
+    /// Skips one value of any depth, without recursion. `depth` is the depth of the value itself.
     pub(super) fn skip(&mut self, depth: usize) -> Result<()> {
         let mut open = Vec::new();
         loop {
@@ -258,7 +257,7 @@ impl<'b> Scanner<'b> {
         }
     }
 
-    /// After a value: closes what ends with it, and says whether another value follows.
+    /// After a value: closes the containers that end with it, and says whether another value follows.
     fn close(&mut self, open: &mut Vec<Inside>) -> Result<bool> {
         while let Some(inside) = open.last() {
             let more = match inside {
@@ -273,7 +272,7 @@ impl<'b> Scanner<'b> {
         Ok(false)
     }
 
-    /// Refuses the `{` or `[` at hand if it lies `limit` deep already.
+    /// Rejects the `{` or `[` at hand if it is nested `limit` deep already.
     pub(super) fn nest(&self, depth: usize, limit: usize) -> Result<()> {
         if depth < limit { Ok(()) } else { Err(self.error("exceeded max depth")) }
     }
@@ -328,7 +327,8 @@ impl<'b> Scanner<'b> {
         }
     }
 
-    /// Kubernetes: Go looks at a missing byte as at a space, and tells the end only where a space could stand.
+    /// Kubernetes: Go reads a missing byte as a space, and reports the end of input only where a space could
+    /// stand.
     #[cold]
     fn error_inside(&self, context: &str) -> SyntaxError {
         invalid(self.peek().unwrap_or(b' '), context)
@@ -347,7 +347,7 @@ fn invalid(byte: u8, context: &str) -> SyntaxError {
     let shown = match byte {
         b'\'' => "\\'".to_owned(),
         b'"' => "\"".to_owned(),
-        // Kubernetes: Go takes the byte for a rune, so that above ASCII it shows Latin-1.
+        // Kubernetes: Go prints the byte as a rune, so bytes above ASCII show as Latin-1.
         _ => go::quote(char::from(byte).encode_utf8(&mut [0; 4])).trim_matches('"').to_owned(),
     };
     SyntaxError(format!("invalid character '{shown}' {context}"))

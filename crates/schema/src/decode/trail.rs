@@ -1,7 +1,7 @@
-//! Where in the object the walk is, in the two ways in which messages say it.
+//! The path of the decoder in the object, in the two forms that error messages use.
 //!
 //! Strict errors name the whole path, `spec.containers[0].env`; type errors name the Go fields on it, without
-//! indexes and map keys, and the struct and type that Go found there. Both are put together only when needed.
+//! indexes and map keys, and the Go struct and type. Both are built only when an error needs them.
 
 use super::scanner::Scanner;
 use crate::types::{Field, Node, Other, TypeId, Types};
@@ -20,8 +20,8 @@ pub(super) enum Step<'t> {
 #[derive(Debug, Default)]
 pub(super) struct Trail<'t> {
     steps: Vec<Step<'t>>,
-    /// The struct that type errors name inside a union of a CRD's schema. Kubernetes: Go decodes that in a
-    /// second decoder, and puts the struct of the first over its error.
+    /// The struct that type errors name inside a union of a CRD's schema. Kubernetes: Go decodes the union
+    /// with a second decoder, and overwrites the struct in its error with that of the first.
     union_in: Option<TypeId>,
 }
 
@@ -34,7 +34,7 @@ impl<'t> Trail<'t> {
         self.steps.pop();
     }
 
-    /// Enters a union; hands back what [`Trail::leave_union`] wants.
+    /// Enters a union; returns the value that [`Trail::leave_union`] takes.
     pub(super) fn enter_union(&mut self) -> Option<TypeId> {
         let before = self.union_in;
         self.union_in = before.or_else(|| self.struct_at());
@@ -45,7 +45,7 @@ impl<'t> Trail<'t> {
         self.union_in = before;
     }
 
-    /// The path of a member here, as strict errors show it.
+    /// The path of a member at this place, as strict errors show it.
     pub(super) fn path_of(&self, name: &str, scanner: &Scanner<'_>) -> String {
         let mut path = String::new();
         for step in &self.steps {
@@ -59,7 +59,7 @@ impl<'t> Trail<'t> {
         path
     }
 
-    /// What Go says about a value that its type does not take.
+    /// Go's error for a value of the wrong type.
     pub(super) fn type_error(&self, types: &Types, value: &str, type_name: &str) -> String {
         let Some(owner) = self.union_in.or_else(|| self.struct_at()) else {
             return format!("json: cannot unmarshal {value} into Go value of type {type_name}");
@@ -77,12 +77,12 @@ impl<'t> Trail<'t> {
         format!("json: cannot unmarshal {value} into Go struct field {owner}.{path} of type {type_name}")
     }
 
-    /// What Go calls the type of the node here.
+    /// Go's name for the type of the node at this place.
     pub(super) fn type_name(&self, types: &Types, node: &Node) -> String {
         self.declared_name().map_or_else(|| go_name(types, node), str::to_owned)
     }
 
-    /// The part of the last field's own type name that is left after the steps since.
+    /// What remains of the last field's own type name after the steps since.
     fn declared_name(&self) -> Option<&'t str> {
         let last = self.steps.iter().rposition(|step| matches!(step, Step::Field(..)))?;
         let Step::Field(_, field) = self.steps[last] else { return None };
@@ -132,7 +132,7 @@ fn go_name(types: &Types, node: &Node) -> String {
         Node::List(list) => return format!("[]{}", go_name(types, &list.items)),
         Node::Map(map) => return format!("map[string]{}", go_name(types, &map.values)),
         Node::Object(id) | Node::AtomicObject(id) => {
-            // Its package and name: the last two parts.
+            // The package and the name: the last two parts.
             let name = &types.get(*id).name;
             name.rmatch_indices('.').nth(1).map_or(&**name, |(at, _)| &name[at + 1..])
         }

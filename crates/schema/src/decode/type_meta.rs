@@ -1,9 +1,9 @@
-//! The first look at a body: is it JSON, and what does it say it is?
+//! First pass over a body: checks that it is JSON and reads `apiVersion` and `kind`.
 
 use super::DecodeError;
 use super::scanner::{Scanner, SyntaxError, Token};
 
-/// What a body says it is; empty where it does not.
+/// `apiVersion` and `kind` of a body; empty where missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeMeta {
     pub api_version: String,
@@ -11,7 +11,7 @@ pub struct TypeMeta {
 }
 
 impl TypeMeta {
-    /// The same of an object that must say what it is. `body` is where it was read.
+    /// Fails unless both are set. `body` is where they were read from.
     pub fn named(self, body: &[u8]) -> Result<TypeMeta, DecodeError> {
         let problem = if self.api_version.split('/').count() > 2 {
             format!("unexpected GroupVersion string: {}", self.api_version)
@@ -24,14 +24,14 @@ impl TypeMeta {
     }
 }
 
-/// Kubernetes: what Go prints for the struct that the real server reads them into.
+/// Kubernetes: what Go prints for the struct that kube-apiserver decodes them into.
 const GO_STRUCT: &str =
     r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
 /// Reads `apiVersion` and `kind`, and checks that the whole body is JSON.
 ///
-/// Kubernetes: this is done first, so that bad syntax is always told in these words; and with the decoder of
-/// Go's own library, so that here, and only here, the case of names does not count.
+/// Kubernetes: this comes first, so that syntax errors always have these words. It uses Go's own JSON
+/// library, so here, and only here, member names match in any case.
 pub fn type_meta(json: &[u8]) -> Result<TypeMeta, DecodeError> {
     read(&mut Scanner::new(json)).unwrap_or_else(|SyntaxError(text)| Err(text)).map_err(|text| {
         DecodeError::Malformed(format!("couldn't get version/kind; json parse error: {text}"))

@@ -1,7 +1,7 @@
-//! The walk through a body along its type: objects, lists and maps. Single values are in `scalar`.
+//! Decodes objects, lists and maps along their type. Scalars are in `scalar`.
 //!
-//! A value is read into a slot that may hold one already, as Go reads into a struct: that is what a member that
-//! comes twice amounts to. A slot that is `Null` in the end is absent.
+//! A value is read into a slot that may already hold one, as Go decodes into a struct: that is how a
+//! duplicate member merges with the first. A slot that is `Null` at the end is absent.
 
 use serde_json::{Map, Value};
 
@@ -23,12 +23,12 @@ pub(super) struct Walker<'t, 'b> {
 
 type Syntax<T> = Result<T, SyntaxError>;
 
-/// Whether members that come twice are told where only the JSON is known.
+/// Whether duplicate members are reported in JSON without a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Duplicates {
     Reported,
-    /// Kubernetes: what a type keeps as raw JSON, no decoder looks into.
-    Unseen,
+    /// Kubernetes: no decoder looks inside fields of raw JSON.
+    Ignored,
 }
 
 impl<'t, 'b> Walker<'t, 'b> {
@@ -64,7 +64,7 @@ impl<'t, 'b> Walker<'t, 'b> {
     }
 
     pub(super) fn raw(mut self) -> Result<Value, DecodeError> {
-        let value = self.any(Duplicates::Unseen)?;
+        let value = self.any(Duplicates::Ignored)?;
         self.finish(value).map(|read| read.value)
     }
 
@@ -74,7 +74,7 @@ impl<'t, 'b> Walker<'t, 'b> {
         Ok(Decoded { value, warnings })
     }
 
-    /// Reads the next value into a slot. `pointer` says that the slot can hold nothing at all.
+    /// Reads the next value into a slot. `pointer` says that the slot may be nil in Go.
     pub(super) fn value(&mut self, node: &Node, pointer: bool, slot: &mut Value) -> Syntax<()> {
         let token = self.scanner.token()?;
         if token == Token::Null {
@@ -90,14 +90,14 @@ impl<'t, 'b> Walker<'t, 'b> {
             (Node::Map(map), Token::Object) => self.map(&map.values, slot),
             (Node::Either(id, other), _) => self.either(*id, *other, token, slot),
             (Node::Raw | Node::FieldsV1 | Node::Json, _) => {
-                *slot = self.any(Duplicates::Unseen)?;
+                *slot = self.any(Duplicates::Ignored)?;
                 Ok(())
             }
             _ => self.scalar(node, token, slot),
         }
     }
 
-    /// Passes over a value that its type does not take, and notes that.
+    /// Skips a value of the wrong type, and notes the error.
     pub(super) fn mismatch(&mut self, node: &Node, token: Token) -> Syntax<()> {
         let (trail, types) = (&self.trail, self.types);
         self.faults.mismatch(|| trail.type_error(types, token.described(), &trail.type_name(types, node)));
@@ -112,7 +112,7 @@ impl<'t, 'b> Walker<'t, 'b> {
         let types = self.types;
         let of = types.get(id);
         let members = as_object(slot);
-        // The object itself came before: each of its members may be there already.
+        // A duplicate of the object: each of its members may be there already.
         let merged = !members.is_empty();
         let mut seen = 0_u128;
         let mut more = self.enter(Token::Object)?;
@@ -121,7 +121,7 @@ impl<'t, 'b> Walker<'t, 'b> {
             match of.position(&key) {
                 Some(at) => {
                     let field = &of.fields()[at];
-                    // Past 128 fields, which no built-in type has, the member itself tells.
+                    // Past 128 fields, which no built-in type has, a non-null member counts as seen.
                     let bit = u32::try_from(at).ok().and_then(|at| 1_u128.checked_shl(at)).unwrap_or(0);
                     let again = if bit == 0 { members.contains_key(&*key) } else { seen & bit != 0 };
                     seen |= bit;
@@ -135,8 +135,8 @@ impl<'t, 'b> Walker<'t, 'b> {
                     self.trail.push(Step::Field(id, field));
                     self.value(&field.node, field.pointer, &mut slot)?;
                     self.trail.pop();
-                    // Kubernetes: no owners, said aloud, asks for them to be forgotten; so does one that says
-                    // nothing, and that is kept.
+                    // Kubernetes: an empty `managedFields`, or one empty entry, asks the server to forget the
+                    // owners; it is kept.
                     if key == "managedFields" && slot.as_array().is_some_and(Vec::is_empty) {
                         slot = serde_json::json!([{}]);
                     }
@@ -161,7 +161,7 @@ impl<'t, 'b> Walker<'t, 'b> {
                 self.skip()
             }
             Unknown::Keep => {
-                let value = self.any(Duplicates::Unseen)?;
+                let value = self.any(Duplicates::Ignored)?;
                 into.insert(key, value);
                 Ok(())
             }
@@ -232,7 +232,7 @@ impl<'t, 'b> Walker<'t, 'b> {
                 self.faults.refuse("boolean or JSON schema expected".to_owned());
                 return self.skip();
             }
-            // Kubernetes: anything else is silently nothing.
+            // Kubernetes: anything else is dropped without an error.
             _ => return self.skip(),
         };
         let union = self.trail.enter_union();
@@ -247,7 +247,7 @@ impl<'t, 'b> Walker<'t, 'b> {
         Ok(())
     }
 
-    /// A value of which only the JSON is known.
+    /// A value without a type.
     fn any(&mut self, duplicates: Duplicates) -> Syntax<Value> {
         Ok(match self.scanner.token()? {
             Token::Object => {
@@ -296,7 +296,7 @@ impl<'t, 'b> Walker<'t, 'b> {
     }
 }
 
-/// What Go sets to nothing on `null`; the rest keeps what it holds.
+/// Whether Go sets such a field to nil on `null`; other fields keep their value.
 fn clears_on_null(node: &Node) -> bool {
     let container = matches!(node, Node::List(_) | Node::Map(_) | Node::Bytes);
     container || matches!(node, Node::Time | Node::MicroTime | Node::Quantity | Node::IntOrString)
@@ -306,5 +306,5 @@ fn as_object(slot: &mut Value) -> &mut Map<String, Value> {
     if !slot.is_object() {
         *slot = Value::Object(Map::new());
     }
-    slot.as_object_mut().expect("it was just made one")
+    slot.as_object_mut().expect("an object was put there above")
 }

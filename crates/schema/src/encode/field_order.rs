@@ -1,6 +1,6 @@
-//! The order in which the real server writes the members of a `FieldsV1`: by path element, not by text.
+//! The order in which kube-apiserver writes the members of a `FieldsV1`: by path element, not by text.
 //!
-//! `.` comes first, then fields, then keys and values of lists by what they hold (port 80 before port 443), then
+//! `.` comes first, then fields, then keys and values of lists by their value (port 80 before port 443), then
 //! positions.
 
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use crate::field_set::Element;
 
 pub(super) fn sorted(members: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut sorted: Vec<_> = members.iter().collect();
-    // The map is sorted by text already, and most sets hold only fields: nothing to do for those.
+    // The map is sorted by text already, which is right for sets of fields only: most sets.
     if members.keys().any(|name| name != "." && !name.starts_with("f:")) {
         sorted.sort_by_cached_key(|(name, _)| Place::of(name));
     }
@@ -20,7 +20,7 @@ pub(super) fn sorted(members: &Map<String, Value>) -> Vec<(&String, &Value)> {
 enum Place<'a> {
     Itself,
     Of(Element),
-    /// What no set holds, but some client sent.
+    /// Not a path element: a client sent it.
     Strange(&'a str),
 }
 
@@ -39,7 +39,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn list_keys_are_ordered_by_what_they_hold() {
+    fn list_keys_are_ordered_by_their_values() {
         let set = json!({
             "f:b": {}, ".": {}, "f:a": {}, "i:10": {}, "i:9": {},
             r#"k:{"port":443,"protocol":"TCP"}"#: {},

@@ -1,11 +1,11 @@
-//! An object in, the same object as it would read back from its own JSON out.
+//! Normalizes an object: the result is what decoding its JSON would give.
 
 use serde_json::{Map, Value};
 
 use crate::types::{Node, Type, TypeId, Types, Unknown};
 
-/// Makes an object what its encoding says it is: what Go would leave out is gone, and what is always written is
-/// there (`"status": {}`, `"containers": null`). Patches and field owners see objects in this form.
+/// Removes what Go's encoder would omit, and adds the fields without `omitempty` (`"status": {}`,
+/// `"containers": null`). Patches and managedFields work on objects in this form.
 pub fn normalize(types: &Types, id: TypeId, value: &mut Value) {
     node(types, &Node::Object(id), value);
 }

@@ -6,15 +6,15 @@ use crate::run;
 use api::go;
 use serde_json::Value;
 
-/// Which characters a string escapes beyond those that JSON demands.
+/// Which characters a string escapes beyond those that JSON requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Escape {
-    /// `<`, `>`, `&`, U+2028 and U+2029, so that the text is harmless inside HTML.
+    /// `<`, `>`, `&`, U+2028 and U+2029, so that the text is safe inside HTML.
     Html,
     Plain,
 }
 
-/// A comma unless it is the first, the key and its colon.
+/// Writes a comma unless it is the first, the key and its colon.
 pub(super) fn push_key(out: &mut Vec<u8>, first: &mut bool, key: &str, escape: Escape) {
     if !std::mem::take(first) {
         out.push(b',');
@@ -46,7 +46,7 @@ pub(super) fn push_string(out: &mut Vec<u8>, text: &str, escape: Escape) {
             Class::Separator => write!(out, "\\u202{:x}", bytes[at + 2] & 0xf),
             _ => write!(out, "\\u{byte:04x}"),
         };
-        written_escape.expect("a Vec takes every write");
+        written_escape.expect("writing to a Vec cannot fail");
         written = after;
     }
     out.extend_from_slice(&bytes[written..]);
@@ -68,14 +68,14 @@ pub(super) fn push_scalar(out: &mut Vec<u8>, scalar: &Value) {
             (Some(number), ..) => write!(out, "{number}"),
             (_, Some(number), _) => write!(out, "{number}"),
             (.., float) => {
-                // Finite, as every JSON number is: it always has a text.
+                // Every JSON number is finite, so it has a text.
                 let text = go::json(&float.unwrap_or_default()).unwrap_or_default();
                 out.write_all(text.as_bytes())
             }
         },
         _ => out.write_all(b"null"),
     };
-    written.expect("a Vec takes every write");
+    written.expect("writing to a Vec cannot fail");
 }
 
 #[derive(Clone, Copy)]
@@ -86,7 +86,7 @@ enum Class {
     /// `\u00..`
     Control,
     Html,
-    /// The first byte of what may be a line or paragraph separator.
+    /// The first byte of U+2028 and U+2029, and of other characters.
     Separator,
 }
 

@@ -1,11 +1,11 @@
-//! Two sets in, one out. Each operation is one pass over both, in the order of their elements.
+//! Union, intersection and differences of sets. Each is one pass over both, in the order of their elements.
 
 use std::cmp::Ordering;
 
 use super::{Element, Entry, FieldSet};
 
 impl FieldSet {
-    /// What is in either.
+    /// The fields in either set.
     #[must_use]
     pub fn union(self, other: FieldSet) -> FieldSet {
         if other.is_empty() {
@@ -32,7 +32,7 @@ impl FieldSet {
         FieldSet { entries }
     }
 
-    /// What is in both.
+    /// The fields in both sets.
     #[must_use]
     pub fn intersection(mut self, other: &FieldSet) -> FieldSet {
         let mut theirs = Cursor(&other.entries);
@@ -45,7 +45,7 @@ impl FieldSet {
         self
     }
 
-    /// What is in this set and not in the other. A field stays although one above or below it goes.
+    /// The fields in this set and not in the other. Removing a field keeps those above and below it.
     #[must_use]
     pub fn difference(mut self, other: &FieldSet) -> FieldSet {
         let mut theirs = Cursor(&other.entries);
@@ -58,7 +58,7 @@ impl FieldSet {
         self
     }
 
-    /// What is in this set and neither in the other nor below something in it.
+    /// The fields of this set that are neither in the other nor below a field of it.
     #[must_use]
     pub fn recursive_difference(mut self, other: &FieldSet) -> FieldSet {
         let mut theirs = Cursor(&other.entries);
@@ -73,7 +73,7 @@ impl FieldSet {
         self
     }
 
-    /// The fields with none below them.
+    /// The fields that have no fields of the set below them.
     #[must_use]
     pub fn leaves(mut self) -> FieldSet {
         for entry in &mut self.entries {
@@ -90,7 +90,7 @@ impl Entry {
     }
 }
 
-/// Looks up elements that come in ascending order.
+/// Finds elements that are looked up in ascending order.
 struct Cursor<'a>(&'a [Entry]);
 
 impl<'a> Cursor<'a> {

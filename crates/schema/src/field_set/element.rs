@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 
 /// One step from a container to something in it.
 ///
-/// The order is that of the real server's sets: fields, then keys, then values, then indexes.
+/// The order is that of kube-apiserver's sets: fields, then keys, then values, then indexes.
 #[derive(Clone, Debug)]
 pub enum Element {
     /// A field of an object or an entry of a map: `f:spec`.
@@ -17,7 +17,7 @@ pub enum Element {
     Key(Key),
     /// The item of a list set: `v:"example.com/a"`.
     Value(Value),
-    /// The item at a place, for lists whose items nothing else tells apart: `i:0`.
+    /// The item at an index, for lists without keys: `i:0`.
     Index(i64),
 }
 
@@ -37,7 +37,7 @@ impl Element {
 }
 
 impl Key {
-    /// Sorts the parts by name; which of two with the same name comes first stays as it was.
+    /// Sorts the parts by name; parts of the same name keep their order.
     #[must_use]
     pub fn new(mut parts: Vec<(Box<str>, Value)>) -> Self {
         parts.sort_by(|(left, _), (right, _)| left.cmp(right));
@@ -108,8 +108,8 @@ macro_rules! equal_by_order {
 }
 equal_by_order!(Element Key);
 
-/// The real server's order of values: numbers by size, whole or not, then strings, booleans, lists, objects
-/// and null. Equal in this order is what it takes for the same value: 1 and 1.0 are.
+/// kube-apiserver's order of values: numbers by size, whole or not, then strings, booleans, lists, objects
+/// and null. Values that are equal in this order count as the same: 1 and 1.0 are.
 pub(crate) fn compare_values(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare_numbers(left, right),
@@ -182,7 +182,7 @@ fn text(value: &Value) -> String {
         },
         Value::String(text) => go::quote(text),
         Value::Array(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(",")),
-        // Kubernetes: the entries of an object run together.
+        // Kubernetes: the entries of an object have nothing between them.
         Value::Object(members) => {
             members.iter().map(|(name, value)| format!("{name}={}", text(value))).collect()
         }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_in_the_order_of_the_real_server() {
+    fn elements_are_in_the_order_of_kube_apiserver() {
         let ascending = [
             Element::field("a"),
             Element::field("b"),
@@ -233,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_the_same_by_size() {
+    fn integers_and_floats_of_one_value_are_equal() {
         assert_eq!(Element::Value(json!(1)), Element::Value(json!(1.0)));
         assert_eq!(key(&json!({"port": 80})), key(&json!({"port": 80.0})));
         assert_ne!(Element::Value(json!(1)), Element::Value(json!("1")));
     }
 
     #[test]
-    fn paths_read_as_in_conflicts() {
+    fn paths_print_as_in_conflict_messages() {
         for (path, expected) in [
             (vec![], ""),
             (vec![Element::field("spec"), Element::field("a.b")], ".spec.a.b"),

@@ -1,7 +1,7 @@
-//! FieldsV1 in, a set out, and back: the JSON by which managedFields says which fields someone owns.
+//! Reads and writes FieldsV1: the JSON in managedFields that lists the fields of a manager.
 //!
 //! `{"f:spec":{"f:replicas":{}}}` is the set of `.spec.replicas`; a `"."` says that the element above is in
-//! the set too. What is written is byte for byte what the real server writes.
+//! the set too. The text is byte for byte that of kube-apiserver.
 
 use std::fmt::{self, Write as _};
 
@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 use super::{Element, Entry, FieldSet, Key};
 use crate::depth::MAX_DEPTH;
 
-/// Text that is no FieldsV1.
+/// The text is not FieldsV1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadFields(String);
 
 impl FieldSet {
-    /// Reads FieldsV1. Elements of a sort that only a later version knows are left out.
+    /// Reads FieldsV1. Element types that only a later version knows are skipped.
     pub fn from_json(text: &str) -> Result<FieldSet, BadFields> {
         FieldSet::from_value(&serde_json::from_str(text).map_err(bad)?)
     }
@@ -26,10 +26,10 @@ impl FieldSet {
         FieldSet::read(fields, 0).map(|(set, _)| set)
     }
 
-    /// A set, and whether it says that the element above it is a member.
+    /// A set, and whether it has a `"."`: the element above is a member.
     fn read(fields: &Value, depth: usize) -> Result<(FieldSet, bool), BadFields> {
         let members = match fields {
-            // Below the deepest field stands one more object, an empty one.
+            // The deepest field contains one more object, an empty one.
             Value::Object(members) if depth <= MAX_DEPTH => members,
             Value::Null => return Ok((FieldSet::default(), true)),
             Value::Object(_) => return Err(BadFields("fields are nested too deeply".into())),
@@ -42,7 +42,7 @@ impl FieldSet {
                 read.push((element, member, below));
             }
         }
-        // Texts are in another order than elements, and in theirs they are added at the end of the set.
+        // Sorted by element, which differs from the order of the texts, so that each is appended at the end.
         read.sort_by(|(left, ..), (right, ..)| left.cmp(right));
         let mut set = FieldSet::default();
         for (element, member, below) in read {
@@ -77,7 +77,7 @@ impl FieldSet {
             }
             write_string(out, &entry.element.to_text(), Html::AsIs);
             out.push(':');
-            entry.below.write(out, entry.says_itself());
+            entry.below.write(out, entry.needs_dot());
         }
         out.push('}');
     }
@@ -88,15 +88,15 @@ impl FieldSet {
             members.insert(".".into(), Value::Object(Map::new()));
         }
         for entry in &self.entries {
-            members.insert(entry.element.to_text(), entry.below.members(entry.says_itself()));
+            members.insert(entry.element.to_text(), entry.below.members(entry.needs_dot()));
         }
         Value::Object(members)
     }
 }
 
 impl Entry {
-    /// An element with nothing below it is a member without saying so.
-    fn says_itself(&self) -> bool {
+    /// Whether a member needs a `"."`: one with nothing below it does not.
+    fn needs_dot(&self) -> bool {
         self.member && !self.below.is_empty()
     }
 }
@@ -129,7 +129,7 @@ impl Element {
         }
     }
 
-    /// Reads such a name. `None` is an element of a sort that only a later version knows.
+    /// Parses such a name. `None` for an element type that only a later version knows.
     pub fn from_text(text: &str) -> Result<Option<Element>, BadFields> {
         if text.len() < 2 {
             return Err(BadFields("key must be 2 characters long:".into()));
@@ -197,7 +197,8 @@ fn write_value(out: &mut String, value: &Value) {
     }
 }
 
-/// Kubernetes: whole numbers plainly however they came, very large and very small ones with an exponent.
+/// Kubernetes: integers without an exponent however they were written, very large and very small numbers with
+/// one.
 fn number_text(number: &serde_json::Number) -> String {
     let Some(value) = number.as_f64().filter(|_| number.as_i64().is_none()) else {
         return number.to_string();
@@ -213,7 +214,7 @@ fn number_text(number: &serde_json::Number) -> String {
     }
 }
 
-/// Kubernetes: control characters but tab and line ends are written by number.
+/// Kubernetes: control characters except tab and line ends are written as `\u` escapes.
 fn write_string(out: &mut String, text: &str, html: Html) {
     out.push('"');
     for c in text.chars() {
@@ -231,5 +232,5 @@ fn write_string(out: &mut String, text: &str, html: Html) {
 }
 
 fn push_code(out: &mut String, c: char) {
-    write!(out, "\\u{:04x}", u32::from(c)).expect("a String takes every write");
+    write!(out, "\\u{:04x}", u32::from(c)).expect("writing to a String cannot fail");
 }

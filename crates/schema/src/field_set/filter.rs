@@ -1,4 +1,4 @@
-//! Which fields a write through some resource can own at all.
+//! Which fields a manager can own through a resource or subresource.
 
 use super::{Element, FieldSet};
 
@@ -8,9 +8,9 @@ use super::{Element, FieldSet};
 pub enum Filter {
     #[default]
     All,
-    /// All but these fields and what is below them.
+    /// All but these fields and those below them.
     Except(FieldSet),
-    /// Only what lies on or below one of these paths.
+    /// Only fields on or below one of these paths.
     Below(Vec<Vec<Step>>),
 }
 
@@ -32,7 +32,7 @@ impl Filter {
     }
 }
 
-/// Keeps what lies on one of the paths as well: `.spec` itself stays where `.spec.containers` is a path.
+/// Keeps the fields on the way too: `.spec` itself stays where `.spec.containers` is a path.
 fn keep_below(mut set: FieldSet, paths: &[&[Step]]) -> FieldSet {
     if paths.iter().any(|path| path.is_empty()) {
         return set;

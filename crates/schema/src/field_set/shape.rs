@@ -1,7 +1,7 @@
-//! What apply sees in a place of an object: one value, a list whose items it tells apart, or a map.
+//! How server-side apply treats a field: as one value, as a list with item keys, or as a map.
 //!
-//! The table of types says more than that (a time, a quantity); here they are all scalars. Where it says
-//! nothing, as inside a [`Node::Json`], the value decides.
+//! The types know more (times, quantities); here these are all scalars. Where there is no type, as inside a
+//! [`Node::Json`], the value decides.
 
 use api::go;
 use serde_json::Value;
@@ -9,17 +9,16 @@ use serde_json::Value;
 use super::{Element, Key};
 use crate::types::{ListKind, Node, Type, Types, Unknown};
 
-/// A place of an object, before its value is known.
+/// A field or item, before its value is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place<'t> {
     Typed(&'t Node),
-    /// Objects are granular, lists are one value.
+    /// No type: objects are granular, lists are atomic.
     Deduced,
-    /// Everything is one value.
+    /// Everything is atomic.
     Opaque,
 }
 
-/// What stands in a place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape<'t> {
     Scalar(Scalar),
@@ -44,19 +43,19 @@ pub(crate) struct ListShape<'t> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MapShape<'t> {
     of: Option<&'t Type>,
-    /// What entries hold that are no field. `None` where there may be none.
+    /// The type of entries that are not fields. `None` where there may be none.
     rest: Option<Place<'t>>,
     pub(crate) atomic: bool,
 }
 
-/// Which of its faces a place without a type shows. Two values with different faces are compared as both.
+/// The shape that a value without a type has. Two values with different shapes are compared as both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Face {
     Typed,
     Scalar,
     List,
     Map,
-    /// Null takes after the other side.
+    /// Null has the shape of the other value.
     Open,
 }
 
@@ -71,7 +70,7 @@ impl<'t> Place<'t> {
         }
     }
 
-    /// The shape for a value; without one, or for null, a place without a type is a map.
+    /// The shape for a value; a place without a type is a map if the value is absent or null.
     pub(crate) fn shape(self, types: &'t Types, value: Option<&Value>) -> Shape<'t> {
         let (inner, atomic) = match self {
             Place::Typed(node) => match typed_shape(types, node) {
@@ -99,7 +98,7 @@ fn is_open(node: &Node) -> bool {
 fn typed_shape<'t>(types: &'t Types, node: &'t Node) -> Option<Shape<'t>> {
     let object = |id, atomic| {
         let of = types.get(id);
-        // Kubernetes: a schema that names no field allows every field.
+        // Kubernetes: a schema without properties allows every field.
         let open = of.unknown == Unknown::Keep || of.fields().is_empty();
         Shape::Map(MapShape { of: Some(of), rest: open.then_some(Place::Deduced), atomic })
     };
@@ -130,12 +129,12 @@ impl<'t> MapShape<'t> {
         self.of.is_some_and(|of| of.position(name).is_some())
     }
 
-    /// Whether nothing at all is said about what is inside.
-    pub(crate) fn is_untold(&self) -> bool {
+    /// Whether the schema says nothing about the inside.
+    pub(crate) fn is_schemaless(&self) -> bool {
         self.of.is_none_or(|of| of.fields().is_empty()) && matches!(self.rest, Some(Place::Deduced))
     }
 
-    /// The place below an element of a set, which need not fit the schema any more.
+    /// The place below an element of a set; the set may not fit the schema any more.
     pub(crate) fn place_at(&self, element: &Element) -> Option<Place<'t>> {
         match element {
             Element::Field(name) => self.place(name),
@@ -149,7 +148,7 @@ impl ListShape<'_> {
         *self.kind == ListKind::Atomic
     }
 
-    /// What tells this item apart from the others of the list.
+    /// The element that identifies this item in the list.
     pub(crate) fn element(&self, types: &Types, item: &Value) -> Result<Element, String> {
         match self.kind {
             ListKind::Atomic => Err("invalid indexing of non-associative list".into()),

@@ -1,4 +1,4 @@
-//! The laws of sets, FieldsV1 both ways, and what an object says.
+//! The laws of sets, FieldsV1 in both directions, and the fields of an object.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn set(fields: &Value) -> FieldSet {
 }
 
 #[test]
-fn fields_v1_is_written_as_by_the_real_server() {
+fn fields_v1_is_written_as_by_kube_apiserver() {
     for (text, expected) in [
         ("{}", "{}"),
         ("null", "{}"),
@@ -33,7 +33,7 @@ fn fields_v1_is_written_as_by_the_real_server() {
 }
 
 #[test]
-fn what_is_no_fields_v1_is_refused() {
+fn malformed_fields_v1_is_rejected() {
     for text in [
         "",
         "[]",
@@ -109,7 +109,7 @@ fn filters_keep_what_a_resource_can_write() {
 }
 
 #[test]
-fn an_object_says_its_leaves_items_and_entries() {
+fn fields_of_an_object_are_its_leaves_items_and_entries() {
     let (types, of) = samples::things();
     for (object, expected) in [
         (json!({"spec": {"count": 1, "flag": false}}), json!({"f:spec": {"f:count": {}, "f:flag": {}}})),
@@ -150,7 +150,7 @@ fn an_object_says_its_leaves_items_and_entries() {
     }
 }
 
-/// Elements of every sort, few enough for two sets to share some.
+/// Elements of every type, few enough for two sets to share some.
 fn fields() -> impl Strategy<Value = FieldSet> {
     const ELEMENTS: [&str; 8] =
         ["f:a", "f:b", "f:c", "k:{\"name\":\"x\"}", "k:{\"port\":80}", "v:\"x\"", "v:1", "i:0"];
@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn a_set_has_what_its_paths_say(a in fields(), b in fields()) {
+    fn a_set_contains_exactly_its_paths(a in fields(), b in fields()) {
         let union = a.clone().union(b.clone());
         for path in union.paths() {
             prop_assert!(union.has(&path) && (a.has(&path) || b.has(&path)));
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn fields_v1_goes_round(a in fields()) {
+    fn fields_v1_round_trips(a in fields()) {
         prop_assert_eq!(FieldSet::from_json(&a.to_json()).unwrap(), a.clone());
         prop_assert_eq!(FieldSet::from_value(&a.to_value()).unwrap(), a);
     }

@@ -1,6 +1,7 @@
-//! Server-side apply: a configuration in, the object with it merged in out, unless others own what it changes.
+//! Server-side apply: merges a configuration into an object, unless other managers own what it changes.
 //!
-//! The applier owns what it applies. What it applied before and no longer does goes, unless another owns it.
+//! The applier owns what it applies. Fields that it applied before and no longer does are removed, unless
+//! another manager owns them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,21 +11,21 @@ use serde_json::Value;
 use super::conflict::Conflicts;
 use super::owner::{Operation, Owner};
 use super::owners::{Holding, Owners};
-use super::settle::{Taking, Unsettled};
+use super::take::{OnConflict, TakeError};
 use super::typed::{Duplicates, Typed};
 use super::{Target, empty_object, entries_of, last_applied, set_entries, update};
 use crate::field_set::{FieldSet, compare_values};
 
-/// Kubernetes: owns what was there when an object without owners is first applied to.
+/// Kubernetes: the manager of existing fields when an object without managedFields is first applied to.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// The manager whose client-side annotation is carried along.
+/// The manager whose last-applied annotation of client-side apply is kept up to date.
 const KUBECTL: &str = "kubectl";
 
-/// What came of an apply. Either way the object has its managedFields.
+/// The result of an apply. Either way the object has its managedFields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// The configuration says only what was so already; who owns it may have changed.
+    /// The configuration changes no field; its owners may have changed.
     Unchanged(Value),
     /// Merged, but neither defaulted nor pruned of nulls.
     Changed(Value),
@@ -41,17 +42,17 @@ impl Applied {
 /// Why a configuration was not applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// The configuration is none for this object.
+    /// The configuration does not belong to this object.
     #[error("{0}")]
     BadRequest(String),
     #[error("{0}")]
     Conflicts(Conflicts),
-    /// Kubernetes: for these the real server has no better answer than a 500 with this text.
+    /// Kubernetes: kube-apiserver answers 500 with this text.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Applies a configuration to `live`, or to nothing in order to create the object.
+/// Applies a configuration to `live`, or creates the object where that is `None`.
 pub fn apply(
     target: &Target<'_>,
     live: Option<&Value>,
@@ -69,11 +70,11 @@ pub fn apply(
 
     let owners = if owners.is_empty() { first_owners(target, live, now).map_err(failed)? } else { owners };
     let attempt = Attempt { target, live, applied, owners, manager, now };
-    let taking = if force { Taking::Forced } else { Taking::IfFree };
-    match attempt.run(taking) {
+    let on_conflict = if force { OnConflict::Take } else { OnConflict::Fail };
+    match attempt.run(on_conflict) {
         Err(ApplyError::Conflicts(conflicts)) if manager == KUBECTL => {
             match last_applied::excused(target, live).map(|excused| conflicts.outside(&excused)) {
-                Some(None) => attempt.run(Taking::Forced),
+                Some(None) => attempt.run(OnConflict::Take),
                 Some(Some(others)) => Err(ApplyError::Conflicts(others)),
                 None => Err(ApplyError::Conflicts(conflicts)),
             }
@@ -82,7 +83,7 @@ pub fn apply(
     }
 }
 
-/// Whether the configuration says what it is, and that it is of this kind.
+/// Checks that the configuration has apiVersion and kind, and that they are the object's.
 fn check_kind(target: &Target<'_>, applied: &Value) -> Result<(), ApplyError> {
     let said = Kind::of(applied);
     let expected = target.types.get(target.of).kind.as_deref();
@@ -97,7 +98,7 @@ fn check_kind(target: &Target<'_>, applied: &Value) -> Result<(), ApplyError> {
     Ok(())
 }
 
-/// What an object says that it is.
+/// apiVersion and kind of an object.
 #[derive(PartialEq, Eq)]
 struct Kind<'a> {
     group: &'a str,
@@ -147,14 +148,14 @@ struct Attempt<'a, 't> {
     now: &'a str,
 }
 
-/// Why a configuration is none of its type, if it is not.
+/// Why a configuration does not fit its type, if so.
 #[must_use]
 pub fn misfit(target: &Target<'_>, config: &Value) -> Option<String> {
     target.typed(config, Duplicates::Refused).err()
 }
 
 impl Attempt<'_, '_> {
-    fn run(&self, taking: Taking) -> Result<Applied, ApplyError> {
+    fn run(&self, on_conflict: OnConflict) -> Result<Applied, ApplyError> {
         let target = self.target;
         let config = target.typed(self.applied, Duplicates::Refused);
         let config = config
@@ -175,10 +176,10 @@ impl Attempt<'_, '_> {
         let merged = prune(target, merged, &owners, last.as_ref());
         let merged =
             merged.map_err(|problem| ApplyError::Failed(format!("failed to prune fields: {problem}")))?;
-        let settled = owners.settle(target, &live, &merged, Some(&applier), taking);
-        settled.map_err(|unsettled| match unsettled {
-            Unsettled::Conflicts(conflicts) => ApplyError::Conflicts(conflicts),
-            Unsettled::Failed(problem) => ApplyError::Failed(problem),
+        let taken = owners.take_changed_fields(target, &live, &merged, Some(&applier), on_conflict);
+        taken.map_err(|error| match error {
+            TakeError::Conflicts(conflicts) => ApplyError::Conflicts(conflicts),
+            TakeError::Failed(problem) => ApplyError::Failed(problem),
         })?;
         let changed = compare_values(&live.value, &merged.value).is_ne();
         if let Some(holding) = owners.0.get_mut(&applier) {
@@ -207,7 +208,7 @@ impl Attempt<'_, '_> {
     }
 }
 
-/// Takes out what the applier applied last time, unless it applies it again or another owns it.
+/// Removes what the applier applied last time, unless it applies it again or another manager owns it.
 fn prune<'t: 'v, 'v>(
     target: &Target<'t>,
     merged: Typed<'v>,
@@ -223,7 +224,7 @@ fn prune<'t: 'v, 'v>(
         let fields = owned.remove(holding.version.as_str()).unwrap_or_default();
         owned.insert(&holding.version, fields.union(holding.fields.clone()));
     }
-    // First in the version at hand: another may need what was pruned in order to be converted to.
+    // First in the request's version: another version may need the pruned object for its conversion.
     let at_hand = owned.remove_entry(last.version.as_str());
     for (version, fields) in at_hand.into_iter().chain(owned) {
         let Some(whole) = target.at_version(&whole, version)? else { continue };

@@ -1,4 +1,4 @@
-//! Two objects of one type in, the fields that differ out.
+//! Compares two objects of one type: the fields that were added, modified and removed.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::field_set::shape::{ListShape, MapShape, Place, Shape};
 use crate::field_set::{Element, FieldSet, Filter, compare_values};
 use crate::types::{Node, Types};
 
-/// What became of the fields from one object to another. No field is in two of the sets.
+/// The changed fields. No field is in two of the sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) added: FieldSet,
@@ -17,7 +17,7 @@ pub(super) struct Changes {
     pub(super) removed: FieldSet,
 }
 
-/// What became of a value itself, next to what became of the fields below it.
+/// How a value itself changed, apart from the fields below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Kept,
@@ -65,7 +65,7 @@ struct Comparison<'t> {
     types: &'t Types,
 }
 
-/// The items of both lists with one key.
+/// The items of both lists that have the same key.
 #[derive(Default)]
 struct Same<'v> {
     before: Vec<&'v Value>,
@@ -103,7 +103,7 @@ impl<'t> Comparison<'t> {
             }
             _ => {}
         }
-        // One value, or two that are empty, of which one may be null.
+        // Atomic values, or two empty ones, of which one may be null.
         let same = before.zip(after).is_none_or(|(before, after)| compare_values(before, after).is_eq());
         (if same { Change::Kept } else { Change::Modified }, Changes::default())
     }
@@ -123,7 +123,7 @@ impl<'t> Comparison<'t> {
         let old_count = all.len();
         all.extend(new.map(|(name, value)| (name, None, Some(value))));
         if all.len() > old_count {
-            // In the order of their names they are added at the end of the set.
+            // Sorted by name, so that each is appended at the end of the set.
             all.sort_unstable_by_key(|(name, ..)| *name);
         }
         let mut changes = Changes::default();
@@ -154,7 +154,7 @@ impl<'t> Comparison<'t> {
         changes
     }
 
-    /// Items that nothing tells apart are one thing, which has no fields.
+    /// Items with the same key count as one, without fields.
     fn item(&self, list: ListShape<'t>, element: &Element, same: &Same<'_>, changes: &mut Changes) {
         let mut compare = |before: Option<&&Value>, after: Option<&&Value>| {
             let (change, below) = self.place(list.items, before.copied(), after.copied());

@@ -1,18 +1,18 @@
-//! Fields that an applier would change although another owns them.
+//! Conflicts: fields that an applier would change although another manager owns them.
 
 use std::fmt;
 
 use super::owner::Owner;
 use crate::field_set::{FieldSet, Path};
 
-/// One field that another owns.
+/// A field and the manager that owns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub owner: Owner,
     pub path: Path,
 }
 
-/// All of them, grouped by owner. Prints as the message of the real server.
+/// All conflicts of an apply, grouped by owner. Prints as kube-apiserver's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflicts(Vec<Conflict>);
 
@@ -34,7 +34,7 @@ impl Conflicts {
         self.0.iter()
     }
 
-    /// Those outside a set; `None` where all are inside.
+    /// The conflicts outside a set; `None` if all are inside.
     pub(super) fn outside(&self, allowed: &FieldSet) -> Option<Conflicts> {
         let outside: Vec<_> =
             self.0.iter().filter(|conflict| !allowed.has(&conflict.path)).cloned().collect();

@@ -1,4 +1,4 @@
-//! A new object in, what its creator owns out, in one walk.
+//! The fields that the creator of a new object owns, in one walk.
 //!
 //! What has no owner yet is in no conflict, so no sets have to be compared: the fields are written down as
 //! they are met. That goes for plain objects. Whatever is odd (a value that does not fit its type, items with the same
@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::Target;
-use super::settle::NOBODYS;
+use super::take::UNMANAGED_FIELDS;
 use super::typed::fits;
 use crate::depth::MAX_OWNED_DEPTH;
 use crate::field_set::shape::{ListShape, MapShape, Place, Shape};
@@ -22,7 +22,7 @@ pub(super) fn fields(target: &Target<'_>, empty: &Value, new: &Value) -> Option<
         Filter::Below(_) => return None,
     };
     let walk = Walk { types: target.types };
-    let limits = Limits { hidden, nobodys: Some(&NOBODYS), depth: MAX_OWNED_DEPTH };
+    let limits = Limits { hidden, unmanaged: Some(&UNMANAGED_FIELDS), depth: MAX_OWNED_DEPTH };
     let (_, owned) = walk.place(Place::Typed(&Node::Object(target.of)), Some(empty), new, limits)?;
     Some(Value::Object(owned))
 }
@@ -31,33 +31,33 @@ struct Walk<'t> {
     types: &'t Types,
 }
 
-/// What cannot be owned here.
+/// Fields that cannot be owned.
 #[derive(Clone, Copy)]
 struct Limits<'f> {
-    /// These, and whatever is below them.
+    /// These, and all below them.
     hidden: Option<&'f FieldSet>,
     /// These themselves.
-    nobodys: Option<&'f FieldSet>,
-    /// How many levels more there may be.
+    unmanaged: Option<&'f FieldSet>,
+    /// How many more levels may follow.
     depth: usize,
 }
 
 impl Limits<'_> {
-    /// Those below an element, and whether it can be owned itself. `None` where nothing can.
+    /// The limits below an element, and whether it can be owned itself. `None` where nothing below can.
     fn below(self, element: &Element) -> Option<(Self, bool)> {
         let (is_hidden, hidden) = step(self.hidden, element);
-        let (is_nobodys, nobodys) = step(self.nobodys, element);
-        (!is_hidden).then_some((Limits { hidden, nobodys, depth: self.depth - 1 }, !is_nobodys))
+        let (is_unmanaged, unmanaged) = step(self.unmanaged, element);
+        (!is_hidden).then_some((Limits { hidden, unmanaged, depth: self.depth - 1 }, !is_unmanaged))
     }
 }
 
-/// Whether an element is in a set, and what is below it.
+/// Whether an element is in a set, and the set below it.
 fn step<'f>(set: Option<&'f FieldSet>, element: &Element) -> (bool, Option<&'f FieldSet>) {
     set.and_then(|set| set.step(element)).map_or((false, None), |(member, below)| (member, Some(below)))
 }
 
 impl<'t> Walk<'t> {
-    /// Whether the value itself is owned, and what is below it.
+    /// Whether the value itself is owned, and the fields below it.
     fn place(
         &self,
         place: Place<'t>,
@@ -71,9 +71,9 @@ impl<'t> Walk<'t> {
         let is_new = empty.is_none();
         match (place.shape(self.types, Some(new)), new) {
             (Shape::List(list), Value::Array(items)) if !list.is_atomic() && !items.is_empty() => {
-                // Only what is empty is there before.
+                // An empty value in the empty object: unchanged, so not owned.
                 empty
-                    .is_none_or(says_nothing)
+                    .is_none_or(is_scalar_or_empty)
                     .then(|| self.items(list, items, limits))?
                     .map(|below| (is_new, below))
             }
@@ -82,7 +82,7 @@ impl<'t> Walk<'t> {
                 self.members(map, empty, members, limits).map(|below| (is_new, below))
             }
             _ => {
-                let is_plain = fits(self.types, place, new) && empty.is_none_or(says_nothing);
+                let is_plain = fits(self.types, place, new) && empty.is_none_or(is_scalar_or_empty);
                 let is_same = empty.is_some_and(|empty| compare_values(empty, new).is_eq());
                 is_plain.then(|| (!is_same, Map::new()))
             }
@@ -109,10 +109,10 @@ impl<'t> Walk<'t> {
         let mut owned = Map::new();
         for item in items {
             let element = list.element(self.types, item).ok()?;
-            let told = owned.len();
+            let before = owned.len();
             self.graft(&mut owned, &element, list.items, None, item, limits)?;
-            // Nothing tells it apart from another.
-            (owned.len() > told).then_some(())?;
+            // Another item has the same key.
+            (owned.len() > before).then_some(())?;
         }
         Some(owned)
     }
@@ -127,7 +127,8 @@ impl<'t> Walk<'t> {
         limits: Limits<'_>,
     ) -> Option<()> {
         let Some((limits, can_be_owned)) = limits.below(element) else {
-            // A field that the strategy resets has no manager, but a value of the wrong type still fails the tracking.
+            // A field that the strategy resets has no manager, but a value of the wrong type still makes
+            // tracking fail.
             return fits(self.types, place, value).then_some(());
         };
         let (is_owned, mut below) = self.place(place, empty, value, limits)?;
@@ -142,8 +143,8 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Whether a value holds no others.
-fn says_nothing(value: &Value) -> bool {
+/// Whether a value contains no others.
+fn is_scalar_or_empty(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
@@ -160,7 +161,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// The fields in one walk, and by the long way.
+    /// The fields in one walk, and through `update`.
     fn both(new: &Value, hidden: &[&[&str]]) -> (Option<Value>, Value) {
         let (types, of): (_, TypeId) = things();
         let filter = Filter::Except(FieldSet::of_fields(hidden.iter().copied()));
@@ -181,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_ways_lead_to_the_same(mut new in thing(), phase in "[ab]?") {
+        fn one_walk_gives_the_fields_of_update(mut new in thing(), phase in "[ab]?") {
             let (types, of) = things();
             new["status"] = json!({"phase": phase});
             encode::normalize(types, of, &mut new);
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_plain_takes_one_walk_and_what_is_odd_the_long_way() {
+    fn malformed_objects_are_left_to_update() {
         let thing = |spec: Value| json!({"metadata": {"name": "n"}, "spec": spec, "status": {}});
         for (spec, is_plain) in [
             (

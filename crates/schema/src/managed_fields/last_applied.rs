@@ -1,4 +1,4 @@
-//! The annotation in which client-side apply keeps its last configuration, for those who move on from it.
+//! The last-applied annotation of client-side apply, for clients that move to server-side apply.
 
 use api::go;
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use crate::field_set::FieldSet;
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Kubernetes: all annotations of an object together are no larger.
+/// Kubernetes: the limit on all annotations of an object together.
 const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
 
 /// The fields that client-side apply set and that have not changed since: conflicts over them are none.
@@ -27,7 +27,7 @@ pub(super) fn excused(target: &Target<'_>, live: &Value) -> Option<FieldSet> {
     Some(said.difference(&changes.modified).difference(&changes.added).difference(&changes.removed))
 }
 
-/// Keeps the annotation true where there is one, so that client-side apply still works afterwards.
+/// Updates the annotation where there is one, so that client-side apply still works afterwards.
 pub(super) fn carry(object: &mut Value, applied: &Value) {
     let has_it = annotations(object).and_then(|all| all.get(ANNOTATION)).and_then(Value::as_str);
     if has_it.is_none_or(str::is_empty) {

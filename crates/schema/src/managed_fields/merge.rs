@@ -1,6 +1,7 @@
-//! An object and an applied configuration in, both merged out. Nothing is removed here.
+//! Merges an applied configuration into an object. Nothing is removed here.
 //!
-//! A list takes the order of the configuration where it says one, and keeps that of the object elsewhere.
+//! Items of a list are in the order of the configuration as far as it has them; the others keep the object's
+//! order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,7 @@ struct Merge<'t> {
 }
 
 impl<'t> Merge<'t> {
-    /// `None` where nothing is left: an object without members is not kept.
+    /// `None` where nothing is left: an empty object is not kept.
     fn place(&self, place: Place<'t>, live: Option<&Value>, over: Option<&Value>) -> Option<Value> {
         let decisive = over.or(live)?;
         match place.shape(self.types, Some(decisive)) {
@@ -68,23 +69,23 @@ impl<'t> Merge<'t> {
     }
 }
 
-/// Two lists on their way into one.
+/// Two lists that are being merged.
 struct Weaving<'m, 't, 'v> {
     merge: &'m Merge<'t>,
     list: ListShape<'t>,
     live: Vec<(Element, &'v Value)>,
     over: Vec<(Element, &'v Value)>,
-    /// By key. Null where several items of the object have it: those are not merged with anything.
+    /// By key. Null where several items of the object have the key: those are not merged.
     live_by_key: BTreeMap<Element, &'v Value>,
     over_by_key: BTreeMap<Element, &'v Value>,
 }
 
 impl<'m, 't, 'v> Weaving<'m, 't, 'v> {
     fn new(merge: &'m Merge<'t>, list: ListShape<'t>, live: &'v [Value], over: &'v [Value]) -> Self {
-        let told = |items: &'v [Value]| -> Vec<(Element, &'v Value)> {
+        let keyed = |items: &'v [Value]| -> Vec<(Element, &'v Value)> {
             items.iter().filter_map(|item| Some((list.element(merge.types, item).ok()?, item))).collect()
         };
-        let (live, over) = (told(live), told(over));
+        let (live, over) = (keyed(live), keyed(over));
         let mut live_by_key = BTreeMap::new();
         for (element, item) in &live {
             live_by_key.entry(element.clone()).and_modify(|found| *found = &Value::Null).or_insert(*item);
@@ -93,8 +94,8 @@ impl<'m, 't, 'v> Weaving<'m, 't, 'v> {
         Weaving { merge, list, live, over, live_by_key, over_by_key }
     }
 
-    /// Walks both lists. Items of the object stay where they are until one comes that the configuration wants
-    /// elsewhere; that one waits for its turn in the order of the configuration.
+    /// Walks both lists. The object's items keep their order until one comes that the configuration has
+    /// further on; that one waits for its turn in the order of the configuration.
     fn weave(&self) -> Vec<Value> {
         let mut woven = Vec::with_capacity(self.live.len().max(self.over.len()));
         let mut placed: BTreeSet<&Element> = BTreeSet::new();

@@ -1,27 +1,27 @@
-//! Who owns fields: a name, and the sort of request by which it came to own them.
+//! The owner of fields: a manager's name and how it writes (update or apply, version, subresource).
 
 use api::field::{BadValue, Error, ErrorList, Path};
 use api::go;
 use serde_json::Value;
 
-/// Kubernetes: the name of a manager is no longer than this.
+/// Kubernetes: the longest name of a manager.
 pub const MAX_MANAGER_BYTES: usize = 128;
 
-/// Kubernetes: no subresource has a longer name.
+/// Kubernetes: the longest name of a subresource.
 const MAX_SUBRESOURCE_BYTES: usize = 256;
 
-/// One who owns fields. The same name counts twice where it writes in another way, version or place.
+/// One entry of managedFields: the same manager has several where operation, version or subresource differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner {
     pub manager: String,
     pub operation: Operation,
-    /// `None` for appliers, who stay the same when they change the version.
+    /// `None` for appliers, which keep their entry when they change the version.
     pub version: Option<String>,
     /// Empty for the resource itself.
     pub subresource: String,
 }
 
-/// How an owner writes.
+/// The operation of a manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     Apply,
@@ -44,7 +44,7 @@ impl Owner {
         }
     }
 
-    /// The text by which the real server sorts owners.
+    /// The text by which kube-apiserver sorts owners.
     pub(super) fn identifier(&self) -> String {
         let mut parts = Vec::with_capacity(4);
         let operation = Some(self.operation.text());
@@ -89,7 +89,7 @@ impl Operation {
     }
 }
 
-/// The manager of a request: the one that it names, else what its user agent begins with.
+/// The manager of a request: its `fieldManager`, otherwise the user agent up to the first slash.
 #[must_use]
 pub fn manager_of(field_manager: &str, user_agent: &str) -> String {
     if !field_manager.is_empty() {
@@ -106,7 +106,7 @@ pub fn manager_of(field_manager: &str, user_agent: &str) -> String {
     manager
 }
 
-/// What is wrong with the name of a manager. An empty one is not: it was not given.
+/// Validates the name of a manager. An empty one was not given, and is fine.
 #[must_use]
 pub fn validate_manager(manager: &str, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
@@ -120,7 +120,7 @@ pub fn validate_manager(manager: &str, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// What is wrong with the `managedFields` of an object.
+/// Validates the `managedFields` of an object.
 #[must_use]
 pub fn validate_entries(entries: &Value, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
@@ -156,7 +156,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_manager_is_named_or_taken_from_the_user_agent() {
+    fn manager_is_the_field_manager_or_the_user_agent() {
         let long = "é".repeat(100);
         for (manager, user_agent, expected) in [
             ("me", "kubectl/v1.36", "me"),

@@ -1,4 +1,4 @@
-//! The owners of an object's fields, and the entries of `metadata.managedFields` by which it says so.
+//! The owners of an object's fields, decoded from and encoded to `metadata.managedFields`.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +8,32 @@ use serde_json::{Map, Value, json};
 use super::owner::{Operation, Owner};
 use crate::field_set::FieldSet;
 
-/// Kubernetes: more owners by update than these are merged, the oldest first.
+/// Kubernetes: if more managers own fields by update, the oldest are merged.
 const MAX_UPDATERS: usize = 10;
 
-/// The name under which old owners by update are merged.
+/// The manager that the oldest are merged into.
 const ANCIENT: &str = "ancient-changes";
 
-/// Who owns what.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Owners(pub(super) BTreeMap<Owner, Holding>);
 
-/// What one owner owns.
+/// The fields of one owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// The version whose fields the set names.
+    /// The version that the field names are in.
     pub version: String,
     pub fields: FieldSet,
     /// When it last changed, as RFC 3339 in UTC, which sorts as text.
     pub time: Option<String>,
 }
 
-/// Entries that are no managedFields.
+/// The entries are not valid managedFields.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadEntries(String);
 
 impl Owners {
-    /// Reads the entries; none and null are no owners.
+    /// Decodes the entries; absent and null are no owners.
     pub fn decode(entries: Option<&Value>) -> Result<Owners, BadEntries> {
         let entries = match entries {
             None | Some(Value::Null) => &[],
@@ -49,7 +48,7 @@ impl Owners {
         Ok(Owners(owners))
     }
 
-    /// Writes the entries in the order of the real server. `None` where there are none.
+    /// Encodes the entries in kube-apiserver's order. `None` where there are none.
     #[must_use]
     pub fn encode(&self) -> Option<Value> {
         let mut entries: Vec<_> = self.0.iter().collect();
@@ -73,7 +72,7 @@ impl Owners {
         self.0.retain(|_, holding| !holding.fields.is_empty());
     }
 
-    /// Merges the oldest owners by update, version by version, until there are few enough.
+    /// Merges the oldest managers by update, version by version, until at most [`MAX_UPDATERS`] are left.
     pub(super) fn cap(&mut self) {
         let is_updater = |(owner, _): &(&Owner, &Holding)| owner.operation == Operation::Update;
         let mut left = self.0.iter().filter(is_updater).count();
@@ -105,7 +104,7 @@ impl Owners {
         }
     }
 
-    /// Moves what one owner holds to another, with the time of the one.
+    /// Moves the fields of one owner to another, with the time of the first.
     fn merge_holdings(&mut self, from: &Owner, into: &Owner) {
         let Some(mut merged) = self.0.remove(from) else { return };
         if let Some(before) = self.0.remove(into) {
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_go_round_in_the_order_of_the_real_server() {
+    fn entries_round_trip_in_kube_apiserver_order() {
         let sorted = json!([
             entry("z", "Apply", "2026-01-01T00:00:01Z", "scale"),
             entry("a", "Apply", "2026-01-01T00:00:02Z", "status"),
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_are_wrong_say_why() {
+    fn malformed_entries_are_rejected() {
         let with = |name: &str, value: Value| {
             let mut wrong = entry("m", "Apply", "2026-01-01T00:00:00Z", "");
             wrong[name] = value;

@@ -1,4 +1,4 @@
-//! An object and a set in, the object without those fields out, and what must not go after all.
+//! Removes a set of fields from an object, and restores those that must stay.
 
 use serde_json::{Map, Value};
 
@@ -8,21 +8,22 @@ use crate::field_set::{Element, FieldSet};
 use crate::types::{Node, Types};
 
 impl<'t> Typed<'t> {
-    /// Takes the fields and items of the set out. What is left empty becomes null.
+    /// Removes the fields and items of the set. Containers left empty become null.
     pub(super) fn without(&self, unwanted: &FieldSet) -> Typed<'t> {
         let node = Node::Object(self.of);
         let removal = Removal { types: self.types };
         self.with(removal.place(Place::Typed(&node), self.value.clone().into_owned(), unwanted))
     }
 
-    /// `pruned` with all of this object that someone owns: another applier or an updater, or the applier with
-    /// its new configuration.
+    /// `pruned` plus all fields of this object that another manager, or the applier's new configuration,
+    /// owns.
     pub(super) fn with_owned(&self, pruned: &Typed<'_>, owned: FieldSet) -> Typed<'t> {
         let kept = self.with_named_fields(pruned.fields()).union(self.with_named_fields(owned));
         self.without(&self.with_named_fields(self.fields()).difference(&kept))
     }
 
-    /// `pruned` with all of this object that the applier had not applied: it only went with its container.
+    /// `pruned` plus all fields of this object that the applier had not applied: they were removed with their
+    /// container.
     pub(super) fn with_unapplied(&self, pruned: &Typed<'_>, last: FieldSet) -> Typed<'t> {
         let gone = self.with_named_fields(self.fields()).difference(&self.with_named_fields(pruned.fields()));
         self.without(&gone.intersection(&self.with_named_fields(last)))

@@ -1,4 +1,4 @@
-//! A kind with every sort of field, for tests.
+//! A kind with every type of field, for tests.
 
 use std::sync::{Arc, LazyLock};
 

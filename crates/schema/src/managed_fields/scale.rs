@@ -1,6 +1,7 @@
-//! Owners of an object's replicas in, owners of its scale out, and back.
+//! Translates owners of an object's replicas to owners of its scale, and back.
 //!
-//! A scale is a view of another object, so who writes its `spec.replicas` owns a field of that object.
+//! A scale is a view of another object, so a manager that writes its `spec.replicas` owns a field of that
+//! object.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +11,14 @@ use crate::field_set::{FieldSet, Path};
 
 const SCALE_VERSION: &str = "autoscaling/v1";
 
-/// Where the versions of a resource keep their replicas: group and version, and the path where there is one.
+/// The path of the replicas in each version of a resource, by group and version.
 pub type Replicas<'a> = [(&'a str, Option<Path>)];
 
 fn replicas_of_scale() -> Path {
     Path::of_fields(["spec", "replicas"])
 }
 
-/// Those owners of the object who own its replicas, as owners of the scale.
+/// The owners of the object's replicas, as owners of the scale.
 #[must_use]
 pub fn to_scale(owners: &Owners, replicas: &Replicas<'_>) -> Owners {
     let mut scale = Owners::default();
@@ -38,13 +39,14 @@ pub fn to_scale(owners: &Owners, replicas: &Replicas<'_>) -> Owners {
     scale
 }
 
-/// The owners of the object once those of its scale are `scale`; `version` is that of the object written.
+/// The owners of the object after a write of the scale left `scale` as its owners; `version` is that of the
+/// object.
 #[must_use]
 pub fn to_object(owners: &Owners, scale: &Owners, replicas: &Replicas<'_>, version: &str) -> Owners {
     let path_in =
         |version: &str| replicas.iter().find(|(of, _)| *of == version).map(|(_, path)| path.as_ref());
     let owns = |holding: &Holding| holding.fields.has(&replicas_of_scale());
-    // Through the scale they wrote in its version.
+    // Writes through the scale were in its version.
     let in_version = |owner: &Owner| Owner {
         version: owner.version.as_ref().map(|_| version.to_owned()),
         ..owner.clone()
@@ -64,7 +66,7 @@ pub fn to_object(owners: &Owners, scale: &Owners, replicas: &Replicas<'_>, versi
     object.drop_empty();
     if let Some(Some(path)) = path_in(version) {
         for owner in scalers {
-            // Kubernetes: those who come to own replicas only through the scale have no time.
+            // Kubernetes: a manager that comes to own replicas only through the scale has no time.
             let holding = Holding { version: version.to_owned(), fields: FieldSet::default(), time: None };
             let holding = object.0.entry(owner).or_insert(holding);
             holding.fields.insert(path);
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn who_scales_takes_the_replicas() {
+    fn writing_the_scale_takes_over_the_replicas() {
         let replicas = [("apps/v1", Some(Path::of_fields(["spec", "replicas"]))), ("apps/v2", None)];
         let both = json!({"f:replicas": {}, "f:selector": {}});
         let only = json!({"f:replicas": {}});

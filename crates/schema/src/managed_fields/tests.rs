@@ -1,4 +1,4 @@
-//! Stories of objects that several write to: what tells them, and what their managedFields say.
+//! Sequences of writes by several managers, and the managedFields after each.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ mod updates;
 const NOW: &str = "2026-01-01T00:00:00Z";
 const LATER: &str = "2026-01-01T00:00:05Z";
 
-/// Between `v1` and `v2` the count is renamed, and there is no `v3`.
+/// From `v1` to `v2` the field `count` is renamed; there is no `v3`.
 fn convert(object: &Value, version: &str) -> Result<(Value, &'static Types, TypeId), Unconvertible> {
     let (types, v1) = samples::things();
     let v2 = types.kind("example.com", "v2", "Thing").unwrap().0;
@@ -55,7 +55,7 @@ fn nothing() -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "n"}})
 }
 
-/// An entry by update.
+/// A managedFields entry by update.
 fn entry(manager: &str, version: &str, fields: &Value) -> Value {
     json!({
         "manager": manager, "operation": "Update", "apiVersion": version, "time": NOW,
@@ -63,7 +63,7 @@ fn entry(manager: &str, version: &str, fields: &Value) -> Value {
     })
 }
 
-/// The entries in short: `manager operation fields`, with what else they say.
+/// The entries in short: `manager operation fields`, and their other members.
 fn entries(object: &Value) -> Vec<String> {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let text = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).unwrap_or("-").to_owned();

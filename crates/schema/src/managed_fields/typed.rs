@@ -1,4 +1,4 @@
-//! An object that fits its type, as far as owning its fields goes.
+//! An object that was checked against its type, as far as field ownership needs it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use crate::field_set::{Element, FieldSet};
 use crate::patch::print;
 use crate::types::{Node, TypeId, Types};
 
-/// An object with its type. Only [`Typed::new`] makes one, so the walks over it need no errors.
+/// An object with its type. Only [`Typed::new`] makes one, so that walks over it cannot fail.
 #[derive(Clone, Debug)]
 pub(super) struct Typed<'t> {
     pub(super) value: Cow<'t, Value>,
@@ -55,7 +55,7 @@ impl<'t> Typed<'t> {
         FieldSet::of_value(self.types, self.of, &self.value)
     }
 
-    /// The same type with another value, one that was derived from this one.
+    /// The same type with another value that was derived from this one.
     pub(super) fn with(&self, value: Value) -> Self {
         Typed { value: Cow::Owned(value), types: self.types, of: self.of }
     }
@@ -66,8 +66,8 @@ impl<'t> Typed<'t> {
     }
 }
 
-/// Whether walks over an object might not come back. They do not go into its managedFields, which nest deeper
-/// than the fields that they name.
+/// Whether an object nests too deep for recursive walks. They skip its managedFields, which nest deeper than
+/// the fields that they name.
 fn nests_too_deep(object: &Value) -> bool {
     let members = object.as_object().into_iter().flatten();
     members.into_iter().any(|(name, member)| match member {
@@ -78,7 +78,7 @@ fn nests_too_deep(object: &Value) -> bool {
     })
 }
 
-/// Whether a value is what its place is for.
+/// Whether a value fits its type.
 pub(super) fn fits(types: &Types, place: Place<'_>, value: &Value) -> bool {
     Check { types, duplicates: Duplicates::Allowed }.place(place, value).is_ok()
 }
@@ -109,7 +109,7 @@ impl<'t> Check<'t> {
             } else {
                 match list.element(self.types, item) {
                     Ok(element) => element,
-                    // Nothing can be said about what is inside, nor about the items after it.
+                    // Neither its inside nor the items after it can be checked.
                     Err(problem) => {
                         found.add(Violations::of(format!("element {at}: {problem}")));
                         break;
@@ -130,7 +130,7 @@ impl<'t> Check<'t> {
         let mut found = Violations(Vec::new());
         for (name, value) in members {
             let Some(place) = map.place(name) else {
-                // Kubernetes: the first undeclared field ends the search.
+                // Kubernetes: the first undeclared field ends the check.
                 found.add(Violations::of("field not declared in schema").under(&Element::field(name)));
                 break;
             };
@@ -159,7 +159,7 @@ fn check_scalar(scalar: Scalar, value: &Value) -> Result<(), Violations> {
     Err(Violations::of(problem))
 }
 
-/// The items of what may be a list.
+/// The items, if the value is a list.
 pub(super) fn items(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::owner::{Operation, Owner};
 use super::owners::{Holding, Owners, encode_entry};
-use super::settle::{Taking, Unsettled};
+use super::take::{OnConflict, TakeError};
 use super::typed::Duplicates;
 use super::{Target, empty_object, entries_of, fresh, set_entries};
 
@@ -39,8 +39,8 @@ pub fn update(target: &Target<'_>, live: &Value, new: &mut Value, manager: &str,
     set_entries(new, entries);
 }
 
-/// Takes over the times of `live` where nothing but times differs, so that such a write changes nothing. `is_same` says
-/// whether an object is what `live` is.
+/// Takes over the times of `live` where nothing but times differs, so that such a write is a no-op. `is_same`
+/// compares an object with `live`.
 pub fn keep_times(live: &Value, new: &mut Value, is_same: impl Fn(&Value) -> bool) {
     let (Some(Value::Array(before)), Some(Value::Array(after))) = (entries_of(live), entries_of(new)) else {
         return;
@@ -63,8 +63,8 @@ pub fn keep_times(live: &Value, new: &mut Value, is_same: impl Fn(&Value) -> boo
     }
 }
 
-/// The owners before the write. Clients may send their own managedFields, but not through a subresource, and
-/// those who know nothing of them must not lose them.
+/// The owners before the write. Clients may send their own managedFields, but not through a subresource; a
+/// client that sends none does not lose those of `live`.
 fn owners_of(target: &Target<'_>, live: &Value, new: &Value) -> Owners {
     let sent = entries_of(new);
     let of_live = || Owners::decode(entries_of(live)).unwrap_or_default();
@@ -77,7 +77,7 @@ fn owners_of(target: &Target<'_>, live: &Value, new: &Value) -> Owners {
     Owners::decode(sent).ok().filter(|owners| !owners.is_empty()).unwrap_or_else(of_live)
 }
 
-/// Whether a client asks to have the managedFields emptied: by none, or by one that says nothing.
+/// Whether a client asks to have the managedFields emptied: by an empty list, or by one empty entry.
 fn is_reset(sent: Option<&Value>) -> bool {
     match sent.and_then(Value::as_array).map(Vec::as_slice) {
         Some([]) => true,
@@ -98,11 +98,12 @@ pub(super) fn track(
     let live = target.typed(live, Duplicates::Allowed)?;
     let new = target.typed(new, Duplicates::Allowed)?;
     owners.reconcile(target, &live)?;
-    let changes =
-        owners.settle(target, &live, &new, None, Taking::Forced).map_err(|unsettled| match unsettled {
-            Unsettled::Conflicts(conflicts) => conflicts.to_string(),
-            Unsettled::Failed(problem) => problem,
-        })?;
+    let changes = owners.take_changed_fields(target, &live, &new, None, OnConflict::Take).map_err(
+        |error| match error {
+            TakeError::Conflicts(conflicts) => conflicts.to_string(),
+            TakeError::Failed(problem) => problem,
+        },
+    )?;
     let taken = target.ownable(changes.modified.union(changes.added));
     if !taken.is_empty() {
         let owner = Owner::new(manager, Operation::Update, target.version, target.subresource);

@@ -1,7 +1,7 @@
-//! JSON patches (RFC 6902), with the leniencies of the real server.
+//! JSON patches (RFC 6902), as lenient as kube-apiserver.
 //!
-//! It takes `replace` of a missing member for `add`, a missing `value` for null, a missing member in `test`
-//! and `copy` for null, and counts negative indexes from the end.
+//! `replace` of a missing member adds it; a missing `value`, and a missing member in `test` and `copy`, is
+//! null; negative indexes count from the end.
 
 use serde_json::Value;
 
@@ -10,17 +10,17 @@ use crate::depth::{MAX_DEPTH, depth};
 
 mod pointer;
 
-/// Kubernetes: a list of operations is no longer than this.
+/// Kubernetes: the most operations in a patch.
 pub const MAX_OPERATIONS: usize = 10_000;
 
-/// Kubernetes: the `copy` operations of one patch add no more bytes than this.
+/// Kubernetes: the most bytes that the `copy` operations of one patch may add.
 pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 
-/// How often one patch may have what it moves measured, see [`Nesting`]: enough for any patch that a person
-/// writes, and no more than a few passes over the largest object.
+/// How often one patch may measure the depth of a value that it moves, see [`Nesting`]: enough for any patch
+/// written by hand, and only a few passes over the largest object.
 const MAX_MEASUREMENTS: usize = 64;
 
-/// A list of operations, of which each may still turn out wrong when its turn comes.
+/// A list of operations. Each may still fail when it is carried out.
 #[derive(Clone, Debug)]
 pub struct JsonPatch {
     operations: Vec<Operation>,
@@ -42,10 +42,9 @@ enum Place {
     NoText(&'static str),
 }
 
-/// How the patch is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Field validation is `Warn` or `Strict`: operations must have members of the right type.
+    /// Field validation is `Warn` or `Strict`: members of operations must have the right type.
     Checked,
     /// Field validation is `Ignore`, or the patch comes from a webhook.
     Lenient,
@@ -72,7 +71,7 @@ impl JsonPatch {
         }
     }
 
-    /// The members that no operation has, as strict field validation reports them.
+    /// Unknown members of operations, as strict field validation reports them.
     #[must_use]
     pub fn unknown_members(patch: &Value) -> Vec<String> {
         const KNOWN: [&str; 4] = ["op", "path", "from", "value"];
@@ -142,7 +141,7 @@ impl Place {
     }
 }
 
-/// The first member of the wrong type, in the words of the real server.
+/// The error for the first member of the wrong type, as kube-apiserver words it.
 fn check(patch: &Value) -> Result<(), String> {
     let operations = match patch {
         Value::Array(operations) => operations.as_slice(),
@@ -173,7 +172,7 @@ fn mistyped(value: &Value, wanted: &str) -> String {
     format!("json: cannot unmarshal {} into Go value of type {wanted}", api::go::json_kind(value))
 }
 
-/// A patch on its way.
+/// A patch that is being carried out.
 struct Work {
     document: Value,
     nesting: Nesting,
@@ -181,11 +180,11 @@ struct Work {
     moved: Moved,
 }
 
-/// Items that all operations together may move inside of lists. Ten thousand inserts at the start of a list of a hundred
-/// thousand items would take minutes.
+/// The most items that all operations together may shift inside lists. Ten thousand inserts at the start of a
+/// list of a hundred thousand items would take minutes.
 const MAX_MOVED: usize = 50_000_000;
 
-/// The items that were moved.
+/// The number of items shifted so far.
 struct Moved(usize);
 
 impl Moved {
@@ -322,14 +321,14 @@ impl Work {
     }
 }
 
-/// How many steps a path has.
+/// The number of steps in a path.
 fn segments(path: &str) -> usize {
     path.matches('/').count()
 }
 
-/// A bound on how deep the document nests. Moving and copying into itself doubles the depth each time, and
-/// what is too deep cannot even be dropped on a small stack. What is moved may be large, so it is measured
-/// only where the bound alone does not show that it fits.
+/// An upper bound on the depth of the document. Moving and copying a value into itself doubles the depth each
+/// time, and a value too deep cannot even be dropped on a small stack. A moved value may be large, so it is
+/// measured only where the bound alone does not prove that it fits.
 struct Nesting {
     bound: usize,
     measurements: usize,

@@ -1,12 +1,13 @@
-//! Merge patches (RFC 7386): what the patch names is replaced, null deletes, objects are merged.
+//! Merge patches (RFC 7386): members of the patch replace those of the document, null deletes, objects are
+//! merged.
 
 use serde_json::{Map, Value};
 
 use super::{PatchError, is_too_deep};
 
-/// Lays the patch over the document.
+/// Applies the patch to the document.
 ///
-/// Like the real server, and unlike the RFC, nulls go from objects inside lists that the patch brings.
+/// Like kube-apiserver, and unlike the RFC, nulls in objects inside lists of the patch are dropped.
 pub fn apply(document: Value, patch: Value) -> Result<Value, PatchError> {
     let bad_patch = || PatchError::Malformed("Invalid JSON Patch".into());
     if is_too_deep(&patch) {
@@ -27,7 +28,8 @@ pub fn apply(document: Value, patch: Value) -> Result<Value, PatchError> {
     }
 }
 
-/// Refuses what is no object, as the server does before it patches unless field validation is off.
+/// Rejects a patch that is not an object, as the server does before it patches unless field validation is
+/// off.
 pub fn check(patch: &Value) -> Result<(), PatchError> {
     match patch {
         Value::Object(_) | Value::Null => Ok(()),
@@ -46,7 +48,7 @@ fn merge(document: &mut Map<String, Value>, patch: Map<String, Value>) {
         }
         match (document.get_mut(&name), change) {
             (Some(Value::Object(current)), Value::Object(change)) => merge(current, change),
-            // Kubernetes: what replaces an object is taken as it stands.
+            // Kubernetes: a value that replaces an object is taken with its nulls.
             (Some(current @ Value::Object(_)), replacement) => *current = replacement,
             (_, unchanged) => {
                 change = unchanged;
@@ -57,7 +59,7 @@ fn merge(document: &mut Map<String, Value>, patch: Map<String, Value>) {
     }
 }
 
-/// Drops nulls from objects at any depth. A null in a list is an item and stays.
+/// Drops nulls from objects at any depth. A null item of a list stays.
 fn prune(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -77,7 +79,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn patches_merge_as_on_the_real_server() {
+    fn patches_merge_as_on_kube_apiserver() {
         for (document, patch, expected) in [
             (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
             (json!({"a": "b"}), json!({"b": "c"}), json!({"a": "b", "b": "c"})),
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_merge_patch_is_refused() {
+    fn malformed_merge_patches_are_rejected() {
         for (document, patch, expected) in [
             (json!({}), json!(null), PatchError::Malformed("Invalid JSON Patch".into())),
             (json!({}), json!("x"), PatchError::Malformed("Invalid JSON Patch".into())),
@@ -115,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_merge_patch_touches_what_it_names_and_nothing_else(
+        fn a_merge_patch_changes_only_its_own_members(
             document in samples::object(), patch in samples::object(),
         ) {
             let merged = apply(document.clone(), patch.clone()).unwrap();

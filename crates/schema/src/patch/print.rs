@@ -1,4 +1,4 @@
-//! JSON values in, the text that Go prints for them out: `%v`, `%#v`, `%T`, and the name in decode errors.
+//! Prints JSON values as Go does: `%v`, `%#v`, `%T`, and the type name in decode errors.
 
 use api::go;
 use serde_json::{Number, Value};
@@ -26,7 +26,7 @@ pub(crate) fn map(members: &serde_json::Map<String, Value>) -> String {
     format!("map[{}]", members.join(" "))
 }
 
-/// `%s`, which names the type of what is no string.
+/// `%s`, which adds the type of values that are not strings.
 pub(crate) fn verb_s(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -41,7 +41,7 @@ pub(crate) fn verb_s(value: &Value) -> String {
     }
 }
 
-/// `%#v`: as it would stand in a Go program.
+/// `%#v`: as Go source.
 pub(crate) fn syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".into(),
@@ -60,7 +60,7 @@ pub(crate) fn syntax(value: &Value) -> String {
     }
 }
 
-/// `%T`: what Go holds such a value as.
+/// `%T`: the Go type of such a value.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

@@ -1,5 +1,5 @@
-//! Strategic merge patches: like a merge patch, but the table of types says which lists are merged and by
-//! which key, and directives in the patch say what plain JSON cannot.
+//! Strategic merge patches: like a merge patch, but the types say which lists are merged and by which key,
+//! and the patch may contain directives.
 //!
 //! | directive | what it does |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | `$deleteFromPrimitiveList/x: [..]` | drops values from the list `x` |
 //! | `$setElementOrder/x: [..]` | puts the list `x` in this order |
 //!
-//! Where a list of the patch and one of the object are merged, the items of the patch keep their order, and
-//! so do the others; they are interleaved by the order in the object, and what it lacks comes first.
+//! Items of merged lists: those of the patch keep their order, and so do the others; both are interleaved by
+//! the order in the object, and items new to it come first.
 
 use std::collections::HashSet;
 
@@ -34,7 +34,7 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
 const SET_ORDER: &str = "$setElementOrder";
 
-/// Lays the patch over an object of the type.
+/// Applies the patch to an object of the type.
 pub fn apply(types: &Types, of: TypeId, document: Value, patch: Value) -> Result<Value, PatchError> {
     if is_too_deep(&patch) || is_too_deep(&document) {
         return Err(PatchError::too_deep());
@@ -56,7 +56,7 @@ pub fn apply(types: &Types, of: TypeId, document: Value, patch: Value) -> Result
     merge(Place::new(types, &node), document, patch).map(Value::Object)
 }
 
-/// Merges two objects in a place.
+/// Merges two objects.
 fn merge(
     place: Place<'_>,
     mut document: Map<String, Value>,
@@ -119,7 +119,7 @@ fn merge_member(
     Ok(())
 }
 
-/// `$deleteFromPrimitiveList`. A list that is not there, or no list, stays as it is.
+/// `$deleteFromPrimitiveList`. A value that is missing, or not a list, is left alone.
 fn delete_from_list(
     place: Place<'_>,
     document: &mut Map<String, Value>,
@@ -134,7 +134,7 @@ fn delete_from_list(
             let field = place.list_field(name)?;
             *current = Lists { current: std::mem::take(current), patch }.delete_by(&field)?;
         }
-        // Kubernetes: between values of one sort, the directive is taken for the value.
+        // Kubernetes: between values of one type, the directive replaces the value.
         (Some(current), patch) if std::mem::discriminant(current) == std::mem::discriminant(&patch) => {
             let Value::Object(patch) = patch else {
                 *current = patch;
@@ -150,7 +150,7 @@ fn delete_from_list(
     Ok(())
 }
 
-/// `$retainKeys`: drops what is not listed. Whatever the patch sets must be listed.
+/// `$retainKeys`: drops members that are not listed. Members that the patch sets must be listed.
 fn retain_keys(document: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> Result<(), PatchError> {
     let Some(listed) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let Value::Array(listed) = listed else { return Err(problem::retain_keys_format()) };
@@ -164,7 +164,7 @@ fn retain_keys(document: &mut Map<String, Value>, patch: &mut Map<String, Value>
     Ok(())
 }
 
-/// `$setElementOrder`: merges the lists that have one, and takes them out of the patch.
+/// `$setElementOrder`: merges the lists that have one, and removes them from the patch.
 fn merge_ordered_lists(
     place: Place<'_>,
     document: &mut Map<String, Value>,
@@ -187,7 +187,7 @@ fn merge_ordered_lists(
     Ok(())
 }
 
-/// Drops null members at any depth: they would delete what is not there.
+/// Drops null members at any depth: there is nothing for them to delete.
 fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -199,7 +199,7 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// Drops every object that has a `$patch`, since there is nothing that it could apply to.
+/// Drops every object that has a `$patch`: there is nothing that it could apply to.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(members) if members.contains_key(PATCH) => None,

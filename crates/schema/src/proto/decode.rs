@@ -1,4 +1,4 @@
-//! A protobuf message in, the object that it holds out.
+//! Decodes a protobuf message into an object.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::number::double;
 use crate::types::{List, Node, Other, Slot, Type, TypeId, Types};
 use api::time::{Instant, Precision};
 
-/// Reads a message of a type. Fields that the type does not know are passed over.
+/// Decodes a message of a type. Unknown fields are skipped.
 pub fn decode(types: &Types, id: TypeId, message: &[u8]) -> Result<Value> {
     let mut members = Map::new();
     Decoder { types, depth: 0, values: 0 }.object(types.get(id), message, &mut members)?;
@@ -51,7 +51,7 @@ impl Decoder<'_> {
             match &slots[at] {
                 Slot::Field(_, at) => {
                     let field = &of.fields()[usize::from(*at)];
-                    // What comes again is added to what is there.
+                    // A field that is repeated adds to its value.
                     let mut slot = match field.node {
                         Node::Object(_) | Node::AtomicObject(_) | Node::List(_) | Node::Map(_) => {
                             members.remove(&*field.name).unwrap_or_default()
@@ -115,7 +115,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// A value of a list or map, where nothing stands for the zero.
+    /// A value of a list or map; an absent one is the zero value.
     fn item(&mut self, node: &Node, payload: &Payload<'_>) -> Result<Value> {
         self.values += 1;
         if self.values > MAX_VALUES {
@@ -132,7 +132,11 @@ impl Decoder<'_> {
         while let Some((number, payload)) = reader.field("entry")? {
             match (number, payload) {
                 (1, Payload::Bytes(bytes)) => key = text(bytes),
-                (2, payload) => value = self.item(node, &payload)?,
+                // Go: a list without items is nil, as where the value is missing.
+                (2, payload) => match self.item(node, &payload)? {
+                    Value::Array(items) if items.is_empty() => value = node.zero(),
+                    item => value = item,
+                },
                 _ => {}
             }
         }
@@ -212,7 +216,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Kubernetes: an empty message is no time, and `Time` takes no fraction, though the message has one.
+/// Kubernetes: an empty message is no time, and `Time` drops the fraction, though the message has one.
 fn time(message: &[u8], precision: Precision) -> Result<Value> {
     if message.is_empty() {
         return Ok(Value::Null);

@@ -1,7 +1,7 @@
-//! An object in, its protobuf message out, with the bytes that gogo's generated code would write.
+//! Encodes an object as a protobuf message, byte for byte as gogo's generated code.
 //!
-//! What Go holds by value is always written, even if it is zero; pointers, lists and maps only as far as they
-//! hold something. Everything is written from the last field to the first.
+//! Values that are not pointers in Go are always written, even zeros; pointers, lists and maps only if set.
+//! Everything is written from the last field to the first.
 
 use serde_json::{Map, Value};
 
@@ -19,7 +19,7 @@ pub fn encode(types: &Types, id: TypeId, value: &Value) -> Vec<u8> {
     encoder.out.finish()
 }
 
-/// The same as one of the items of a list, which Kubernetes always gives the number 2.
+/// Encodes an item of a list, whose field number Kubernetes always makes 2.
 #[must_use]
 pub fn encode_item(types: &Types, id: TypeId, value: &Value) -> Vec<u8> {
     let mut encoder = Encoder { types, out: Writer::default() };
@@ -29,7 +29,7 @@ pub fn encode_item(types: &Types, id: TypeId, value: &Value) -> Vec<u8> {
     encoder.out.finish()
 }
 
-/// Kubernetes: the number of the field `items` in every list.
+/// Kubernetes: the field number of `items` in every list.
 const ITEMS: u32 = 2;
 
 struct Encoder<'t> {
@@ -37,7 +37,7 @@ struct Encoder<'t> {
     out: Writer,
 }
 
-/// What an object holds; `None` is the empty one.
+/// The members of an object; `None` for an empty one.
 type Members<'v> = Option<&'v Map<String, Value>>;
 
 impl Encoder<'_> {
@@ -85,7 +85,7 @@ impl Encoder<'_> {
             let mark = self.out.mark();
             match node {
                 Node::Bytes if value.is_null() => {}
-                // A map can hold no list, so lists in maps are messages, and there even when empty.
+                // Protobuf maps cannot have list values, so these are messages, written even when empty.
                 Node::List(list) => {
                     self.list(2, list, Some(value).filter(|it| !it.is_null()).or(Some(&EMPTY)))
                 }
@@ -96,7 +96,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// One value; `Null` is the zero of the node.
+    /// One value; `Null` is the zero value of the node.
     fn value(&mut self, number: u32, node: &Node, value: &Value) {
         match node {
             Node::String => self.out.bytes(number, value.as_str().unwrap_or_default().as_bytes()),
@@ -115,7 +115,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// The inside of a value that is a message.
+    /// The content of a value that is a message.
     fn message(&mut self, node: &Node, value: &Value) {
         match node {
             Node::Object(id) | Node::AtomicObject(id) => self.object(self.types.get(*id), value.as_object()),
@@ -139,7 +139,7 @@ impl Encoder<'_> {
         let read = value.as_str().and_then(|text| Instant::parse(text, precision).ok());
         let Some(instant) = read.filter(|instant| !instant.is_zero()) else { return };
         let nanos = match precision {
-            // Kubernetes: what JSON does not show must not travel either.
+            // Kubernetes: a fraction that JSON drops is dropped here too.
             Precision::Seconds => 0,
             Precision::Micros => instant.nanos / 1000 * 1000,
         };

@@ -1,19 +1,19 @@
-//! What a message travels in: an envelope that names its kind, and the frames of a watch.
+//! The envelope that names the kind of a message, and the frames of a watch.
 
 use std::borrow::Cow;
 
 use super::ProtoError;
 use super::wire::{Payload, Reader, Writer};
 
-/// Kubernetes: what tells such a body from any other.
+/// Kubernetes: the first bytes of every such body.
 const PREFIX: [u8; 4] = *b"k8s\0";
 
-/// `runtime.Unknown`: a message and what it is.
+/// `runtime.Unknown`: a message with its apiVersion and kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Envelope<'b> {
     pub api_version: Cow<'b, str>,
     pub kind: Cow<'b, str>,
-    /// The message itself, or an object in the form that `content_type` names.
+    /// The message, or an object in the format of `content_type`.
     pub raw: Cow<'b, [u8]>,
     pub content_encoding: Cow<'b, str>,
     pub content_type: Cow<'b, str>,
@@ -26,7 +26,7 @@ impl<'b> Envelope<'b> {
         Self { api_version, kind, raw: Cow::Borrowed(message), ..Self::default() }
     }
 
-    /// Takes a body apart.
+    /// Decodes a body.
     pub fn open(body: &'b [u8]) -> Result<Self, ProtoError> {
         if body.is_empty() {
             return Err(ProtoError::Empty);
@@ -46,7 +46,7 @@ impl<'b> Envelope<'b> {
         Ok(envelope)
     }
 
-    /// Puts a body together.
+    /// Encodes a body.
     #[must_use]
     pub fn seal(&self) -> Vec<u8> {
         let (mut body, tail) = self.seal_before(0);
@@ -54,7 +54,7 @@ impl<'b> Envelope<'b> {
         body
     }
 
-    /// The same around a message of which so many bytes are still to come: what stands before and behind them.
+    /// Encodes the envelope of a message whose `rest` bytes follow later: the bytes before and behind them.
     #[must_use]
     pub fn seal_before(&self, rest: u64) -> (Vec<u8>, Vec<u8>) {
         let mut out = Writer::default();

@@ -1,4 +1,4 @@
-//! An object in, what is left of it after protobuf out: lists and maps that are there but empty are none.
+//! Removes empty lists and maps from an object, as a round trip through protobuf does.
 
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn empty_lists_and_maps_are_forgotten_and_nothing_else() {
+    fn only_empty_lists_and_maps_are_removed() {
         let mut types = Types::default();
         let strings = || Node::List(Box::new(List::atomic(Node::String)));
         let rule = types.add(Type::new("Rule", [Field::new("verbs", strings())]));

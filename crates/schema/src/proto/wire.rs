@@ -2,13 +2,13 @@
 
 use super::ProtoError;
 
-/// How a value lies on the wire.
+/// The value of a field on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload<'b> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'b [u8]),
-    /// Of no use to any field here.
+    /// No field here has this wire type.
     Fixed32,
 }
 
@@ -58,7 +58,7 @@ impl<'b> Reader<'b> {
         Ok(Some((number, payload)))
     }
 
-    /// A varint; there are also lists of nothing but those.
+    /// A varint; packed lists consist of these.
     pub(super) fn varint(&mut self) -> Result<u64, ProtoError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -90,19 +90,19 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// Writes a message from its end to its start, so that a length is known when its turn comes.
+/// Writes a message from its end to its start, so that each length is known when it is written.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     backwards: Vec<u8>,
 }
 
 impl Writer {
-    /// The place that [`Writer::close`] closes a message at.
+    /// The position that [`Writer::close`] takes as the end of a message.
     pub(super) fn mark(&self) -> usize {
         self.backwards.len()
     }
 
-    /// Puts length and tag before what was written since a mark.
+    /// Writes length and tag before the bytes written since a mark.
     pub(super) fn close(&mut self, number: u32, mark: usize) {
         self.raw_varint((self.backwards.len() - mark) as u64);
         self.tag(number, 2);

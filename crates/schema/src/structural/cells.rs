@@ -1,4 +1,4 @@
-//! `additionalPrinterColumns` in, the columns and cells of a table out.
+//! `additionalPrinterColumns`: the columns and cells of a table.
 
 use api::time::Time;
 use api::{go, object};
@@ -28,13 +28,13 @@ enum Sort {
     Number,
     Boolean,
     Date,
-    /// It shows nothing.
+    /// An unknown type: the cell is empty.
     Unknown,
 }
 
 impl Columns {
-    /// Takes over columns that were found valid; without any there is the age. After one whose path cannot be
-    /// read there are none.
+    /// Compiles columns that were found valid; without any there is the age. Columns after one with an
+    /// invalid path are dropped with it.
     #[must_use]
     pub fn compile(columns: &[Value]) -> Self {
         let age = json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp",
@@ -51,7 +51,7 @@ impl Columns {
         std::iter::once(name).chain(self.columns.iter().map(|column| column.definition.clone())).collect()
     }
 
-    /// The cells of an object; `age` says how long ago a moment was.
+    /// The cells of an object; `age` formats how long ago a time was.
     #[must_use]
     pub fn cells(&self, object: &Value, age: &dyn Fn(Time) -> String) -> Vec<Value> {
         let name = Value::from(object::name(object));
@@ -112,7 +112,7 @@ impl Column {
     }
 }
 
-// Kubernetes: what the real server says about these two, here and for built-in kinds.
+// Kubernetes: kube-apiserver's descriptions of these two, here and for built-in kinds.
 const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some \
     resources may allow a client to request the generation of an appropriate name automatically. Name is primarily \
     intended for creation idempotence and configuration definition. Cannot be updated. More info: \
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_show_what_their_type_takes() {
+    fn cells_show_values_of_their_type() {
         let object = json!({
             "metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"},
             "spec": {"s": "x", "i": 7, "f": 2.5, "b": true, "n": null, "l": ["a", "<"], "m": {"k": 1},

@@ -1,4 +1,5 @@
-//! `openAPIV3Schema` in, a compact [`Structural`] out: equal parts become one, descriptions stay behind.
+//! Compiles an `openAPIV3Schema` to a compact [`Structural`]: equal parts are shared, descriptions are
+//! dropped.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -12,7 +13,8 @@ use super::shape::{
 };
 use super::validate::format;
 
-/// Shapes nest in schemas no deeper: what lies below is not looked at. The definition's own check refuses such.
+/// The deepest nesting of schemas: what lies below is ignored. Validation of the definition rejects such
+/// schemas.
 const MAX_DEPTH: usize = 200;
 
 pub(super) fn compile(schema: &Value) -> Structural {
@@ -35,13 +37,14 @@ struct Tables<'v> {
     patterns: Texts<'v>,
 }
 
-/// Texts, each once.
+/// Distinct texts.
 #[derive(Default)]
 struct Texts<'v>(HashMap<&'v str, u32>);
 
 impl<'v> Texts<'v> {
     fn id(&mut self, text: &'v str) -> u32 {
-        let next = u32::try_from(self.0.len()).expect("a schema has fewer names than bytes, and bytes fit");
+        let next =
+            u32::try_from(self.0.len()).expect("a schema has fewer names than bytes, and those fit u32");
         *self.0.entry(text).or_insert(next)
     }
 
@@ -52,8 +55,8 @@ impl<'v> Texts<'v> {
     }
 }
 
-/// Patterns that are compiled when they first run. Those beyond what a schema may hold together never are: validation
-/// refuses such schemas, so only an older server can have stored one.
+/// Patterns are compiled when they first run. Those beyond the limit of a schema never are: validation
+/// rejects such schemas, so only an older server can have stored one.
 fn patterns(texts: Box<[Box<str>]>) -> Box<[Pattern]> {
     let mut bytes = 0_usize;
     let pattern = |text: Box<str>| {

@@ -1,4 +1,4 @@
-//! Sets what is missing and has a default, all the way down.
+//! Sets the defaults of missing fields, at every depth.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The JSONPath of kubectl, as far as definitions use it: text in, the values that it finds out.
+//! kubectl's JSONPath, as far as definitions use it.
 //!
 //! ```
 //! use schema::structural::json_path::JsonPath;
@@ -27,7 +27,7 @@ pub struct JsonPath {
     steps: Vec<Step>,
 }
 
-/// Why a text is no path, or why one cannot be followed.
+/// Why a text is not a path, or why evaluating it fails.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct PathError(pub String);
@@ -37,13 +37,13 @@ enum Step {
     Field(String),
     Slice(Slice),
     Wildcard,
-    /// Everything below, and itself.
+    /// The value itself and all values below it.
     Recursive,
     Union(Vec<JsonPath>),
     Filter(Box<Filter>),
-    /// A value that stands in the path itself, as on the right of a comparison.
+    /// A literal in the path, as on the right of a comparison.
     Literal(Value),
-    /// A word that means nothing here.
+    /// An identifier without a meaning here.
     Word(String),
 }
 
@@ -53,14 +53,14 @@ struct Slice {
     from: Option<i64>,
     to: Option<i64>,
     step: Option<i64>,
-    /// Only an index was given; `to` follows from it.
+    /// Only an index was given; `to` is derived from it.
     single: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Filter {
     left: JsonPath,
-    /// `None`: whether there is anything at all.
+    /// `None`: true if the path finds anything.
     test: Option<(String, JsonPath)>,
 }
 
@@ -72,24 +72,24 @@ impl JsonPath {
         parse::parse(text)
     }
 
-    /// The values at the path; a field that is missing leads to none.
+    /// The values at the path; none if a field is missing.
     pub fn find<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, PathError> {
         let found = self.walk(vec![Cow::Borrowed(value)])?;
-        // A path of an object ends inside of it, unless it is a literal, which is no place.
+        // All results are inside the object, except literals.
         Ok(found
             .into_iter()
             .filter_map(|found| if let Cow::Borrowed(v) = found { Some(v) } else { None })
             .collect())
     }
 
-    /// What field selectors compare: the value as Go prints it, or nothing where there is none.
+    /// The value that field selectors compare: as Go prints it, empty where there is none.
     #[must_use]
     pub fn text(&self, object: &Value) -> String {
         let found = self.find(object).ok().and_then(|found| found.first().copied());
         found.filter(|value| !value.is_null()).map(print::plain).unwrap_or_default()
     }
 
-    /// The names on a path that is nothing else, as those of selectable fields and scales are.
+    /// The field names, if the path has nothing else, as paths of selectable fields and scales do.
     #[must_use]
     pub fn names(&self) -> Option<Vec<&str>> {
         self.steps.iter().map(Step::name).collect()

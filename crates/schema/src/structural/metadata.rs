@@ -1,4 +1,5 @@
-//! The metadata of a custom object, and of objects embedded in it, as Go reads it into its struct.
+//! Normalizes the metadata of a custom object, and of objects embedded in it, as Go decodes it into
+//! `ObjectMeta`.
 
 use std::sync::LazyLock;
 
@@ -10,15 +11,15 @@ use crate::decode::{DecodeError, FieldValidation, decode};
 use crate::encode::{encode_any, normalize};
 use crate::types::{Field, GoNames, List, ListKind, Map, Node, Type, TypeId, Types};
 
-/// What becomes of metadata that cannot be read.
+/// What happens to malformed metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Malformed {
     Refused,
-    /// Each member that cannot be read goes. For objects that are stored already.
+    /// Each malformed member is dropped. For objects that are stored already.
     Dropped,
 }
 
-/// The types that custom objects share, and that of their metadata.
+/// The types that all custom objects share, and the type of their metadata.
 pub(super) fn shared_types() -> (&'static Types, TypeId) {
     static SHARED: LazyLock<(Types, TypeId)> = LazyLock::new(build);
     (&SHARED.0, SHARED.1)
@@ -86,58 +87,59 @@ fn build() -> (Types, TypeId) {
     (types, metadata)
 }
 
-/// Puts the metadata of an object in order. `prefix` leads to the object; the paths of unknown members are
+/// Normalizes the metadata of an object. `prefix` is the path of the object; the paths of unknown members are
 /// added to `unknown`.
-pub(super) fn settle(
+pub(super) fn normalize_metadata(
     object: &mut Members<String, Value>,
     prefix: &Path<'_>,
     malformed: Malformed,
     unknown: &mut Vec<String>,
 ) -> Result<(), DecodeError> {
     let Some(metadata) = object.get_mut("metadata") else { return Ok(()) };
-    // Kubernetes: unlike that of a built-in object, an empty list is gone before anybody could take it for a reset.
+    // Kubernetes: unlike in built-in objects, an empty managedFields list is dropped before it could count as
+    // a reset.
     if let Some(metadata) = metadata.as_object_mut() {
         metadata.retain(|name, value| {
             name != "managedFields" || value.as_array().is_none_or(|it| !it.is_empty())
         });
     }
     let (types, id) = shared_types();
-    let mut settled = match read_telling(metadata, prefix, unknown) {
-        Ok(settled) => settled,
+    let mut normalized = match read_reporting(metadata, prefix, unknown) {
+        Ok(normalized) => normalized,
         Err(error) if malformed == Malformed::Refused => return Err(error),
         Err(_) => readable_members(metadata, prefix, unknown),
     };
-    normalize(types, id, &mut settled);
-    *metadata = settled;
+    normalize(types, id, &mut normalized);
+    *metadata = normalized;
     Ok(())
 }
 
-/// Makes the metadata of a custom object what its encoding says it is: what Go would leave out is gone.
+/// Normalizes the metadata of a custom object: removes what Go's encoder would omit.
 pub fn tidy_metadata(object: &mut Value) {
     let Some(members) = object.as_object_mut() else { return };
     let (types, id) = shared_types();
     normalize(types, id, members.entry("metadata").or_insert(Value::Null));
 }
 
-/// Takes out what cannot be read of the metadata of a custom object.
+/// Removes malformed members from the metadata of a custom object.
 pub fn drop_malformed_metadata(object: &mut Value) {
     if let Some(members) = object.as_object_mut() {
-        settle(members, &Path::ROOT, Malformed::Dropped, &mut Vec::new())
+        normalize_metadata(members, &Path::ROOT, Malformed::Dropped, &mut Vec::new())
             .expect("nothing is refused where it may be dropped");
     }
 }
 
-/// Why the metadata of a custom object cannot be read, if it cannot.
+/// Fails if the metadata of a custom object is malformed.
 pub fn check_metadata(object: &Value) -> Result<(), DecodeError> {
     object.get("metadata").map_or(Ok(()), |metadata| read(metadata).map(drop))
 }
 
 /// Metadata as Go holds it.
 pub(super) fn read(metadata: &Value) -> Result<Value, DecodeError> {
-    read_telling(metadata, &Path::ROOT, &mut Vec::new())
+    read_reporting(metadata, &Path::ROOT, &mut Vec::new())
 }
 
-fn read_telling(
+fn read_reporting(
     metadata: &Value,
     prefix: &Path<'_>,
     unknown: &mut Vec<String>,
@@ -151,18 +153,18 @@ fn read_telling(
 }
 
 fn readable_members(metadata: &Value, prefix: &Path<'_>, unknown: &mut Vec<String>) -> Value {
-    let mut settled = Members::new();
+    let mut normalized = Members::new();
     for (name, value) in metadata.as_object().into_iter().flatten() {
         let alone = Value::Object([(name.clone(), value.clone())].into_iter().collect());
-        if let Ok(Value::Object(members)) = read_telling(&alone, prefix, unknown) {
-            settled.extend(members);
+        if let Ok(Value::Object(members)) = read_reporting(&alone, prefix, unknown) {
+            normalized.extend(members);
         }
     }
-    Value::Object(settled)
+    Value::Object(normalized)
 }
 
-/// Puts embedded objects in order, wherever the schema says that there are some.
-pub(super) fn settle_embedded(
+/// Normalizes the metadata of embedded objects, wherever the schema declares them.
+pub(super) fn normalize_embedded(
     schema: &Structural,
     value: &mut Value,
     malformed: Malformed,
@@ -185,9 +187,9 @@ impl Embedded<'_, '_> {
         if let (true, Value::Object(members)) = (shape.embedded, &mut *value) {
             self.type_meta(path, members)?;
             let found = members.get("metadata").cloned();
-            settle(members, path, self.malformed, self.unknown).map_err(|error| {
-                let told = Error::invalid(&path.child("metadata"), found.as_ref(), error.to_string());
-                DecodeError::Malformed(told.to_string())
+            normalize_metadata(members, path, self.malformed, self.unknown).map_err(|error| {
+                let invalid = Error::invalid(&path.child("metadata"), found.as_ref(), error.to_string());
+                DecodeError::Malformed(invalid.to_string())
             })?;
         }
         self.inside(shape, path, value)
@@ -197,8 +199,8 @@ impl Embedded<'_, '_> {
         for name in ["apiVersion", "kind"] {
             let Some(value) = members.get(name).filter(|value| !value.is_string()) else { continue };
             if self.malformed == Malformed::Refused {
-                let told = Error::invalid(&path.child(name), value, "must be a string");
-                return Err(DecodeError::Malformed(told.to_string()));
+                let invalid = Error::invalid(&path.child(name), value, "must be a string");
+                return Err(DecodeError::Malformed(invalid.to_string()));
             }
             members.remove(name);
         }

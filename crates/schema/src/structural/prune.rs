@@ -1,13 +1,13 @@
-//! Removes from an object what its schema does not know, and null where the schema does not take it.
+//! Removes unknown fields from an object, and nulls of fields that are not nullable.
 
 use serde_json::Value;
 
 use super::shape::{Additional, Shape, ShapeId, Structural};
 
-/// The members of an object with metadata that pruning leaves alone: other rules hold for them.
+/// The members of an object that pruning skips: the `metadata` module handles them.
 pub(super) const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Prunes a whole object and returns what went, sorted.
+/// Prunes a whole object and returns the removed paths, sorted.
 pub(super) fn prune(schema: &Structural, object: &mut Value) -> Vec<String> {
     let mut pruner = Pruner { schema, path: String::new(), gone: Vec::new() };
     let root = schema.shape(schema.root);
@@ -44,7 +44,7 @@ impl<'s> Pruner<'s> {
                 match shape.map(|shape| below(self.schema, shape, name)) {
                     Some(Below::Shape(id)) => self.at_member(name, |this| this.value(id, value)),
                     None | Some(Below::Nothing) => {
-                        // Kubernetes: at the root the metadata never counts as unknown.
+                        // Kubernetes: at the root the metadata is never reported as unknown.
                         if !(self.path.is_empty() && META.contains(&name.as_str())) {
                             self.at_member(name, |this| this.gone.push(this.path.clone()));
                         }
@@ -63,7 +63,7 @@ impl<'s> Pruner<'s> {
         }
     }
 
-    /// Keeps what is unknown, but prunes below what is known.
+    /// Keeps unknown members, but prunes inside known ones.
     fn spare(&mut self, shape: &'s Shape, embedded: bool, value: &mut Value) {
         match value {
             Value::Object(members) => {
@@ -104,9 +104,9 @@ impl<'s> Pruner<'s> {
     }
 }
 
-/// What a schema says about a member.
+/// The schema of a member.
 enum Below {
-    /// It may be there. `None`: but nothing in it, if it is an object.
+    /// The member is known. `None`: but nothing inside it, if it is an object.
     Shape(Option<ShapeId>),
     Nothing,
 }
@@ -119,7 +119,7 @@ fn below(schema: &Structural, shape: &Shape, name: &str) -> Below {
     }
 }
 
-/// Removes members that are null where that is not allowed and no default would take the place.
+/// Removes members that are null where that is not allowed and there is no default to replace it.
 pub(super) fn drop_nulls(schema: &Structural, shape: Option<ShapeId>, value: &mut Value) {
     let shape = shape.map(|id| schema.shape(id));
     match value {

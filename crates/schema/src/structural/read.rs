@@ -1,16 +1,16 @@
-//! Bytes in, a custom object out that its schema knows every member of.
+//! Decodes bytes into a custom object without unknown members.
 
 use api::field::Path;
 use serde_json::Value;
 
-use super::metadata::{Malformed, settle, settle_embedded};
+use super::metadata::{Malformed, normalize_embedded, normalize_metadata};
 use super::prune::{drop_nulls, prune};
 use super::shape::Structural;
 use crate::decode::{DecodeError, Decoded, FieldValidation, decode_any};
 use crate::patch::print;
 use crate::yaml;
 
-/// What a body is written in.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Json,
@@ -23,17 +23,17 @@ pub(super) fn read(
     encoding: Encoding,
     validation: FieldValidation,
 ) -> Result<Decoded, DecodeError> {
-    let (mut value, mut told) = parse(body, encoding, validation)?;
+    let (mut value, mut errors) = parse(body, encoding, validation)?;
     let unknown = coerce(schema, &mut value)?;
-    told.extend(unknown);
+    errors.extend(unknown);
     match validation {
         FieldValidation::Ignore => Ok(Decoded { value, warnings: Vec::new() }),
-        FieldValidation::Strict if !told.is_empty() => Err(DecodeError::Strict(told)),
-        FieldValidation::Warn | FieldValidation::Strict => Ok(Decoded { value, warnings: told }),
+        FieldValidation::Strict if !errors.is_empty() => Err(DecodeError::Strict(errors)),
+        FieldValidation::Warn | FieldValidation::Strict => Ok(Decoded { value, warnings: errors }),
     }
 }
 
-/// The object as it is written, and what is said about members that come twice.
+/// The object as the client sent it, and the errors about duplicate members.
 fn parse(
     body: &[u8],
     encoding: Encoding,
@@ -47,11 +47,11 @@ fn parse(
         Encoding::Yaml => {
             let read = yaml::to_json(body)?;
             let value = decode_any(&read.json, FieldValidation::Ignore)?.value;
-            let told = match (read.duplicates, validation) {
-                (Some(told), FieldValidation::Warn) => yaml::lines(&told),
-                (told, _) => told.into_iter().collect(),
+            let errors = match (read.duplicates, validation) {
+                (Some(duplicates), FieldValidation::Warn) => yaml::lines(&duplicates),
+                (duplicates, _) => duplicates.into_iter().collect(),
             };
-            Ok((value, told))
+            Ok((value, errors))
         }
     }
 }
@@ -60,8 +60,8 @@ pub(super) fn coerce(schema: &Structural, object: &mut Value) -> Result<Vec<Stri
     for name in ["kind", "apiVersion"] {
         if let Some(value) = object.get(name).filter(|value| !value.is_string()) {
             let (shown, found) = (print::plain(value), print::type_name(value));
-            let says = format!(".{name} accessor error: {shown} is of the type {found}, expected string");
-            return Err(DecodeError::Malformed(says));
+            let message = format!(".{name} accessor error: {shown} is of the type {found}, expected string");
+            return Err(DecodeError::Malformed(message));
         }
     }
     let unknown = bring_in_line(schema, object, Malformed::Refused)?;
@@ -79,17 +79,17 @@ fn bring_in_line(
 ) -> Result<Vec<String>, DecodeError> {
     let mut unknown = Vec::new();
     if let Value::Object(members) = object {
-        settle(members, &Path::ROOT, malformed, &mut unknown)?;
+        normalize_metadata(members, &Path::ROOT, malformed, &mut unknown)?;
     }
     unknown.extend(prune(schema, object));
-    // The metadata is in order, whatever the schema says about it.
+    // The metadata is normalized already, independent of the schema.
     let metadata = object.get_mut("metadata").map(Value::take);
     drop_nulls(schema, Some(schema.root), object);
     if let (Some(metadata), Value::Object(members)) = (metadata, &mut *object) {
         members.insert("metadata".to_owned(), metadata);
     }
     let mut embedded = Vec::new();
-    settle_embedded(schema, object, malformed, &mut embedded)?;
+    normalize_embedded(schema, object, malformed, &mut embedded)?;
     embedded.sort_unstable();
     unknown.extend(embedded);
     Ok(unknown)

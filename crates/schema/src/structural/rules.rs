@@ -1,11 +1,11 @@
-//! `x-kubernetes-validations`: rules of a schema → programs, and programs → what is wrong with an object.
+//! `x-kubernetes-validations`: compiles the rules of a schema to CEL programs, and runs them on objects.
 //!
 //! | file | what happens there |
 //! |---|---|
-//! | `seen` | the schema as expressions see it |
-//! | `program` | the rules of one place become programs |
-//! | `run` | the programs are run on an object, within a budget |
-//! | `afford` | when the definition is written: can the rules be understood, and afforded? |
+//! | `seen` | the schema as CEL expressions see it |
+//! | `program` | compiles the rules of one place |
+//! | `run` | runs the programs on an object, within a budget |
+//! | `afford` | when a definition is written: do its rules compile, within the cost limits? |
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,13 +23,12 @@ mod seen;
 
 use program::{Compiled, Patterns};
 
-/// Kubernetes: what one run of one rule may cost.
+/// Kubernetes: the most that one run of one rule may cost.
 const MAX_COST_PER_CALL: u64 = 1_000_000;
 
-/// Kubernetes: what all rules may cost together for one object.
+/// Kubernetes: the most that all rules together may cost for one object.
 const MAX_COST_PER_OBJECT: i64 = 10_000_000;
 
-/// The rules of a schema, ready to run.
 #[derive(Debug)]
 pub(super) struct Rules {
     /// `None` where there are no rules, nor any below.
@@ -37,12 +36,12 @@ pub(super) struct Rules {
     patterns: Patterns,
 }
 
-/// Where rules stand.
+/// The place of rules in the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Place {
     /// The shape that has the rules.
     rules: ShapeId,
-    /// The shape of the value that they are about: another one inside of `allOf`.
+    /// The shape of the value that the rules check: another one inside `allOf`.
     of: ShapeId,
     /// Whether the value is a whole object, with metadata.
     whole: bool,
@@ -71,7 +70,7 @@ impl Rules {
         })
     }
 
-    /// Adds the rules of a place and of those below; whether there are any.
+    /// Adds the rules of a place and of those below; returns whether there are any.
     fn add(&mut self, schema: &Structural, seen: &[seen::Seen<'_>], place: Place) -> bool {
         if let Some(known) = self.by_place.get(&place) {
             return known.is_some();
@@ -99,11 +98,11 @@ impl Rules {
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     pub(super) errors: ErrorList,
-    /// Those that what has not changed has broken before.
-    pub(super) forgiven: ErrorList,
+    /// Failed rules that are ratcheted: the unchanged value failed them before.
+    pub(super) ratcheted: ErrorList,
 }
 
-/// How to get from a place to one below.
+/// The step from a place to one below.
 #[derive(Clone, Copy, Debug)]
 enum Part<'s> {
     Items,
@@ -123,14 +122,14 @@ fn parts(schema: &Structural, place: Place) -> impl Iterator<Item = (Part<'_>, P
     let properties = rules.properties.iter().filter_map(move |(name, rules)| {
         let name = schema.name(*name);
         let of = schema.property(of, name)?;
-        // Kubernetes: at the root of an object the metadata is what all objects have.
+        // Kubernetes: at the root of an object, expressions see only the metadata that all objects have.
         let hidden = place.whole && super::prune::META.contains(&name);
         (!hidden && is_seen(schema, of)).then(|| (Part::Property(name), below(*rules, of)))
     });
     items.into_iter().chain(values).chain(properties)
 }
 
-/// Whether expressions can see what a shape holds.
+/// Whether expressions can see inside a shape.
 fn is_seen(schema: &Structural, id: ShapeId) -> bool {
     let shape = schema.shape(id);
     match shape.kind {

@@ -1,4 +1,4 @@
-//! The nouns: a schema is a table of shapes that refer to each other by number; equal ones are there once.
+//! The compiled schema: a table of shapes that refer to each other by number; equal shapes are stored once.
 
 use std::sync::OnceLock;
 
@@ -18,19 +18,19 @@ pub struct Structural {
     pub(super) rules: OnceLock<Option<Rules>>,
 }
 
-/// Where a [`Shape`] lies in its [`Structural`].
+/// The index of a [`Shape`] in its [`Structural`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ShapeId(pub(super) u32);
 
-/// Where a name lies in its [`Structural`].
+/// The index of a name in its [`Structural`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NameId(pub(super) u32);
 
-/// Where a pattern lies in its [`Structural`].
+/// The index of a pattern in its [`Structural`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PatternId(pub(super) u32);
 
-/// What may stand in one place.
+/// The schema of one value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
     pub(super) kind: Kind,
@@ -45,11 +45,11 @@ pub(super) struct Shape {
     pub(super) additional: Additional,
     /// In the order of the schema.
     pub(super) required: Box<[NameId]>,
-    /// What most shapes do not have.
+    /// Keywords that most schemas lack.
     pub(super) more: Option<Box<More>>,
 }
 
-/// `type`, with `x-kubernetes-int-or-string` for one.
+/// `type`, including `x-kubernetes-int-or-string`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     #[default]
@@ -64,7 +64,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// By what a schema calls it.
+    /// By its name in the schema.
     pub(super) fn named(name: &str) -> Kind {
         match name {
             "object" => Kind::Object,
@@ -130,11 +130,11 @@ pub(super) struct Bound {
     pub(super) exclusive: bool,
 }
 
-/// A number that can be told apart by its bits.
+/// A number that is compared by its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Real(u64);
 
-/// One of `x-kubernetes-validations`, as it stands in the schema.
+/// One of `x-kubernetes-validations`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Rule {
     pub(super) rule: Box<str>,
@@ -145,7 +145,7 @@ pub(super) struct Rule {
     pub(super) optional_old_self: Option<bool>,
 }
 
-/// A pattern, compiled when first needed: most never are, and compiled ones are large.
+/// A pattern, compiled when it first runs: most never do, and compiled ones are large.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) text: Box<str>,
@@ -163,7 +163,7 @@ impl Real {
 }
 
 impl Kind {
-    /// The types that go with it, as the schema names them.
+    /// The names of the types, as the schema writes them.
     pub(super) fn names(self) -> &'static [&'static str] {
         match self {
             Kind::Any => &[],
@@ -211,7 +211,7 @@ impl Structural {
         Some(shape.properties[found].1)
     }
 
-    /// The shape of a member: a property's, or that of all others.
+    /// The shape of a member: of its property, or of `additionalProperties`.
     pub(super) fn member(&self, shape: &Shape, name: &str) -> Option<ShapeId> {
         self.property(shape, name).or(match shape.additional {
             Additional::Shape(id) => Some(id),

@@ -1,4 +1,4 @@
-//! A structural schema in, the table of types out by which field owners tell its fields apart.
+//! Converts a structural schema to the table of types that managedFields use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Table<'_> {
                     if shape.atomic_map { Node::AtomicObject(id) } else { Node::Object(id) }
                 }
             },
-            // Kubernetes: where the schema does not say what there is, the value does.
+            // Kubernetes: where the schema has no type, the value decides.
             Kind::Any => Node::Json,
         }
     }
@@ -74,7 +74,7 @@ impl Table<'_> {
         made
     }
 
-    /// `whole` says that it is an object with metadata, the custom one or one embedded in it.
+    /// `whole`: an object with metadata, the custom object or one embedded in it.
     fn object(&mut self, shape: &Shape, whole: bool) -> Type {
         let mut fields = Vec::with_capacity(shape.properties.len() + 3);
         if whole {
@@ -90,7 +90,7 @@ impl Table<'_> {
             }
             let node = self.node(*id);
             let preset = self.schema.shape(*id).default_value().map(|value| Arc::new(value.clone()));
-            // Nothing that is there is ever left out.
+            // A pointer: a field that is set is never omitted.
             fields.push(Field { default: preset, pointer: true, ..Field::new(name.to_owned(), node) });
         }
         let of = Type::new("", fields);

@@ -1,4 +1,4 @@
-//! Tables of cases for the whole room.
+//! Tables of cases for all of `structural`.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ mod apply;
 mod noise;
 mod recorded;
 
-/// A definition with every sort of field.
+/// A definition with every type of field.
 pub(super) fn widget() -> &'static Structural {
     static WIDGET: LazyLock<Structural> = LazyLock::new(|| Structural::compile(&widget_schema()));
     &WIDGET
@@ -46,7 +46,7 @@ fn widget_schema() -> Value {
 }
 
 #[test]
-fn bodies_are_read_as_by_the_real_server() {
+fn bodies_are_read_as_by_kube_apiserver() {
     for (body, expected) in [
         (
             r#"{"metadata":{"name":"a"},"spec":{"size":"small"}}"#,
@@ -106,9 +106,9 @@ fn bodies_are_read_as_by_the_real_server() {
 
         let strict = widget().decode(body.as_bytes(), Encoding::Json, FieldValidation::Strict);
         if let Ok(read) = read {
-            let says = strict.map_err(|error| error.to_string()).err().unwrap_or_default();
+            let message = strict.map_err(|error| error.to_string()).err().unwrap_or_default();
             let wanted = format!("strict decoding error: {}", read.warnings.join(", "));
-            assert_eq!(says, if read.warnings.is_empty() { "" } else { &wanted });
+            assert_eq!(message, if read.warnings.is_empty() { "" } else { &wanted });
         }
     }
 }
@@ -121,12 +121,12 @@ fn yaml_is_read_like_json() {
     let duplicate = r#"line 5: key "size" already set in map"#;
     assert_eq!(read.warnings, [duplicate, r#"unknown field "spec.odd""#]);
     let strict = widget().decode(body, Encoding::Yaml, FieldValidation::Strict).unwrap_err();
-    let told = format!("strict decoding error: yaml: unmarshal errors:\n  {duplicate}, ");
-    assert!(strict.to_string().starts_with(&told), "{strict}");
+    let beginning = format!("strict decoding error: yaml: unmarshal errors:\n  {duplicate}, ");
+    assert!(strict.to_string().starts_with(&beginning), "{strict}");
 }
 
 #[test]
-fn stored_objects_are_brought_in_line() {
+fn stored_objects_are_pruned_and_defaulted() {
     let mut object = json!({
         "metadata": {"name": "a", "labels": {"a": 1}, "annotations": {"b": "c"}},
         "spec": {"size": "small", "gone": 1, "replicas": null, "ports": [{"port": 1}],
@@ -142,7 +142,7 @@ fn stored_objects_are_brought_in_line() {
 }
 
 #[test]
-fn objects_are_held_against_their_schema() {
+fn objects_are_validated_against_their_schema() {
     for (spec, expected) in [
         (json!({"size": "small"}), &[][..]),
         (json!({}), &["spec.size: Required value"]),
@@ -195,13 +195,13 @@ fn objects_are_held_against_their_schema() {
         ),
     ] {
         let errors = widget().validate(&json!({"spec": spec}), None);
-        let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        assert_eq!(told, expected, "{spec}");
+        let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(messages, expected, "{spec}");
     }
 }
 
 #[test]
-fn what_was_wrong_before_does_not_block() {
+fn errors_of_unchanged_values_are_ratcheted() {
     for (old, new, expected) in [
         (json!({"size": "huge"}), json!({"size": "huge", "replicas": 3}), ""),
         (
@@ -229,7 +229,7 @@ fn what_was_wrong_before_does_not_block() {
 }
 
 #[test]
-fn a_scale_wants_replicas() {
+fn scale_paths_need_values_of_the_right_type() {
     let scale = ScalePaths {
         spec_replicas: ".spec.replicas".to_owned(),
         status_replicas: ".status.replicas".to_owned(),
@@ -266,8 +266,8 @@ fn a_scale_wants_replicas() {
             Structural::compile(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}));
         let mut errors = ErrorList::new();
         schema.check(&Change { new: &object, old: None, through, scale: Some(&scale) }, &mut errors);
-        let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        assert_eq!(told, expected, "{object}");
+        let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(messages, expected, "{object}");
     }
 }
 
@@ -279,8 +279,9 @@ fn a_status_is_checked_alone() {
         &Change { new: &new, old: Some(&json!({})), through: Through::Status, scale: None },
         &mut errors,
     );
-    let says = r#"status.phase: Invalid value: "integer": phase in body must be of type string: "integer""#;
-    assert_eq!(errors.to_string(), says);
+    let message =
+        r#"status.phase: Invalid value: "integer": phase in body must be of type string: "integer""#;
+    assert_eq!(errors.to_string(), message);
 }
 
 #[test]
@@ -298,7 +299,7 @@ fn values_of_defaults_are_checked_under_their_path() {
 }
 
 #[test]
-fn equal_parts_of_a_schema_are_one() {
+fn equal_parts_of_a_schema_are_stored_once() {
     let text = json!({"type": "string"});
     let part = json!({"type": "object", "description": "a", "properties": {"x": text, "y": text}});
     let names: serde_json::Map<_, _> = (0..1000).map(|n| (format!("f{n}"), part.clone())).collect();
@@ -307,13 +308,13 @@ fn equal_parts_of_a_schema_are_one() {
 }
 
 #[test]
-fn schemas_nested_too_deep_do_no_harm() {
+fn schemas_nested_too_deep_are_cut_off() {
     let deep = (0..400).fold(json!({"type": "string"}), |inner, _| json!({"type": "array", "items": inner}));
     assert!(Structural::compile(&deep).validate(&json!([[[]]]), None).is_empty());
 }
 
 #[test]
-fn a_broken_rule_is_forgiven_where_nothing_has_changed_and_told() {
+fn failed_rules_of_unchanged_values_are_ratcheted_and_returned() {
     let schema = Structural::compile(&json!({"type": "object", "properties": {"a": {
         "type": "string", "maxLength": 9,
         "x-kubernetes-validations": [{"rule": "self == 'good'", "message": "be good"}],
@@ -321,6 +322,6 @@ fn a_broken_rule_is_forgiven_where_nothing_has_changed_and_told() {
     let (new, old) = (json!({"a": "bad", "b": 1}), json!({"a": "bad"}));
     let mut errors = ErrorList::new();
     let change = Change { new: &new, old: Some(&old), through: Through::Object, scale: None };
-    let forgiven = schema.check(&change, &mut errors);
-    assert_eq!((errors.len(), forgiven.to_string()), (0, r#"a: Invalid value: "bad": be good"#.to_owned()));
+    let ratcheted = schema.check(&change, &mut errors);
+    assert_eq!((errors.len(), ratcheted.to_string()), (0, r#"a: Invalid value: "bad": be good"#.to_owned()));
 }

@@ -1,4 +1,4 @@
-//! Whether an object is what its schema asks for: every check in the order of the real server, in its words.
+//! Validates an object against its schema: every check in the order of kube-apiserver, with its messages.
 
 use api::field::{Error, ErrorList, ErrorType, Path};
 use serde_json::Value;
@@ -18,14 +18,14 @@ use before::Before;
 use finding::Trail;
 use keywords::Walk;
 
-/// A write that is to be checked.
+/// A write to validate.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
     pub new: &'a Value,
     /// On update, the object before.
     pub old: Option<&'a Value>,
     pub through: Through,
-    /// Where the definition keeps replicas, if it has a scale.
+    /// The replica paths of the definition, if it has a scale.
     pub scale: Option<&'a ScalePaths>,
 }
 
@@ -36,8 +36,8 @@ pub enum Through {
     Object,
     /// Its status alone.
     Status,
-    /// Nothing: it holds a default of the schema.
-    // Kubernetes: of which it is not asked what lists that are sets or maps may hold.
+    /// Nothing is written: the object contains a default of the schema.
+    // Kubernetes: lists of defaults are not checked for duplicates.
     Default,
 }
 
@@ -49,7 +49,7 @@ pub struct ScalePaths {
     pub label_selector: Option<String>,
 }
 
-/// Kubernetes: after such an error the rules could trip over what is not as they expect it.
+/// Kubernetes: after such an error rules do not run, since they rely on a valid object.
 const GRAVE: [ErrorType; 5] = [
     ErrorType::NotSupported,
     ErrorType::Required,
@@ -82,20 +82,20 @@ pub(super) fn check(schema: &Structural, change: &Change<'_>, errors: &mut Error
     }
     let Some(rules) = schema.rules() else { return ErrorList::new() };
     if errors.iter().any(|error| GRAVE.contains(&error.error_type)) {
-        let says = "some validation rules were not checked because the object was invalid; correct the existing \
+        let message = "some validation rules were not checked because the object was invalid; correct the existing \
                     errors to complete validation";
-        errors.push(Error::invalid(&Path::ROOT, &Value::Null, says));
+        errors.push(Error::invalid(&Path::ROOT, &Value::Null, message));
         return ErrorList::new();
     }
     let verdict = rules.check(schema, new, old);
     errors.extend(verdict.errors);
-    verdict.forgiven
+    verdict.ratcheted
 }
 
 fn check_status(schema: &Structural, new: &Value, old: Option<&Value>, errors: &mut ErrorList) {
     let Some(id) = schema.property(schema.shape(schema.root), "status") else { return };
     let Some(status) = new.get("status") else { return };
-    // Kubernetes: what is no change is forgiven, and where there is no status, null is none.
+    // Kubernetes: an unchanged status is ratcheted; without a status, null counts as unchanged.
     if status.is_null() && old.is_none_or(|old| old["status"].is_null()) {
         return;
     }

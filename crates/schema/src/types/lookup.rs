@@ -3,11 +3,11 @@
 /// Positions of names, by hash. Half of the places are free, so a miss ends soon.
 #[derive(Clone, Debug)]
 pub(super) struct NameIndex {
-    /// A power of two long; [`FREE`] where nothing stands. Empty when there are no names.
+    /// The length is a power of two; [`FREE`] marks an unused place. Empty when there are no names.
     places: Box<[u16]>,
 }
 
-/// Types have far fewer fields; those past it would not be found.
+/// Types have far fewer fields; those past this number would not be found.
 const FREE: u16 = u16::MAX;
 
 impl NameIndex {
@@ -43,7 +43,7 @@ impl NameIndex {
     }
 }
 
-/// Fixed, not seeded: names come from schemas, which administrators write, and a table is never grown.
+/// Fixed, not seeded: names come from schemas, which administrators write, and a table never grows.
 fn hash(name: &str) -> usize {
     let hash =
         name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));

@@ -1,12 +1,12 @@
-//! The protobuf side of a type: which field has which number, in which message.
+//! The protobuf message of a type: field numbers and nested messages.
 
 use super::Field;
 
-/// Where a field lies in the protobuf message of its type.
+/// The place of a field in the protobuf message of its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proto {
     pub number: u32,
-    /// The numbers of the messages to go through first, for fields that Go inlines in JSON only.
+    /// The numbers of the enclosing messages, for fields that Go inlines in JSON only.
     pub via: Box<[u32]>,
 }
 
@@ -15,7 +15,7 @@ pub struct Proto {
 pub enum Slot {
     /// A field by its number and its position in [`Type::fields`](super::Type::fields).
     Field(u32, u16),
-    /// A message that JSON does not show, by its number: its fields lie in the same JSON object.
+    /// A message that JSON inlines, by its number: its fields are in the same JSON object.
     Inline(u32, Vec<Slot>),
 }
 

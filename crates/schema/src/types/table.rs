@@ -1,21 +1,21 @@
-//! The table itself: types by id, by name and by kind, one table over another.
+//! The table: types by id, by name and by kind; one table may extend another.
 
 use std::fmt;
 
 use super::Type;
 
-/// Where a [`Type`] lies in its [`Types`].
+/// The index of a [`Type`] in its [`Types`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(pub u32);
 
 /// A set of types that refer to each other by [`TypeId`].
 ///
-/// A table may lie over another ([`Types::over`]): a custom resource brings only its own shapes and shares
-/// `ObjectMeta` and its like with the built-in kinds.
+/// A table may extend another ([`Types::over`]): a custom resource adds only its own types and shares
+/// `ObjectMeta` and others with the built-in kinds.
 #[derive(Default)]
 pub struct Types {
     below: Option<&'static Types>,
-    /// How many types the tables below hold: the id of the first one here.
+    /// The number of types in the tables below: the id of the first one here.
     first: u32,
     types: Vec<Type>,
     /// Positions in `types`, sorted by name.
@@ -25,16 +25,16 @@ pub struct Types {
 }
 
 impl Types {
-    /// An empty table over `below`: ids of that table stay valid here.
+    /// An empty table that extends `below`: ids of that table stay valid here.
     #[must_use]
     pub fn over(below: &'static Types) -> Self {
         Self { below: Some(below), first: below.len(), ..Self::default() }
     }
 
-    /// How many types there are, those below included.
+    /// The number of types, those below included.
     #[must_use]
     pub fn len(&self) -> u32 {
-        // Ids are handed out one by one from u32.
+        // Ids are u32 and count up by one.
         self.first + u32::try_from(self.types.len()).unwrap_or(u32::MAX)
     }
 
@@ -54,7 +54,7 @@ impl Types {
         let id = self.next_id();
         let position = id.0 - self.first;
         let by_name = |other: &u32| self.types[*other as usize].name <= of.name;
-        // Most tables come sorted.
+        // Most tables are added in sorted order.
         let at = match self.by_name.last() {
             Some(last) if !by_name(last) => self.by_name.partition_point(by_name),
             _ => self.by_name.len(),

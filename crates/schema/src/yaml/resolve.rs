@@ -1,4 +1,4 @@
-//! What a scalar of YAML 1.1 means, as go-yaml resolves it.
+//! Resolves scalars of YAML 1.1 as go-yaml does.
 
 use serde_json::{Number, Value};
 
@@ -23,7 +23,7 @@ pub(super) fn plain(text: &str) -> Result<Value, String> {
     })
 }
 
-/// A scalar that says what it is.
+/// A scalar with a tag.
 pub(super) fn tagged(text: &str, tag: &str) -> Result<Value, String> {
     let wrong = || format!("cannot decode `{text}` as a !!{tag}");
     let value = match tag {
@@ -44,7 +44,7 @@ pub(super) fn tagged(text: &str, tag: &str) -> Result<Value, String> {
     if fits { Ok(value) } else { Err(wrong()) }
 }
 
-/// The text of a key, if JSON can have it.
+/// A key as text, if JSON allows it.
 pub(super) fn key(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),
@@ -69,7 +69,7 @@ pub(super) fn is_time(text: &str) -> bool {
     is_date && time.is_none_or(|time| time.trim_start().split(':').count() >= 3)
 }
 
-/// `1:30`, which YAML 1.1 reads in sixties.
+/// `1:30`: a base 60 number in YAML 1.1.
 pub(super) fn is_base_60(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -125,7 +125,7 @@ fn integer(text: &str) -> Option<Value> {
     let size = u64::from_str_radix(digits, base).ok()?;
     match (negative, i64::try_from(size)) {
         (false, Ok(number)) => Some(Value::from(number)),
-        // Kubernetes: a number past 63 bits is unsigned, but not after a plus.
+        // Kubernetes: a number above 63 bits is unsigned, but not after a plus.
         (false, Err(_)) => (!text.starts_with('+')).then(|| Value::from(size)),
         (true, _) => 0_i64.checked_sub_unsigned(size).map(Value::from),
     }

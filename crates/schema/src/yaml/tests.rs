@@ -1,4 +1,4 @@
-//! Texts that grow when they are read: refused before the memory is taken.
+//! YAML whose aliases expand: rejected before it takes up memory.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn aliases_of_ordinary_manifests_are_copied() {
 }
 
 #[test]
-fn keys_that_come_very_often_are_told_a_thousand_times() {
+fn at_most_a_thousand_duplicate_keys_are_reported() {
     let read = to_json("a: 1\n".repeat(200_000).as_bytes()).unwrap();
     assert_eq!(lines(&read.duplicates.unwrap()).len(), MAX_DUPLICATES);
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a text that is no YAML, in the words of Go's library.
+//! Translates the parser's errors to the texts of Go's library.
 
 use granit_parser::ScanError;
 
@@ -9,19 +9,19 @@ const NO_MAPPING_END: &str = "did not find expected ',' or '}'";
 const NO_CONTENT: &str = "did not find expected node content";
 const NO_KEY: &str = "did not find expected key";
 
-/// Who found it in Go's library, and on which line, counted from zero.
+/// The part of Go's library that reports the error, and its line, counted from zero.
 enum Found {
     Scanner(usize),
     Parser(usize),
 }
 
-/// The error, with its line where Go tells it.
+/// The error, with its line where Go gives one.
 pub(super) fn of(error: &ScanError, text: &str) -> String {
-    let (told, marker) = (error.info(), error.marker());
-    // Go does not say in what it was.
-    let problem = match told.strip_prefix("while ").and_then(|rest| rest.split_once(", ")) {
+    let (message, marker) = (error.info(), error.marker());
+    // Go omits the context.
+    let problem = match message.strip_prefix("while ").and_then(|rest| rest.split_once(", ")) {
         Some((_, problem)) => problem,
-        None => &told,
+        None => &message,
     };
     let here = marker.byte_offset().and_then(|at| text.get(at..)).unwrap_or_default();
     let line = marker.line().saturating_sub(1);
@@ -34,7 +34,7 @@ pub(super) fn of(error: &ScanError, text: &str) -> String {
         {
             (NO_CONTENT, Found::Parser(text.lines().count()))
         }
-        // Its end is on a line of its own.
+        // Go reports it at the end of the text.
         "unclosed bracket '['" => (NO_SEQUENCE_END, Found::Parser(text.lines().count())),
         "unclosed bracket '{'" => (NO_MAPPING_END, Found::Parser(text.lines().count())),
         "expected ',' or ']'" => (NO_SEQUENCE_END, Found::Parser(line)),
@@ -79,7 +79,7 @@ mod tests {
     use crate::yaml::to_json;
 
     #[test]
-    fn errors_are_told_as_by_go() {
+    fn errors_have_the_texts_of_go() {
         for (text, expected) in [
             ("a: *x", "yaml: unknown anchor 'x' referenced"),
             ("metadata: [unclosed", "yaml: line 1: did not find expected ',' or ']'"),
@@ -106,8 +106,8 @@ mod tests {
             ("a: b: c", "yaml: mapping values are not allowed in this context"),
             ("%YAML 9\n---\na", "yaml: did not find expected digit or '.' character"),
         ] {
-            let told = to_json(text.as_bytes()).err().map(|error| error.to_string());
-            assert_eq!(told.as_deref(), Some(expected), "{text:?}");
+            let message = to_json(text.as_bytes()).err().map(|error| error.to_string());
+            assert_eq!(message.as_deref(), Some(expected), "{text:?}");
         }
     }
 }

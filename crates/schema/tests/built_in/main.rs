@@ -1,4 +1,4 @@
-//! Patch and apply over the built-in types, as recorded from the real server.
+//! Patch and apply over the built-in types, as recorded from kube-apiserver.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod owners;
@@ -6,7 +6,7 @@ mod patches;
 
 use serde_json::{Value, json};
 
-/// A deployment as the server keeps it, defaults included.
+/// A deployment as the server stores it, defaults included.
 fn deployment() -> Value {
     let container = |name: &str, image: &str| {
         json!({

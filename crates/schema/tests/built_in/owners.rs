@@ -1,4 +1,4 @@
-//! Objects with several owners.
+//! Objects with several field managers.
 
 use schema::encode::normalize;
 use schema::field_set::{FieldSet, Filter};
@@ -25,7 +25,7 @@ fn owners(object: &Value) -> Value {
 }
 
 #[test]
-fn a_created_deployment_is_owned_as_by_the_real_server() {
+fn a_created_deployment_is_owned_as_by_kube_apiserver() {
     let mut object = deployment();
     target(&deployment(), |target| {
         normalize(target.types, target.of, &mut object);
@@ -76,7 +76,7 @@ fn applied(live: &mut Option<Value>, config: &Value, manager: &str, force: bool)
 }
 
 #[test]
-fn appliers_of_a_config_map_share_it_as_on_the_real_server() {
+fn appliers_of_a_config_map_share_it_as_on_kube_apiserver() {
     let data = |fields: Value| json!({"f:data": fields});
     let labelled = json!({"f:data": {"f:x": {}, "f:y": {}}, "f:metadata": {"f:labels": {"f:l": {}}}});
     let left = json!({"f:data": {"f:y": {}}, "f:metadata": {"f:labels": {"f:l": {}}}});
@@ -137,7 +137,7 @@ fn appliers_of_a_config_map_share_it_as_on_the_real_server() {
 }
 
 #[test]
-fn appliers_of_a_deployment_share_its_lists_as_on_the_real_server() {
+fn appliers_of_a_deployment_share_its_lists_as_on_kube_apiserver() {
     let config = |spec: Value| {
         let metadata = json!({"name": "web"});
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})

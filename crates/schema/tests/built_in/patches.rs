@@ -26,7 +26,7 @@ fn containers(patch: Value) -> Patch {
 }
 
 #[test]
-fn patches_do_what_the_real_server_did() {
+fn patches_do_what_kube_apiserver_did() {
     let images = |object: &Value| -> Value {
         let containers = object["spec"]["template"]["spec"]["containers"].as_array().unwrap();
         containers.iter().map(|container| json!([container["name"], container["image"]])).collect()

@@ -9,7 +9,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 const MAP_HEAD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\n";
 /// Entries of the long lists.
 const ENTRIES: usize = 20_000;
-/// Volumes, with a mount for each: more would be refused for the number of values in the body.
+/// Volumes, with a mount for each: more would exceed the limit on values in a body.
 const VOLUMES: usize = 12_000;
 
 pub(crate) async fn nested_anchors(scene: &Scene) -> String {

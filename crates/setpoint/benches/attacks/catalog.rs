@@ -1,4 +1,4 @@
-//! The attacks: who may send what, what must be there before, and what is sent.
+//! The attacks: the rights of the attacker, the preparations, and the requests.
 
 use crate::{bodies, requests, scene::Scene};
 use futures::future::{FutureExt, LocalBoxFuture};
@@ -7,17 +7,17 @@ type Step<Out> = for<'a> fn(&'a Scene) -> LocalBoxFuture<'a, Out>;
 
 pub(crate) struct Attack {
     pub(crate) name: &'static str,
-    /// More flags for the server; those that it does not know are left out.
+    /// More flags for the server; unknown ones are left out.
     pub(crate) flags: &'static [&'static str],
     /// The rules of the attacker's role.
     pub(crate) rights: &'static str,
     /// Not measured.
     pub(crate) prepare: Step<()>,
-    /// Measured; answers what the attacker heard.
+    /// Measured; returns the responses to the attacker.
     pub(crate) strike: Step<String>,
 }
 
-/// All of a namespace's usual objects: what a namespace administrator has.
+/// The rights of a namespace administrator.
 const OBJECTS: &str = r#"[{"verbs":["*"],"apiGroups":["","apps","example.com"],"resources":["*"]}]"#;
 const PATCH_ONLY: &str = r#"[{"verbs":["patch"],"apiGroups":[""],"resources":["configmaps"]}]"#;
 const ROLES: &str =
@@ -26,7 +26,7 @@ const CERTIFICATES: &str = r#"[{"verbs":["create"],"apiGroups":["certificates.k8
 const DEFINITIONS: &str =
     r#"[{"verbs":["*"],"apiGroups":["apiextensions.k8s.io","example.com"],"resources":["*"]}]"#;
 
-/// An attack that needs nothing to be there.
+/// An attack without preparations.
 const fn attack(name: &'static str, rights: &'static str, strike: Step<String>) -> Attack {
     Attack { name, flags: &[], rights, prepare: |_| async {}.boxed_local(), strike }
 }

@@ -1,4 +1,4 @@
-//! Attacks by what is asked: rights, depth, extreme numbers, answers that are not read, and a store that is filled.
+//! Attacks by request: rights, depth, extreme numbers, unread responses, and filling the store.
 
 use crate::{
     bench::client,
@@ -24,7 +24,7 @@ const DEPTHS: std::ops::Range<usize> = 100..140;
 const MANY: usize = 20_000;
 const MANY_BYTES: usize = 4000;
 const STREAMS: usize = 40;
-/// How long answers stay unread: longer than it takes a server to make them.
+/// How long responses stay unread: longer than a server takes to create them.
 const UNREAD: Duration = Duration::from_secs(8);
 
 pub(crate) async fn apply_without_create(scene: &Scene) -> String {
@@ -60,7 +60,8 @@ pub(crate) async fn nested_things(scene: &Scene) -> String {
     .await
 }
 
-/// Sends an object of every depth; what is stored must be readable, stay while its finalizer holds it, and then go.
+/// Sends an object of every depth; a stored object must be readable, stay while its finalizer holds it, and
+/// then go.
 async fn stored_and_deleted(scene: &Scene, path: &str, body: impl Fn(&str, usize) -> String) -> String {
     let (mut refused, mut sound, mut broken) = (0, 0, 0);
     for depth in DEPTHS {
@@ -108,7 +109,7 @@ pub(crate) async fn many_maps(scene: &Scene) {
 
 pub(crate) async fn unread_lists(scene: &Scene) -> String {
     let stream = client::connect(&scene.world, &scene.attacker, "h2").await.unwrap();
-    // A window of no bytes: the server may send the head of an answer, and nothing of its body.
+    // A window of no bytes: the server may send the headers of a response, but no body.
     let mut builder = http2::Builder::new(TokioExecutor::new());
     let builder = builder.initial_stream_window_size(0);
     let (requests, connection) = builder.handshake::<_, Full<Bytes>>(stream).await.unwrap();

@@ -1,4 +1,5 @@
-//! The two who talk to the server: an administrator who prepares, and an attacker with the rights that an attack needs.
+//! The two clients of the server: an administrator who prepares, and an attacker with the rights of the
+//! attack.
 
 use crate::{
     bench::{client::Client, kubeconfig::Target},
@@ -22,7 +23,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// The attacker gets `rights`, the rules of a role for the whole cluster.
+    /// Gives the attacker `rights`, the rules of a cluster role.
     pub(crate) async fn new(world: &World, victim: &Victim, rights: &str) -> Scene {
         let admin = Arc::new(Target::read(&victim.kubeconfig).unwrap());
         let attacker = Arc::new(with_token(&victim.kubeconfig));
@@ -41,19 +42,19 @@ impl Scene {
         scene
     }
 
-    /// Something that the attack needs, made by the administrator.
+    /// Creates an object for the attack, as administrator.
     pub(crate) async fn make(&self, path: &str, object: Value) {
         let code = self.send(&self.admin, "POST", path, JSON, object.to_string()).await;
         assert!(matches!(&*code, "201" | "409"), "{path}: {code}");
     }
 
-    /// What the attacker is answered: a status code, or that there was no answer.
+    /// Sends a request of the attacker; returns the status code, or that there was no response.
     pub(crate) async fn attack(&self, what: &str, content_type: &str, body: impl Into<String>) -> String {
         let (method, path) = what.split_once(' ').unwrap();
         self.send(&self.attacker, method, path, content_type, body.into()).await
     }
 
-    /// The same by many at once; answers how often which code came.
+    /// Sends many requests at once; returns the status codes and their counts.
     pub(crate) async fn attack_at_once(&self, requests: Vec<(String, &str, String)>) -> String {
         let all = requests
             .into_iter()
@@ -80,7 +81,7 @@ impl Scene {
     }
 }
 
-/// Answers, each with how often it came.
+/// Distinct responses with their counts.
 pub(crate) fn counted(answers: Vec<String>) -> String {
     let mut counts = BTreeMap::new();
     for answer in answers {

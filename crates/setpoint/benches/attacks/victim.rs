@@ -1,4 +1,4 @@
-//! A server under attack: `setpoint up` in a folder of its own, watched from outside.
+//! A server under attack: `setpoint up` in its own folder, observed from outside.
 
 use crate::{
     MOST_MEMORY, MOST_TIME, Outcome,
@@ -19,11 +19,11 @@ use std::{
 use tempfile::TempDir;
 use world::{Moment, Task, World};
 
-/// How often `/readyz` is asked for.
+/// The interval between requests to `/readyz`.
 const PROBE_INTERVAL: Duration = Duration::from_millis(50);
-/// How often the memory of the server is looked at.
+/// The interval between memory readings.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// Who attacks, in the file of static tokens.
+/// The attacker, in the file of static tokens.
 const TOKENS: &str = "mallory,mallory,2\n";
 
 /// A server, killed when this is dropped.
@@ -35,7 +35,7 @@ pub(crate) struct Victim {
 }
 
 impl Victim {
-    /// `flags` that the binary does not know are left out: older ones have fewer.
+    /// Leaves out `flags` that the binary does not know: older ones have fewer.
     pub(crate) async fn start(world: &World, binary: &Path, flags: &[&str]) -> Victim {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("tokens"), TOKENS).unwrap();
@@ -64,9 +64,9 @@ impl Victim {
         victim
     }
 
-    /// From here on, what the server takes counts.
+    /// Starts measuring the server.
     pub(crate) async fn watch(&self, world: &World, target: &Arc<Target>) -> Watched {
-        // Linux: 5 sets the peak of the resident memory back to what it is now.
+        // Linux: 5 resets the peak of the resident memory.
         fs::write(format!("/proc/{}/clear_refs", self.id), "5").unwrap();
         let watch = Arc::new(Watch {
             world: world.clone(),
@@ -102,17 +102,17 @@ impl Drop for Victim {
     }
 }
 
-/// What is seen of the server, shared by the tasks that look.
+/// The measurements of the server, shared by the tasks that take them.
 struct Watch {
     world: World,
     id: u32,
     process: Arc<Mutex<Child>>,
     peak: AtomicU64,
     processor: AtomicU64,
-    /// Because of its memory.
+    /// For its memory use.
     killed: AtomicBool,
     over: AtomicBool,
-    /// When a probe was sent that has no answer yet.
+    /// When the pending probe was sent.
     probing: Mutex<Option<Moment>>,
     /// The longest that an answered probe took, in microseconds.
     longest: AtomicU64,
@@ -140,7 +140,7 @@ impl Watch {
         }
     }
 
-    /// Nothing if the server is not there any more.
+    /// `None` if the server has ended.
     async fn probe(&self, client: &mut Client, target: &Target) -> Option<()> {
         let begin = self.world.now();
         *self.probing.lock().unwrap() = Some(begin);
@@ -152,7 +152,7 @@ impl Watch {
     }
 }
 
-/// A server that is watched.
+/// A server that is being measured.
 pub(crate) struct Watched {
     watch: Arc<Watch>,
     idle: u64,
@@ -162,7 +162,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// `answer` is what the attacker heard, if it was in time.
+    /// `answer` is the response to the attacker, if it came in time.
     pub(crate) async fn end(self, answer: Option<String>) -> Outcome {
         let Watched { watch, idle, worked, looking, probing } = self;
         let is_alive = watch.process.lock().unwrap().try_wait().is_ok_and(|ended| ended.is_none());
@@ -173,7 +173,7 @@ impl Watched {
             (_, true, None) => format!("none in {} s", MOST_TIME.as_secs()),
         };
         watch.over.store(true, Relaxed);
-        // A probe that is under way may still be answered.
+        // A pending probe may still be answered.
         let _ = watch.world.timeout(Duration::from_secs(10), probing).await;
         let _ = looking.await;
         watch.note();
@@ -187,14 +187,14 @@ impl Watched {
     }
 }
 
-/// A line of the status of a process, in bytes; nothing when it has ended.
+/// A line of the status of a process, in bytes; `None` when it has ended.
 fn memory(process: u32, line: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let found = status.lines().find_map(|text| text.strip_prefix(line))?;
     Some(found.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
 }
 
-/// What all its threads have had of a processor, with those that have ended.
+/// The processor time of all its threads, ended ones included.
 fn processor_time(process: u32) -> Option<Duration> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // Linux: utime and stime are the fields 14 and 15, in hundredths of a second; the second may hold blanks.

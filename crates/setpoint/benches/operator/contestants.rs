@@ -29,7 +29,7 @@ use std::{
 use tokio::sync::Notify;
 use world::{Moment, World};
 
-/// Writes whose way to the reconciler is measured.
+/// Writes whose latency to the reconciler is measured.
 const WRITES: usize = 1_000;
 const PAUSE: Duration = Duration::from_millis(2);
 /// Reconciles at once: kube-rs has no limit unless one is set.
@@ -39,7 +39,7 @@ const WORKERS: usize = 8;
 pub(crate) enum Contestant {
     Framework,
     KubeRs,
-    /// The same, with the list asked for as events.
+    /// As `KubeRs`, with a streaming list.
     KubeRsStreaming,
 }
 
@@ -67,14 +67,14 @@ impl Contestant {
     }
 }
 
-/// What the empty reconciler notes: how often it was called, when, and for which write.
+/// What the empty reconciler records: how often it was called, when, and for which write.
 #[derive(Default)]
 struct Notes {
     calls: AtomicUsize,
     first: Mutex<Option<Moment>>,
     last: Mutex<Option<Moment>>,
     all: Notify,
-    /// The object that is written now, and when its reconcile came.
+    /// The object that is being written, and when its reconcile came.
     awaited: Mutex<Option<(String, Option<Moment>)>>,
     came: Notify,
 }
@@ -107,7 +107,7 @@ impl Notes {
 }
 
 pub(crate) async fn measure(world: &World, client: Client, who: Contestant, objects: usize) -> Figures {
-    // The connection and its certificates are not the cache's.
+    // Connect before measuring: connection and certificates are not part of the cache.
     let configs: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
     configs.get(&name(0)).await.unwrap();
     let before = (resident(std::process::id()), busy(std::process::id()), world.now());

@@ -45,7 +45,7 @@ pub(crate) async fn applies(world: &World, process: u32, place: &Arc<Place>) {
     println!("  an apply costs {:.2} updates", apply_work / update_work);
 }
 
-/// Writes one Deployment over and over, differently each time; answers how often.
+/// Writes one Deployment repeatedly, differently each time; returns how often.
 async fn write_one(world: &World, place: &Place, method: &Method, name: &str, round: usize) -> u64 {
     let mut client = Client::connect(world, &place.target).await.unwrap();
     let collection = format!("/apis/apps/v1/namespaces/{}/deployments", place.namespace);

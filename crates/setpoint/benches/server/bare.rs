@@ -1,4 +1,5 @@
-//! The peer: hyper and rustls with nothing behind them, sending as many bytes over the same TLS.
+//! The server to compare with: hyper and rustls with nothing behind them, sending as many bytes over the same
+//! TLS.
 
 use crate::bare_file::BareFile;
 use bytes::Bytes;
@@ -22,7 +23,6 @@ use tokio_rustls::{
 };
 use world::World;
 
-/// What it answers with.
 #[derive(Clone)]
 struct Bodies {
     object: Bytes,
@@ -30,7 +30,7 @@ struct Bodies {
     file: BareFile,
 }
 
-/// Serves with the certificates of a control plane until it is killed; says on which port.
+/// Serves with the certificates of a control plane until it is killed; prints its port.
 pub(crate) async fn serve(world: &World, folder: &Path, object: usize, list: usize) -> ExitCode {
     let acceptor = TlsAcceptor::from(Arc::new(tls(&folder.join("pki"))));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
@@ -54,7 +54,7 @@ pub(crate) async fn serve(world: &World, folder: &Path, object: usize, list: usi
     }
 }
 
-/// TLS as the control plane speaks it: HTTP/2 or 1.1, and a client may show a certificate of its CA.
+/// TLS as the control plane configures it: HTTP/2 or 1.1, and optional client certificates of its CA.
 fn tls(folder: &Path) -> ServerConfig {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let certificate = |name: &str| CertificateDer::from_pem_file(folder.join(name)).unwrap();

@@ -1,4 +1,4 @@
-//! What the system says about another process.
+//! Memory and processor time of another process.
 
 use std::{fs, time::Duration};
 

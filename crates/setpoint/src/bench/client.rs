@@ -1,4 +1,4 @@
-//! Requests out, answers in, with as little of our own in between as can be.
+//! Sends requests and reads responses with as little overhead as possible.
 //!
 //! A client is one connection of HTTP/1.1 that is kept open: it costs less to write and to read than
 //! HTTP/2 with one stream at a time, and what the client saves goes to the server on the same
@@ -17,9 +17,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use world::World;
 
-/// So much of an answer is kept; of a longer one only the length counts.
+/// This much of a response is kept; of a longer one only the length counts.
 const KEPT: usize = 64 << 10;
-/// A server that takes longer than this over one request is not worth waiting for.
+/// A request that takes longer fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) type Stream = TokioIo<TlsStream<TcpStream>>;
@@ -35,12 +35,12 @@ pub(crate) struct Client {
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) length: usize,
-    /// Its beginning.
+    /// The beginning of the body.
     pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
-    /// The body, if the server did what was asked.
+    /// The body, if the request succeeded.
     pub(crate) fn done(self) -> Result<Vec<u8>> {
         if !self.status.is_success() {
             bail!("{}", self.complaint());
@@ -48,7 +48,7 @@ impl Answer {
         Ok(self.body)
     }
 
-    /// What the server says is wrong.
+    /// The server's error message.
     pub(crate) fn complaint(&self) -> String {
         let status: serde_json::Value = serde_json::from_slice(&self.body).unwrap_or_default();
         let message = status.get("message").and_then(serde_json::Value::as_str);
@@ -56,7 +56,7 @@ impl Answer {
     }
 }
 
-/// A connection that speaks what `protocol` names.
+/// A connection with the given ALPN protocol.
 pub(crate) async fn connect(world: &World, target: &Target, protocol: &str) -> Result<Stream> {
     let connected = async {
         let socket = TcpStream::connect((target.host.as_str(), target.port)).await?;
@@ -98,7 +98,7 @@ impl Client {
                 if let Poll::Ready(answer) = exchange.poll_unpin(context) {
                     return Poll::Ready(answer);
                 }
-                // Once it is closed, the exchange ends with what was said last, or fails.
+                // Once the connection is closed, the exchange ends with the last data, or fails.
                 if *closed || connection.poll_unpin(context).is_pending() {
                     return Poll::Pending;
                 }
@@ -108,7 +108,7 @@ impl Client {
         driven.await
     }
 
-    /// Sends a request of the preparations, which may not fail.
+    /// Sends a request of the preparations, which must not fail.
     pub(crate) async fn ask(&mut self, world: &World, request: Request<Full<Bytes>>) -> Result<Vec<u8>> {
         let what = format!("{} {}", request.method(), request.uri());
         let answer = world.timeout(PATIENCE, self.send(request)).await;

@@ -1,4 +1,4 @@
-//! One or two servers, every measurement on each in turn, so that whatever else the machine does meets both alike.
+//! Measures one or two servers in turns, so that other load of the machine affects both alike.
 
 use super::{
     Options,
@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::{path::Path, sync::Arc, time::Duration};
 use world::World;
 
-/// Times that a server of our own is started, each time anew; the median counts.
+/// How often our own server is started; the median counts.
 const COLD_STARTS: usize = 3;
 
 /// A server that is measured.
@@ -32,7 +32,7 @@ pub(super) struct Contestant {
 /// A number of clients in a round.
 struct Level {
     clients: usize,
-    /// Where its lines begin.
+    /// The index of its first line.
     first_line: usize,
     edition: u64,
     span: Duration,
@@ -52,7 +52,7 @@ impl Contestant {
         })
     }
 
-    /// The last of several that were started is measured.
+    /// Starts several servers, and measures the last.
     pub(super) async fn start(world: &World, objects: usize) -> Result<Contestant> {
         let setpoint = std::env::current_exe().context("cannot find my own binary")?;
         let mut times = Vec::new();

@@ -1,4 +1,4 @@
-//! Many watchers, one write: how long until the last of them has it.
+//! Many watchers, one write: the time until the last of them has it.
 
 use super::{
     client::{Client, connect},
@@ -25,7 +25,7 @@ use world::{Moment, Task, World};
 /// Watches that share a connection, as those of one client do. Kubernetes allows a hundred streams,
 /// and a process is often allowed little more than a thousand sockets.
 const PER_CONNECTION: usize = 50;
-/// A write that has not reached everybody by then never will.
+/// A write that has not reached all watchers by then never will.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Writes of one measurement: enough for percentiles.
 const MOST_WRITES: u64 = 1000;
@@ -45,12 +45,12 @@ impl Default for WatchForm {
     }
 }
 
-/// Counts the events in a stream, which comes in pieces of any size.
+/// Counts the events in a stream that arrives in pieces of any size.
 #[derive(Debug)]
 enum Counter {
     /// An event is a line.
     Lines,
-    /// An event is a length of four bytes and as many bytes.
+    /// An event is a length of four bytes and that many bytes.
     Frames { length: Vec<u8>, left: usize },
 }
 
@@ -83,7 +83,7 @@ impl Counter {
     }
 }
 
-/// Watches that are open, and what they tell.
+/// Open watches, and their progress.
 #[derive(Debug)]
 pub(crate) struct Watchers {
     /// Dropping them ends the watches.
@@ -106,7 +106,7 @@ impl Watchers {
         for first in (0..count).step_by(PER_CONNECTION) {
             let stream = connect(world, &place.target, "h2").await?;
             let (mut requests, connection) = http2::handshake(TokioExecutor::new(), stream).await?;
-            // How it ends, the streams on it tell.
+            // Its streams report how it ends.
             tasks.push(world.spawn("connection", async move { drop(connection.await) }));
             for _ in first..count.min(first + PER_CONNECTION) {
                 let body = watch(place, &mut requests, &revision, form).await?;
@@ -171,7 +171,7 @@ impl Watcher {
     }
 }
 
-/// Writes again and again while so many watch, and measures from sending a write until the last watcher has it.
+/// Writes repeatedly while many watch, and measures from sending a write until the last watcher has it.
 pub(crate) async fn fan_out(
     world: &World,
     place: &Place,

@@ -1,4 +1,4 @@
-//! A kubeconfig in; where the server is, whom to trust and how to prove who we are out.
+//! Reads a kubeconfig: the server's address, its CA, and the client's credentials.
 
 use super::trust;
 use anyhow::{Context, Result, bail};
@@ -24,7 +24,7 @@ pub(crate) struct Target {
     pub(crate) server_name: ServerName<'static>,
     authority: HeaderValue,
     authorization: Option<HeaderValue>,
-    /// What paths begin with, for servers behind a gateway.
+    /// The prefix of all paths, for servers behind a gateway.
     base: String,
 }
 
@@ -37,7 +37,7 @@ struct Kubeconfig {
     users: Vec<Named<User>>,
 }
 
-/// An entry of one of the three lists; the name of its content is that of the list.
+/// An entry of one of the three lists; the field of its content is named after the list.
 #[derive(Debug, Deserialize)]
 struct Named<T> {
     name: String,
@@ -69,7 +69,7 @@ pub(super) struct User {
     client_key: Option<PathBuf>,
     client_key_data: Option<String>,
     token: Option<String>,
-    // Kubernetes: the one name in camel case.
+    // Kubernetes: the only name in camel case.
     #[serde(rename = "tokenFile")]
     token_file: Option<PathBuf>,
     username: Option<String>,
@@ -85,7 +85,7 @@ impl Target {
         Target::parse(&text, folder).with_context(|| format!("cannot use {}", path.display()))
     }
 
-    /// Files that the text names lie beside `folder`.
+    /// Relative file names are resolved from `folder`.
     fn parse(text: &[u8], folder: &Path) -> Result<Target> {
         let json = schema::yaml::to_json(text).map_err(|error| anyhow::anyhow!("{error}"))?.json;
         let config: Kubeconfig = serde_json::from_slice(&json)?;
@@ -129,7 +129,7 @@ impl Target {
         request
     }
 
-    /// HTTP/2 names the server in the URL, not in a header.
+    /// HTTP/2 has the server in the URL, not in a header.
     pub(crate) fn over_http2(&self, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
         let mut parts = std::mem::take(request.uri_mut()).into_parts();
         parts.scheme = Some(http::uri::Scheme::HTTPS);
@@ -141,7 +141,7 @@ impl Target {
 }
 
 impl Cluster {
-    /// The certificates that sign those of the server, in PEM.
+    /// The CA certificates of the server, in PEM.
     pub(super) fn authority(&self, folder: &Path) -> Result<Option<Vec<u8>>> {
         content(self.certificate_authority_data.as_deref(), self.certificate_authority.as_deref(), folder)
     }
@@ -184,7 +184,7 @@ fn find<'a, T>(all: &'a [Named<T>], name: &str, what: &str) -> Result<&'a T> {
     found.map(|named| &named.content).with_context(|| format!("it has no {what} {name:?}"))
 }
 
-/// Kubernetes: what is in the file itself wins over a file that it names.
+/// Kubernetes: inline data has precedence over a file name.
 fn content(data: Option<&str>, file: Option<&Path>, folder: &Path) -> Result<Option<Vec<u8>>> {
     match (data, file) {
         (Some(data), _) if !data.is_empty() => Ok(Some(STANDARD.decode(data.trim())?)),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn kubeconfigs_are_read_as_kubectl_does() {
+    fn kubeconfigs_are_read_as_by_kubectl() {
         const ANY: &str = "insecure-skip-tls-verify: true";
         check(
             &format!("server: 'https://a:6443', {ANY}"),

@@ -1,14 +1,14 @@
-//! Durations in, percentiles out: a histogram of fixed size, however many there were.
+//! Percentiles of durations: a histogram of fixed size, however many there were.
 
 use serde::Serialize;
 use std::time::Duration;
 
-/// Buckets of a power of two: what is read back is at most 1/64 off.
+/// Buckets per power of two: values read back are at most 1/64 off.
 const STEPS: usize = 64;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
 const BUCKETS: usize = (64 - STEP_BITS as usize + 1) * STEPS;
 
-/// How long things took.
+/// A histogram of latencies.
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
     buckets: Vec<u64>,
@@ -16,7 +16,7 @@ pub(crate) struct Latencies {
     most: Duration,
 }
 
-/// What people ask about them, in milliseconds.
+/// Percentiles, in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Percentiles {
     pub(crate) p50: f64,
@@ -49,7 +49,7 @@ impl Latencies {
         Percentiles { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: self.most.as_secs_f64() * 1e3 }
     }
 
-    /// What `share` of them did not exceed.
+    /// The duration that `share` of them did not exceed.
     fn at(&self, share: f64) -> Duration {
         let rank = (share * self.count as f64).ceil() as u64;
         let mut seen = 0;
@@ -70,7 +70,7 @@ fn bucket(nanoseconds: u64) -> usize {
     shift as usize * STEPS + (nanoseconds >> shift) as usize
 }
 
-/// The middle of what a bucket holds.
+/// The middle of a bucket.
 fn middle(bucket: usize) -> u64 {
     let shift = (bucket / STEPS).saturating_sub(1);
     let least = ((bucket - shift * STEPS) as u64) << shift;

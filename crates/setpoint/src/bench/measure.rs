@@ -1,4 +1,4 @@
-//! Runs an operation with a number of clients for a while, and tells how fast it went.
+//! Runs an operation with a number of clients for some time, and measures its rate and latencies.
 
 use super::{
     client::Client,
@@ -11,18 +11,17 @@ use futures::future::try_join_all;
 use std::{sync::Arc, time::Duration};
 use world::{Moment, World};
 
-/// What is asked of all clients together.
+/// The load of all clients together.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) operation: Operation,
     pub(crate) clients: usize,
     pub(crate) span: Duration,
     pub(crate) edition: u64,
-    /// How many requests each client has; a delete can only delete what was created.
+    /// The most requests of each client; a delete can only delete created objects.
     pub(crate) most: Option<Vec<u64>>,
 }
 
-/// How it went.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) latencies: Latencies,

@@ -1,4 +1,4 @@
-//! What gets measured: each operation, and the requests that it is made of.
+//! The operations that are measured, and their requests.
 
 use super::place::{Place, Role, kept, object};
 use bytes::Bytes;
@@ -19,7 +19,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// In the order in which they run: what was created is deleted before anybody lists.
+    /// In the order in which they run: created objects are deleted before the lists.
     pub(crate) const ALL: [Operation; 7] = [
         Operation::Create,
         Operation::Delete,
@@ -43,12 +43,12 @@ impl Operation {
     }
 }
 
-/// One client among several, in one measurement. As long as there are objects for all, no two write the same.
+/// One client among several, in one measurement. If there are enough objects, no two clients write the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seat {
     pub(crate) client: usize,
     pub(crate) clients: usize,
-    /// Sets this measurement apart from those before it.
+    /// Distinguishes this measurement from those before it.
     pub(crate) edition: u64,
 }
 
@@ -91,7 +91,7 @@ impl Seat {
         format!("passing-{}-{number}", self.client)
     }
 
-    /// Each of the objects that are this client's, in turn.
+    /// This client's objects, in turn.
     fn own(&self, objects: usize, number: u64) -> String {
         let share = (objects / self.clients).max(1) as u64;
         kept((self.client + self.clients * (number % share) as usize) % objects)

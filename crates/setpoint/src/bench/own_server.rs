@@ -1,4 +1,4 @@
-//! A control plane of our own to measure, on a free port, with a folder that goes with it.
+//! Our own control plane to measure, on a free port, with a temporary folder.
 
 use anyhow::{Context, Result, bail};
 use std::{
@@ -20,13 +20,13 @@ pub(crate) struct OwnServer {
 }
 
 impl OwnServer {
-    /// Starts one of the binary `setpoint`; answers how long it took until it was ready.
+    /// Starts the binary `setpoint`; returns how long it took until it was ready.
     pub(crate) async fn start(world: &World, setpoint: &Path) -> Result<(OwnServer, Duration)> {
         let folder = tempfile::tempdir().context("cannot make a folder for its data")?;
         let begin = world.now();
         let mut command = Command::new(setpoint);
         command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.path());
-        // A Ctrl-C in the terminal is ours to handle: first we clean up, then the server stops.
+        // We handle Ctrl-C in the terminal: first we clean up, then the server stops.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
         let mut process = command.spawn().context("cannot start setpoint up")?;
         let output = process.stdout.take();
@@ -43,7 +43,7 @@ impl OwnServer {
 }
 
 impl Drop for OwnServer {
-    /// Its data goes too, so there is nothing to end in order.
+    /// Killed: its data is removed too, so there is nothing to close properly.
     fn drop(&mut self) {
         drop(self.process.kill());
         drop(self.process.wait());

@@ -1,4 +1,4 @@
-//! A namespace of our own on a server: filled before, emptied and removed after.
+//! A namespace for the benchmark on a server: filled before, emptied and removed after.
 
 use super::{client::Client, kubeconfig::Target};
 use anyhow::{Context, Result, bail};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use world::World;
 
-/// An object as it is sent.
+/// The size of an object in a request.
 pub(crate) const OBJECT_BYTES: usize = 1024;
 /// Connections that fill the namespace.
 const FILLERS: usize = 8;
@@ -19,21 +19,21 @@ const FILLERS: usize = 8;
 const REMOVAL: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// What becomes of an object.
+/// The lifetime of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Role {
-    /// It stays until the end.
+    /// Stays until the end.
     Kept,
-    /// It was created to be deleted.
+    /// Created to be deleted.
     Passing,
 }
 
-/// Where on which server everything happens.
+/// The server and the namespace.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) target: Target,
     pub(crate) namespace: String,
-    /// How many objects are always there: what a list answers, and what gets read and changed.
+    /// The number of permanent objects: those that are listed, read and changed.
     pub(crate) objects: usize,
 }
 
@@ -47,7 +47,7 @@ impl Role {
 }
 
 impl Place {
-    /// A place that does not exist yet.
+    /// A namespace that does not exist yet.
     pub(crate) fn new(world: &World, target: Target, objects: usize) -> Place {
         Place { target, namespace: format!("setpoint-bench-{}", world.name_suffix()), objects }
     }
@@ -62,7 +62,7 @@ impl Place {
         self.target.request(method, path, body)
     }
 
-    /// Makes the namespace and the objects that are always there.
+    /// Creates the namespace and the permanent objects.
     pub(crate) async fn prepare(&self, world: &World) -> Result<()> {
         let mut client = Client::connect(world, &self.target).await?;
         let namespace =
@@ -80,23 +80,23 @@ impl Place {
         try_join_all(fillers).await.map(drop)
     }
 
-    /// Removes what was created to be deleted, and is still there.
+    /// Removes objects that were created to be deleted, and still exist.
     pub(crate) async fn clear(&self, world: &World) -> Result<()> {
         let mut client = Client::connect(world, &self.target).await?;
         let path = format!("{}?labelSelector=setpoint-bench%3D{}", self.path(""), Role::Passing.label());
         client.ask(world, self.request(Method::DELETE, &path, "")).await.map(drop)
     }
 
-    /// Leaves nothing behind.
+    /// Removes everything from the server.
     pub(crate) async fn remove(&self, world: &World) -> Result<()> {
         let mut client = Client::connect(world, &self.target).await?;
         let path = ResourcePath::collection("", "v1", "namespaces").named(&self.namespace).to_string();
         if client.send(self.request(Method::GET, &path, "")).await?.status == StatusCode::NOT_FOUND {
             return Ok(());
         }
-        // A control plane of ours has no controller that lets namespaces go yet.
+        // Our control plane has no namespace controller yet that finalizes namespaces.
         let is_managed = !self.version(world).await?.contains("setpoint");
-        // In this order: once the namespace ends, nothing that is still under way gets in.
+        // In this order: once the namespace is terminating, no pending create succeeds.
         let namespace = client.ask(world, self.request(Method::DELETE, &path, "")).await?;
         client.ask(world, self.request(Method::DELETE, &self.path(""), "")).await?;
         if !is_managed {
@@ -126,7 +126,7 @@ impl Place {
         version.map(str::to_owned).context("a list has no resourceVersion")
     }
 
-    /// What the server says it is.
+    /// The server's version.
     pub(crate) async fn version(&self, world: &World) -> Result<String> {
         let mut client = Client::connect(world, &self.target).await?;
         let version = client.ask(world, self.request(Method::GET, "/version", "")).await?;
@@ -135,7 +135,7 @@ impl Place {
     }
 }
 
-/// The name of one of the objects that are always there.
+/// The name of a permanent object.
 pub(crate) fn kept(number: usize) -> String {
     format!("object-{number:04}")
 }

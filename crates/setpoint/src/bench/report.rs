@@ -1,4 +1,4 @@
-//! What was measured, as JSON and as a table.
+//! The results, as JSON and as a table.
 
 use super::{
     latency::{Latencies, Percentiles},
@@ -18,7 +18,7 @@ pub(crate) struct Report {
     pub(crate) rounds: u32,
     pub(crate) seconds: f64,
     pub(crate) servers: Vec<ServerReport>,
-    /// The first server beside the second.
+    /// The first server relative to the second.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ratios: Vec<Ratio>,
 }
@@ -56,10 +56,10 @@ pub(crate) struct Ratio {
     pub(crate) operation: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) clients: Option<usize>,
-    /// Above one: the first does more.
+    /// Above one: the first is faster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) per_second: Option<f64>,
-    /// Below one: the first answers sooner.
+    /// Below one: the first responds sooner.
     pub(crate) p50: f64,
     pub(crate) p99: f64,
 }
@@ -86,7 +86,7 @@ pub(crate) fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// The first server beside the second, line by line.
+/// The first server relative to the second, line by line.
 pub(crate) fn ratios(servers: &[ServerReport]) -> Vec<Ratio> {
     let [first, second] = servers else { return Vec::new() };
     let mut ratios = Vec::new();
@@ -107,7 +107,7 @@ pub(crate) fn ratios(servers: &[ServerReport]) -> Vec<Ratio> {
 }
 
 impl Report {
-    /// The report for people.
+    /// The report as tables.
     pub(crate) fn text(&self) -> String {
         let mut text = format!(
             "objects of {} bytes, lists of {}; {} rounds, {} s for each operation and number of clients\n",

@@ -1,4 +1,4 @@
-//! TLS as a client of a cluster speaks it: whom to trust, and which certificate to show.
+//! The client's TLS configuration: which CA to trust, and which certificate to present.
 
 use super::kubeconfig::{Cluster, User};
 use anyhow::{Context, Result};
@@ -15,7 +15,7 @@ pub(super) fn client_config(cluster: &Cluster, user: &User, folder: &Path) -> Re
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions()?;
     let builder = if cluster.insecure_skip_tls_verify {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate(provider)))
     } else {
         let authority = cluster.authority(folder)?.context("its cluster names no certificate authority")?;
         let mut roots = RootCertStore::empty();
@@ -32,11 +32,11 @@ pub(super) fn client_config(cluster: &Cluster, user: &User, folder: &Path) -> Re
     Ok(Arc::new(builder.with_client_auth_cert(chain.context("client-certificate")?, key)?))
 }
 
-/// Trusts every server, for those whose kubeconfig says so.
+/// Trusts every server: `insecure-skip-tls-verify`.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

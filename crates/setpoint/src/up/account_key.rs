@@ -1,11 +1,11 @@
-//! The key that signs service account tokens: given, kept from the first start on, or new each time.
+//! The key that signs service account tokens: given, stored at the first start, or new each time.
 
 use super::{Options, private_file};
 use anyhow::{Context, Result};
 use server::SigningKey;
 use std::{fs, path::Path};
 
-/// The key that the options ask for. Every replica on one etcd cluster needs the same.
+/// The key by the options. Every replica on one etcd cluster needs the same.
 pub(super) fn open(options: &Options) -> Result<Option<SigningKey>> {
     match &options.service_account_signing_key_file {
         Some(path) => {

@@ -1,11 +1,11 @@
-//! Under which address the cluster reaches this server.
+//! The address at which the cluster reaches this server.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-/// Never a neighbour: addresses for documentation, so that only the way there is looked up.
+/// An address reserved for documentation: no packet is sent there, only the route is looked up.
 const ELSEWHERE: &str = "192.0.2.1:9";
 
-/// The address that was given, or the one listened on, or that of this machine; none where there is no network.
+/// The given address, or the one listened on, or that of this machine; `None` without a network.
 // Kubernetes: a server that listens everywhere, or on loopback only, advertises the machine's address.
 pub(crate) fn advertised(given: Option<IpAddr>, listening: SocketAddr) -> Option<SocketAddr> {
     let own = Some(listening.ip()).filter(|ip| !ip.is_unspecified() && !ip.is_loopback());
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_comes_first() {
+    fn the_given_address_has_precedence() {
         let given: IpAddr = "192.0.2.9".parse().unwrap();
         for (given, listening, expected) in [
             (Some(given), "127.0.0.1:6443", "192.0.2.9:6443"),

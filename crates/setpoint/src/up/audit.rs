@@ -1,4 +1,4 @@
-//! The audit log: its policy out of one file, its lines into another.
+//! The audit log: reads its policy from one file, writes its events to another.
 
 use super::Options;
 use anyhow::{Context, Result};
@@ -10,11 +10,11 @@ use std::{
     path::Path,
 };
 
-/// What stands for standard output.
+/// Means standard output.
 // Kubernetes: as its own flag has it.
 const STANDARD_OUTPUT: &str = "-";
 
-/// The log that the options ask for, if they do.
+/// The log by the options, if any.
 pub(super) fn open(options: &Options) -> Result<Option<Audit>> {
     let (Some(policy), Some(log)) = (&options.audit_policy_file, &options.audit_log_path) else {
         return Ok(None);

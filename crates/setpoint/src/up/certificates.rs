@@ -1,4 +1,4 @@
-//! The CA of this control plane, and the certificates it gives to its server and its administrator.
+//! The CA of this control plane, and the certificates of its server and its administrator.
 
 use super::private_file;
 use anyhow::{Context, Result};
@@ -21,9 +21,9 @@ use tokio_rustls::rustls::{
 use world::Timestamp;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-/// Long enough to forget about it, as the CA of a cluster is.
+/// As long as the CA of a cluster usually lasts.
 const CA_YEARS: i64 = 20;
-/// What is left when a certificate is renewed at a start: a server that is started once a year never runs out.
+/// With less left than this, a start renews the certificate: a server started once a year never runs out.
 const CA_RENEWED_YEARS: i64 = YEARS;
 const YEARS: i64 = 5;
 const RENEWED_YEARS: i64 = 1;
@@ -31,7 +31,7 @@ const YEAR_SECONDS: i64 = 365 * 24 * 3600;
 /// Clocks differ; a new certificate must not be from the future.
 const BACKDATED_SECONDS: i64 = 3600;
 
-/// PEM texts of everything that proves who is who.
+/// CA, certificates and keys as PEM.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     pub(crate) ca: String,
@@ -43,7 +43,8 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// Those in `directory`, made on the first start and renewed in time; the server's is for all `addresses`.
+    /// Reads those in `directory`; creates them on the first start and renews them in time. The server's is
+    /// for all `addresses`.
     pub(crate) fn load_or_make(
         now: Timestamp,
         directory: &Path,
@@ -70,7 +71,7 @@ impl Certificates {
         Ok(kept)
     }
 
-    /// New ones, kept nowhere.
+    /// New ones, not stored.
     pub(crate) fn make(now: Timestamp, addresses: &[IpAddr]) -> Result<Certificates> {
         let ca_key = KeyPair::generate()?;
         let ca_pem = ca_params(now)?.self_signed(&ca_key)?.pem();
@@ -87,7 +88,7 @@ impl Certificates {
         })
     }
 
-    /// Signs anew what runs out soon, or does not name an address; keys stay. Tells whether it did.
+    /// Renews certificates that expire soon, or lack an address; keys stay. Returns whether any was renewed.
     fn renew(&mut self, now: Timestamp, addresses: &[IpAddr]) -> Result<bool> {
         let is_old = |pem: &str| Ok::<_, anyhow::Error>(years_left(now, pem)? < RENEWED_YEARS);
         let renew_server = is_old(&self.server)? || !names_all(&self.server, addresses)?;
@@ -112,7 +113,7 @@ impl Certificates {
     }
 }
 
-/// TLS as the server speaks it: HTTP/2 or 1.1, and a client may show a certificate of one of these CAs. All are PEM.
+/// The server's TLS configuration: HTTP/2 or 1.1, and optional client certificates of these CAs. All are PEM.
 pub(crate) fn server_config(chain: &str, key: &str, client_cas: &str) -> Result<Arc<ServerConfig>> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut roots = RootCertStore::empty();
@@ -134,7 +135,7 @@ pub(crate) fn server_config(chain: &str, key: &str, client_cas: &str) -> Result<
     Ok(Arc::new(config))
 }
 
-/// The same each time: certificates name their issuer by this.
+/// Always the same name: certificates refer to their issuer by it.
 fn ca_params(now: Timestamp) -> Result<CertificateParams> {
     let mut ca = params(now, "setpoint-ca", &[], CA_YEARS)?;
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -155,7 +156,7 @@ fn server_certificate(
 }
 
 fn admin_certificate(now: Timestamp, key: &KeyPair, issuer: &Issuer<'_, KeyPair>) -> Result<String> {
-    // Kubernetes: the group whose members may do everything.
+    // Kubernetes: the group that may do everything.
     let mut admin = params(now, "kubernetes-admin", &["system:masters"], YEARS)?;
     admin.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     Ok(admin.signed_by(key, issuer)?.pem())
@@ -173,7 +174,7 @@ fn params(now: Timestamp, name: &str, groups: &[&str], years: i64) -> Result<Cer
     Ok(params)
 }
 
-/// For how many more years a certificate is good, rounded down.
+/// How many more years a certificate is valid, rounded down.
 fn years_left(now: Timestamp, pem: &str) -> Result<i64> {
     let der = CertificateDer::from_pem_slice(pem.as_bytes())?;
     let (_, certificate) = X509Certificate::from_der(&der)?;
@@ -201,7 +202,7 @@ fn moment(second: i64) -> Result<time::OffsetDateTime> {
     Ok(time::OffsetDateTime::from_unix_timestamp(day.as_second())?)
 }
 
-/// Under which names the server may be reached.
+/// The names and addresses of the server.
 fn server_names(addresses: &[IpAddr]) -> Result<Vec<SanType>> {
     let mut all = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     for address in addresses.iter().filter(|address| !address.is_unspecified()) {
@@ -221,16 +222,16 @@ const NAMES: [&str; 5] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// Where certificates are kept, each in a file that only its owner reads.
+/// The certificate files, readable only by their owner.
 struct Files(PathBuf);
 
-/// The last is written last and removed first: where it is, all are, and they belong together.
+/// The last is written last and removed first: if it exists, all exist, and they belong together.
 const FILES: [&str; 6] = ["ca.crt", "ca.key", "server.crt", "server.key", "admin.crt", LAST];
 const LAST: &str = "admin.key";
 
 impl Files {
-    /// Nothing where the last of them is not there. Where it is, the others must be there and readable: a new CA would
-    /// lock out everybody who trusts the old one.
+    /// `None` if the last file is missing. Otherwise the others must exist and be readable: a new CA would
+    /// lock out every client that trusts the old one.
     fn read(&self) -> Result<Option<Certificates>> {
         let path = |name: &str| self.0.join(name);
         let Some(admin_key) = private_file::read(&path(LAST))? else { return Ok(None) };
@@ -262,7 +263,7 @@ impl Files {
         Ok(())
     }
 
-    /// Keys are as they were, so each file is right by itself.
+    /// Keys do not change, so each file is valid by itself.
     fn write_renewed(&self, certificates: &Certificates) -> Result<()> {
         private_file::write(&self.0.join("server.crt"), &certificates.server)?;
         private_file::write(&self.0.join("admin.crt"), &certificates.admin)
@@ -276,7 +277,7 @@ mod tests {
     const LISTEN: [IpAddr; 1] = [IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1))];
     const MORE: [IpAddr; 2] = [LISTEN[0], IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2))];
 
-    /// Which of the files differ between two sets.
+    /// The files that differ between two sets.
     fn changed(before: &Certificates, after: &Certificates) -> Vec<&'static str> {
         let texts = |it: &Certificates| {
             [&it.ca, &it.ca_key, &it.server, &it.server_key, &it.admin, &it.admin_key].map(String::clone)
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_was_written_halfway_is_made_anew() {
+    fn an_incompletely_written_set_is_replaced() {
         let scratch = tempfile::tempdir().unwrap();
         let now = Timestamp::from_second(1_767_225_600).unwrap();
         let before = Certificates::load_or_make(now, scratch.path(), &LISTEN).unwrap();

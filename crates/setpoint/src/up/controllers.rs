@@ -1,11 +1,11 @@
-//! `--controllers`: names in, which controllers are to run out.
+//! `--controllers`: parses the list of controllers to run.
 
 use std::str::FromStr;
 
 /// One word of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// `*`: all but those that must be named.
+    /// `*`: all but those that must be named explicitly.
     All,
     With(&'static str),
     /// `-name`
@@ -17,7 +17,7 @@ pub(super) struct Unknown(String);
 
 impl std::fmt::Display for Unknown {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Kubernetes: its own words.
+        // Kubernetes: the text of kube-controller-manager.
         write!(f, "{:?} is not in the list of known controllers", self.0)
     }
 }
@@ -37,7 +37,7 @@ impl FromStr for Choice {
     }
 }
 
-/// Those that are to run. A name counts for more than the star, and the first that speaks of a controller decides.
+/// The controllers to run. A name has precedence over the star, and the first entry for a controller decides.
 pub(super) fn chosen(choices: &[Choice]) -> impl Iterator<Item = &'static str> {
     let is_chosen = |name: &&'static str| {
         let said = choices.iter().find_map(|choice| match choice {
@@ -50,7 +50,7 @@ pub(super) fn chosen(choices: &[Choice]) -> impl Iterator<Item = &'static str> {
     KNOWN.into_iter().filter(is_chosen)
 }
 
-// Kubernetes: these run only where they are named.
+// Kubernetes: these run only if named.
 const ON_REQUEST: [&str; 3] =
     ["bootstrap-signer-controller", "selinux-warning-controller", "token-cleaner-controller"];
 

@@ -1,4 +1,4 @@
-//! The file with which every client finds and proves itself to this control plane.
+//! Writes the kubeconfig with the server's address and the administrator's credentials.
 
 use super::{certificates::Certificates, private_file};
 use anyhow::Result;

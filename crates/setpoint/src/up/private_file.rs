@@ -9,10 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Names that are tried for the new file; they are taken only where a process was killed while it wrote.
+/// Temporary names to try; one is taken only if a process was killed while writing it.
 const ATTEMPTS: u32 = 100;
 
-/// Puts a text in the place of a file, which is at any time the old one or the new one as a whole.
+/// Replaces a file atomically.
 pub(super) fn write(path: &Path, text: &str) -> Result<()> {
     let put = || -> Result<()> {
         let (mut file, fresh) = create(path)?;
@@ -22,14 +22,14 @@ pub(super) fn write(path: &Path, text: &str) -> Result<()> {
             drop(fs::remove_file(&fresh));
             return Err(error.into());
         }
-        // The name, too, must survive a crash.
+        // The rename, too, must survive a crash.
         fs::File::open(directory(path))?.sync_all()?;
         Ok(())
     };
     put().with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What a file holds; nothing only where there is no such file, which is not the same as one that cannot be read.
+/// The content of a file; `None` only if there is no such file, as opposed to an unreadable one.
 pub(super) fn read(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -38,7 +38,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
     }
 }
 
-/// A new file beside `path`, never one that somebody else has put there.
+/// A new file next to `path`, never an existing one.
 fn create(path: &Path) -> Result<(fs::File, PathBuf)> {
     let name = path.file_name().unwrap_or_default();
     for attempt in 0..ATTEMPTS {
@@ -66,10 +66,10 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn private_files_are_written_anew_and_only_for_their_owner() {
+    fn private_files_are_replaced_and_readable_only_by_their_owner() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("admin.key");
-        // Somebody has prepared the old file, and what used to be the name of the new one.
+        // Another user has prepared the old file, and the former name of the temporary one.
         let trap = scratch.path().join("trap");
         fs::write(&trap, "untouched").unwrap();
         symlink(&trap, scratch.path().join("admin.part")).unwrap();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_not_a_file_that_is_not_there() {
+    fn an_unreadable_file_is_an_error_not_a_missing_file() {
         let scratch = tempfile::tempdir().unwrap();
         assert_eq!(read(&scratch.path().join("none")).unwrap(), None);
         assert!(read(scratch.path()).is_err(), "a directory");

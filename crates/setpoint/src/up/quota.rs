@@ -1,17 +1,17 @@
-//! How much the store may hold: as asked for, or a share of this machine's memory.
+//! The quota of the store: as given, or a share of this machine's memory.
 
 use api::quantity::Quantity;
 use std::fs;
 
-/// No more unless asked for.
+/// The largest default.
 // Kubernetes: what etcd suggests as its largest quota.
 const MOST: u64 = 8 << 30;
-/// All of the store is in memory, in which requests and watches need room, too.
+/// All of the store is in memory, where requests and watches need space, too.
 const SHARE: u64 = 4;
 /// What is assumed where the system does not say how much memory there is.
 const UNKNOWN: u64 = 2 << 30;
 
-/// A number of bytes, as Kubernetes writes quantities: `4Gi`.
+/// A number of bytes, as a Kubernetes quantity: `4Gi`.
 pub(super) fn parse(text: &str) -> Result<u64, String> {
     let quantity: Quantity = text.parse().map_err(|error| format!("{error}; write it like 4Gi"))?;
     let bytes = quantity.value().and_then(|bytes| u64::try_from(bytes).ok()).filter(|bytes| *bytes > 0);

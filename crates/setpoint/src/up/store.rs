@@ -1,12 +1,12 @@
-//! Opens what the control plane keeps its data in.
+//! Opens the store of the control plane.
 
-use super::{Options, StoreKind, quota, say};
+use super::{Options, StoreKind, print_line, quota};
 use anyhow::{Context, Result, anyhow};
 use std::{sync::Arc, time::Duration};
 use store::{Embedded, Error, Etcd, EtcdOptions, EtcdTls, Limits, Memory, Progress, Store};
 use world::World;
 
-/// The store, and where it is, in words.
+/// The store, and its location for the welcome message.
 pub(super) async fn open(world: &World, options: &Options) -> Result<(Arc<dyn Store>, String)> {
     let live_bytes = options.store_quota.unwrap_or_else(quota::default);
     let limits = Limits { live_bytes, ..Limits::default() };
@@ -16,7 +16,7 @@ pub(super) async fn open(world: &World, options: &Options) -> Result<(Arc<dyn St
         }
         StoreKind::Embedded => {
             let place = options.data_dir.join("store");
-            let progress: Option<Box<dyn FnMut(Progress) + Send>> = Some(Box::new(tell_progress()));
+            let progress: Option<Box<dyn FnMut(Progress) + Send>> = Some(Box::new(print_progress()));
             let store_options = store::Options { limits, progress, ..store::Options::default() };
             let opened = Embedded::open(world, &place, store_options).await;
             let store = opened.map_err(|error| anyhow!("{}", advice(&error)).context(describe(&error)))?;
@@ -37,13 +37,17 @@ pub(super) async fn open(world: &World, options: &Options) -> Result<(Arc<dyn St
     }
 }
 
-/// Shows how far opening is, for stores so large that it takes a while.
-fn tell_progress() -> impl FnMut(Progress) + Send {
-    /// Below this, opening is over before anyone has read a line.
-    const WORTH_TELLING: u64 = 64 << 20;
+/// Prints the progress of opening, for large stores.
+fn print_progress() -> impl FnMut(Progress) + Send {
+    /// Smaller stores open before a line could be read.
+    const WORTH_PRINTING: u64 = 64 << 20;
     |progress| {
-        if progress.total >= WORTH_TELLING {
-            say(&format!("opening the store: {} of {} MiB", progress.done >> 20, progress.total >> 20));
+        if progress.total >= WORTH_PRINTING {
+            print_line(&format!(
+                "opening the store: {} of {} MiB",
+                progress.done >> 20,
+                progress.total >> 20
+            ));
         }
     }
 }

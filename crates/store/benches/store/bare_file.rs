@@ -1,4 +1,4 @@
-//! What the disk can do: records appended to a file and synced, those that have come together as one.
+//! The limit of the disk: records appended to a file, with one sync for all that have queued up.
 
 use std::{
     fs::File,
@@ -26,7 +26,7 @@ impl BareFile {
         Ok(BareFile(sender))
     }
 
-    /// Ends when the record is on the disk; nothing if it never will be.
+    /// Resolves when the record is on disk; `None` if writing failed.
     pub(crate) async fn append(&self, record: Bytes) -> Option<()> {
         let (answer, answered) = oneshot::channel();
         self.0.send((record, answer)).await.ok()?;

@@ -1,5 +1,5 @@
-//! Keeps the directory small: writes what stands at the floor to a snapshot, then drops the
-//! segments below it. What memory keeps of the past, the rest of the log keeps on disk.
+//! Checkpoints: write the entries at the floor to a snapshot, then drop the log segments below it. The rest
+//! of the log holds the past that memory keeps.
 
 use super::{
     disk::{Disk, Sequential},
@@ -38,7 +38,7 @@ pub(crate) fn checkpoint(tree: &Arc<Tree>, disk: &dyn Disk, catalog: &Catalog) -
     Ok(pin.revision)
 }
 
-/// Makes the entries of a backup the only content of a directory that holds no store.
+/// Makes the entries of a backup the content of a directory that holds no store.
 pub(crate) fn install<R: io::Read>(disk: &dyn Disk, entries: SnapshotReader<R>) -> Result<Revision, Error> {
     let names = disk.names().map_err(|source| Error::Io { doing: "list", path: disk.path(""), source })?;
     if names.iter().any(|name| parse_snapshot_name(name).is_some() || parse_segment_name(name).is_some()) {
@@ -58,7 +58,7 @@ pub(crate) fn install<R: io::Read>(disk: &dyn Disk, entries: SnapshotReader<R>) 
 
 type Out<'a> = BufWriter<Sequential<'a>>;
 
-/// Writes a snapshot that gets its name only when it is whole and durable.
+/// Writes a snapshot to a temporary file, and renames it when it is complete and durable.
 fn write(
     disk: &dyn Disk,
     revision: Revision,

@@ -1,7 +1,7 @@
-//! The seam to the disk: one directory, files written at offsets, and what makes them durable.
+//! The disk as a trait: one directory of files, written at offsets and synced.
 //!
-//! Two implementations: the operating system's, and (in tests) a simulated one that crashes, fills
-//! up and fails on demand.
+//! Two implementations: the operating system's, and (in tests) a simulated one that crashes, fills up and
+//! fails on demand.
 
 use std::{
     fmt, fs, io,
@@ -13,13 +13,13 @@ pub(crate) trait Disk: fmt::Debug + Send + Sync {
     fn names(&self) -> io::Result<Vec<String>>;
     fn size(&self, name: &str) -> io::Result<u64>;
     fn read(&self, name: &str) -> io::Result<Box<dyn io::Read + Send>>;
-    /// A file to write to: what is there stays until it is overwritten.
+    /// Opens a file to write to; existing content stays until it is overwritten.
     fn write(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     fn remove(&self, name: &str) -> io::Result<()>;
-    /// Makes names durable: which files there are, and what they are called.
+    /// Makes file creations, renames and removals durable.
     fn sync_names(&self) -> io::Result<()>;
-    /// The full path, for people.
+    /// The full path, for messages.
     fn path(&self, name: &str) -> PathBuf;
 }
 
@@ -80,7 +80,7 @@ impl DiskFile for fs::File {
     }
 }
 
-/// Lets a [`DiskFile`] be written from the start to the end.
+/// Writes a [`DiskFile`] sequentially.
 #[derive(Debug)]
 pub(crate) struct Sequential<'a> {
     pub(crate) file: &'a dyn DiskFile,

@@ -36,8 +36,8 @@ impl Engine {
         &self.catalog
     }
 
-    /// Whether a checkpoint would free as much as it must write, and more than a segment: so the disk
-    /// holds a small multiple of what lives, and each byte is rewritten once on average.
+    /// Whether a checkpoint would free at least as much as it must write, and more than a segment. So the
+    /// disk holds a small multiple of the live data, and each byte is rewritten once on average.
     pub(crate) fn is_checkpoint_due(&self) -> bool {
         let dead = self.catalog.dead_bytes(self.tree.window().floor());
         dead >= self.log.segment_bytes().max(self.tree.live_bytes())
@@ -56,12 +56,12 @@ impl Engine {
         let mut answers = Vec::new();
         let mut live = self.tree.live_bytes();
         for batch in batches {
-            let judged = self.tree.judge(batch, &overlay).map_err(Error::from);
-            let judged = judged.and_then(|changes| {
+            let changes = self.tree.changes_of(batch, &overlay).map_err(Error::from);
+            let changes = changes.and_then(|changes| {
                 live = self.tree.limits().check_growth(live, &changes)?;
                 Ok(changes)
             });
-            let changes = match judged {
+            let changes = match changes {
                 Ok(changes) => changes,
                 Err(refusal) => {
                     answers.push(Err(refusal));
@@ -82,7 +82,7 @@ impl Engine {
         if !frame.is_empty() {
             match self.log.append(&mut frame) {
                 Ok(()) => self.tree.apply(commits),
-                // Conflicts too: they may be with what has just been lost.
+                // Conflicts too: they may be with a batch that has just been lost.
                 Err(failure) => answers.iter_mut().for_each(|answer| *answer = Err(failure.clone().into())),
             }
         }
@@ -90,11 +90,11 @@ impl Engine {
         answers
     }
 
-    /// Marks the end of the log: damage to its last commit can then be told from a torn write.
+    /// Marks the end of the log, so that damage to its last commit can be told from a torn write.
     pub(crate) fn close(&mut self) {
         if self.log.is_begun() {
             let mut end = FrameBuilder::new(std::mem::take(&mut self.buffer), self.tree.revision().next());
-            // Without the mark the log is as good as after a crash, which is good enough.
+            // Without the mark the log is as after a crash, which recovery handles.
             drop(self.log.append(&mut end));
         }
     }

@@ -1,4 +1,4 @@
-//! How commits lie in a log segment.
+//! The format of commits in a log segment.
 //!
 //! ```text
 //! segment  "SETPOINT LOG 1\n\0"  salt:8  first revision:8  check:4   then frames
@@ -8,10 +8,10 @@
 //! change   0:1 key length:4 key                 a delete
 //!          1:1 key length:4 value length:4 key value
 //! ```
-//! Numbers are little-endian. A frame is written by one write and made durable before the next one
-//! is begun: at most the last frame of a log can be torn, and a whole frame behind a broken one
-//! proves damage. A check is a CRC-32 that begins with the segment's salt, so that neither the
-//! former life of a recycled file nor bytes that somebody stores as a value ever look like a frame.
+//! Numbers are little-endian. A frame is written by one write and made durable before the next one begins:
+//! only the last frame of a log can be torn, and a valid frame after a broken one proves damage. A check is a
+//! CRC-32 that starts from the segment's salt, so that neither old content of a recycled file nor bytes
+//! stored as a value can look like a frame.
 
 use crate::{Change, Revision};
 use bytes::Bytes;
@@ -21,7 +21,7 @@ pub(crate) const SEGMENT_HEADER_BYTES: usize = 36;
 const FRAME_MAGIC: [u8; 4] = *b"SPF1";
 pub(crate) const FRAME_HEADER_BYTES: usize = 24;
 
-/// A frame being filled: room for its header, then the body.
+/// A frame being filled: space for its header, then the body.
 #[derive(Debug)]
 pub(crate) struct FrameBuilder {
     buffer: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct FrameBuilder {
 }
 
 impl FrameBuilder {
-    /// An empty frame, in a buffer that may have served before.
+    /// An empty frame in a recycled buffer.
     pub(crate) fn new(mut buffer: Vec<u8>, first: Revision) -> FrameBuilder {
         buffer.clear();
         buffer.resize(FRAME_HEADER_BYTES, 0);
@@ -103,7 +103,7 @@ pub(crate) fn segment_header(salt: u64, first: Revision) -> [u8; SEGMENT_HEADER_
     header
 }
 
-/// The salt and the first revision of a segment, if its header is whole.
+/// The salt and the first revision of a segment, if its header is valid.
 pub(crate) fn parse_segment_header(segment: &[u8]) -> Option<(u64, Revision)> {
     let header = segment.get(..SEGMENT_HEADER_BYTES)?;
     let whole = header.starts_with(SEGMENT_MAGIC) && crc32fast::hash(&header[..32]) == u32_at(header, 32);
@@ -113,7 +113,7 @@ pub(crate) fn parse_segment_header(segment: &[u8]) -> Option<(u64, Revision)> {
 /// A key and its new value; `None` where it was deleted.
 pub(crate) type LoggedWrite = (Bytes, Option<Bytes>);
 
-/// A frame that is whole.
+/// A valid frame.
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
     pub(crate) first: Revision,
@@ -122,7 +122,7 @@ pub(crate) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// The frame that begins at `offset`, if a whole one does.
+    /// The frame that begins at `offset`, if it is valid.
     pub(crate) fn at(segment: &[u8], offset: usize, salt: u64) -> Option<Frame<'_>> {
         let bytes = segment.get(offset..)?;
         if bytes.len() < FRAME_HEADER_BYTES || bytes[..4] != FRAME_MAGIC {
@@ -141,14 +141,14 @@ impl Frame<'_> {
         FRAME_HEADER_BYTES + self.body.len()
     }
 
-    /// Whether a whole frame begins anywhere from `offset` on.
+    /// Whether a valid frame begins anywhere from `offset` on.
     pub(crate) fn any_from(segment: &[u8], offset: usize, salt: u64) -> bool {
         let rest = segment.get(offset..).unwrap_or_default();
         memchr::memmem::find_iter(rest, &FRAME_MAGIC)
             .any(|candidate| Frame::at(segment, offset + candidate, salt).is_some())
     }
 
-    /// The writes of each commit, in order; `None` if the body is not what a frame can hold.
+    /// The writes of each commit, in order; `None` if the body is malformed.
     pub(crate) fn commits(&self) -> Option<Vec<Vec<LoggedWrite>>> {
         let mut body = Body(self.body);
         let commits = (0..self.commits).map(|_| {
@@ -160,7 +160,7 @@ impl Frame<'_> {
     }
 }
 
-/// What is left of a body while it is read.
+/// The unread rest of a body.
 struct Body<'a>(&'a [u8]);
 
 impl Body<'_> {

@@ -1,4 +1,4 @@
-//! The write-ahead log: segments of frames, each durable before it is answered for.
+//! The write-ahead log: segments of frames, each durable before its commits are acknowledged.
 
 use super::{
     disk::{Disk, DiskFile},
@@ -12,26 +12,26 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// How far ahead a new segment is filled with zeros: writing into space that a file already has
-/// spares the file system its own bookkeeping in every sync (measured: half as fast again).
+/// How far ahead a new segment is filled with zeros: writing into allocated space saves the file system
+/// metadata updates in every sync (measured: half as fast again).
 const FILL_BYTES: u64 = 1 << 20;
-/// Old segments kept to be written again; the rest is given back.
+/// Old segments kept for recycling; the rest is removed.
 const MAX_SPARES: usize = 2;
 
 pub(crate) const TEMPORARY_SEGMENT: &str = "segment.tmp";
 const SEGMENT_SUFFIX: &str = ".log";
 const SPARE_PREFIX: &str = "spare-";
 
-/// What lies in the directory. Shared by the writer, who adds, and the checkpointer, who removes.
+/// The files in the directory. Shared by the writer, which adds, and the checkpointer, which removes.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog(Mutex<Files>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Files {
-    /// In the order of their revisions; the last one is written to.
+    /// In the order of their revisions; the last one is being written.
     pub(crate) segments: VecDeque<SegmentFile>,
     pub(crate) spares: Vec<String>,
-    /// The checkpoint from which the segments go on.
+    /// The revision of the snapshot that the segments continue.
     pub(crate) snapshot: Revision,
 }
 
@@ -69,14 +69,14 @@ impl Catalog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes in segments that a checkpoint at `floor` would make superfluous.
+    /// Bytes in segments that a checkpoint at `floor` would make unnecessary.
     pub(crate) fn dead_bytes(&self, floor: Revision) -> u64 {
         let files = self.lock();
         let dead = files.segments.iter().zip(files.segments.iter().skip(1));
         dead.take_while(|(_, next)| next.first.0 <= floor.0 + 1).map(|(segment, _)| segment.bytes).sum()
     }
 
-    /// Takes out of use every segment that lies wholly at or below the checkpoint at `snapshot`.
+    /// Retires every segment that is wholly at or below the snapshot.
     pub(crate) fn retire(&self, disk: &dyn Disk, snapshot: Revision) -> io::Result<()> {
         let mut files = self.lock();
         files.snapshot = snapshot;
@@ -91,7 +91,7 @@ impl Catalog {
             }
             files.segments.pop_front();
         }
-        // A spare may be written over from here on: its old name must not come back after a crash.
+        // A spare may be overwritten from here on: its old name must not come back after a crash.
         disk.sync_names()
     }
 }
@@ -121,7 +121,7 @@ impl From<LogFailure> for Error {
 pub(crate) struct Log {
     disk: Arc<dyn Disk>,
     catalog: Arc<Catalog>,
-    /// The salt of the latest segment, or the seed of all.
+    /// The salt of the latest segment, or the initial seed.
     salt: u64,
     segment_bytes: u64,
     current: Option<Segment>,
@@ -134,9 +134,9 @@ pub(crate) struct Segment {
     pub(crate) first: Revision,
     pub(crate) salt: u64,
     pub(crate) file: Box<dyn DiskFile>,
-    /// Where the next frame goes.
+    /// The offset of the next frame.
     pub(crate) end: u64,
-    /// How long the file is.
+    /// The length of the file.
     pub(crate) filled: u64,
 }
 
@@ -155,7 +155,7 @@ impl Log {
         self.segment_bytes
     }
 
-    /// Whether there is a segment to go on with.
+    /// Whether a segment is open.
     pub(crate) fn is_begun(&self) -> bool {
         self.current.is_some()
     }
@@ -188,13 +188,13 @@ impl Log {
         let name = segment_name(segment.first);
         let failed = |error: io::Error| classify(&*self.disk, &name, &error);
         match segment.fill(segment.end + size, self.segment_bytes) {
-            // Without room to spare there may still be room for this.
+            // Without space to fill ahead there may still be space for this frame.
             Err(error) if is_full(&error) => {}
             filled => filled.map_err(failed)?,
         }
         segment.file.write_at(segment.end, frame.seal(segment.salt)).map_err(failed)?;
-        // Once a sync has failed, the system may have dropped what it could not write: asking again
-        // would get a wrong yes.
+        // After a failed sync the system may have dropped the unwritten pages: a second sync would wrongly
+        // succeed.
         segment.file.sync().map_err(|error| LogFailure::Broken(format!("cannot sync {name}: {error}")))?;
         segment.end += size;
         segment.filled = segment.filled.max(segment.end);
@@ -204,7 +204,7 @@ impl Log {
         Ok(())
     }
 
-    /// Begins a new segment. It gets its name only when its header is durable.
+    /// Begins a new segment. It gets its name when its header is durable.
     fn roll(&mut self, first: Revision) -> io::Result<Segment> {
         let spare = self.catalog.lock().spares.pop();
         if let Some(spare) = &spare {
@@ -224,7 +224,7 @@ impl Log {
 }
 
 impl Segment {
-    /// Gives the file at least `length` bytes, and some more up to its final length.
+    /// Extends the file to at least `length` bytes, and a bit more up to its final length.
     fn fill(&mut self, length: u64, final_length: u64) -> io::Result<()> {
         static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
         if self.filled >= length {
@@ -253,7 +253,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// Any sequence without repeats will do: salts tell segments apart, they keep no secret.
+/// Any sequence without repeats will do: salts distinguish segments, they are no secret.
 fn next_salt(salt: u64) -> u64 {
     salt.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
 }

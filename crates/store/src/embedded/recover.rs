@@ -1,4 +1,4 @@
-//! What a directory holds: the last checkpoint, and every whole frame behind it.
+//! Reads a directory: the last checkpoint, and every valid frame after it.
 
 use super::{
     Progress, Torn,
@@ -19,7 +19,7 @@ use std::{
 pub(crate) struct Recovered {
     pub(crate) tree: Arc<Tree>,
     pub(crate) catalog: Arc<Catalog>,
-    /// The last segment, to go on with.
+    /// The last segment, to continue with.
     pub(crate) current: Option<Segment>,
     pub(crate) torn: Option<Torn>,
 }
@@ -40,7 +40,7 @@ pub(crate) fn recover(
     while let Some(first) = segments.next() {
         let next = segments.peek().copied();
         if next.is_some_and(|next| next.0 <= files.snapshot.0 + 1) {
-            // Left over from a checkpoint that was cut short while it cleaned up.
+            // Left over from a checkpoint that was interrupted while cleaning up.
             io(disk, "remove", &segment_name(first), disk.remove(&segment_name(first)))?;
             continue;
         }
@@ -114,11 +114,11 @@ impl Found {
     }
 }
 
-/// One segment, applied to the tree.
+/// One segment to replay into the tree.
 struct Replay<'a> {
     disk: &'a dyn Disk,
     first: Revision,
-    /// Where the next segment begins; the last one has none.
+    /// The first revision of the next segment; `None` for the last segment.
     next: Option<Revision>,
     tree: &'a Tree,
 }
@@ -163,7 +163,7 @@ impl Replay<'_> {
         Ok(Replayed { segment, torn })
     }
 
-    /// Applies what the tree does not hold yet; answers which revision comes next.
+    /// Applies the commits that the tree does not have yet; returns the next revision.
     fn apply(&self, frame: &Frame<'_>, expected: Revision, offset: usize) -> Result<Revision, Error> {
         if frame.first != expected {
             let problem = format!("a frame begins with revision {} instead of {expected}", frame.first);
@@ -185,8 +185,8 @@ impl Replay<'_> {
         Ok(revision)
     }
 
-    /// Tells the end of the log from damage: a whole frame behind the last good one, or a next
-    /// segment that does not follow, proves that something between was lost.
+    /// Distinguishes the end of the log from damage: a valid frame after the last good one, or a next segment
+    /// that does not follow, proves that something between was lost.
     fn check_end(&self, bytes: &[u8], end: usize, salt: u64, expected: Revision) -> Result<(), Error> {
         match self.next {
             Some(next) if next == expected => Ok(()),
@@ -212,7 +212,7 @@ struct Meter<'a> {
 
 impl Meter<'_> {
     fn advance(&mut self, bytes: u64) {
-        /// A few dozen reports for a second of reading.
+        /// A few dozen reports per second of reading.
         const STEP: u64 = 8 << 20;
         let before = self.progress.done / STEP;
         self.progress.done = (self.progress.done + bytes).min(self.progress.total);

@@ -1,7 +1,7 @@
 //! A disk in memory that crashes, fills up and fails on demand.
 //!
-//! It promises no more than a real one: what was not synced may be lost in a crash, in pieces of a
-//! sector and in any order; names may be lost from the last one back.
+//! It guarantees no more than a real one: a crash may lose unsynced bytes, in sectors and in any order, and
+//! unsynced names, from the last one back.
 
 use super::disk::{Disk, DiskFile};
 use std::{
@@ -20,10 +20,10 @@ pub(super) struct SimulatedDisk(Arc<Mutex<State>>);
 struct State {
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
-    /// Every state of the names since they were last made durable.
+    /// Every state of the names since the last `sync_names`.
     since: Vec<BTreeMap<String, usize>>,
     files: Vec<Content>,
-    /// Calls until the machine stops; `None` runs for ever.
+    /// Calls until the machine stops; `None` for never.
     fuse: Option<u64>,
     room: Option<u64>,
     fail_next_sync: bool,
@@ -41,12 +41,12 @@ impl SimulatedDisk {
         self.0.lock().unwrap()
     }
 
-    /// The machine stops after so many calls.
+    /// Stops the machine after this many calls.
     pub(super) fn crash_after(&self, calls: u64) {
         self.lock().fuse = Some(calls);
     }
 
-    /// What is there when the machine comes up again; `draw` decides what the crash has left.
+    /// The disk after a restart; `draw` decides what the crash has left.
     pub(super) fn reboot(&self, mut draw: impl FnMut(u64) -> u64) -> SimulatedDisk {
         let state = self.lock();
         let kept = draw(state.since.len() as u64 + 1) as usize;
@@ -71,7 +71,7 @@ impl SimulatedDisk {
         state.files[file].durable = state.files[file].bytes.clone();
     }
 
-    /// Puts other bytes in the place of a file's.
+    /// Replaces the content of a file.
     pub(super) fn set_bytes(&self, name: &str, bytes: &[u8]) {
         let mut state = self.lock();
         let file = state.names[name];

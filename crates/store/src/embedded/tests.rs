@@ -1,4 +1,4 @@
-//! What crashes, damage and a full disk leave behind, on a simulated disk: thousands of them.
+//! Crashes, damage and a full disk on a simulated disk, thousands of times.
 
 use super::{
     checkpoint::checkpoint,
@@ -69,8 +69,8 @@ fn random_group(random: &mut Random) -> Vec<Batch> {
     (0..1 + random.below(4)).map(|_| batch(random)).collect()
 }
 
-/// Lives a life of random commits and checkpoints until the disk stops. Answers what was
-/// acknowledged, and what may have happened without an answer.
+/// Runs random commits and checkpoints until the disk stops. Returns the state that may exist without an
+/// acknowledgement.
 fn live(disk: &SimulatedDisk, random: &mut Random, acknowledged: &mut Model) -> Result<Option<Model>, Error> {
     let (mut engine, _) = open(disk, random.below(u64::MAX >> 33))?;
     assert_eq!(contents(&engine), *acknowledged);
@@ -91,14 +91,14 @@ fn live(disk: &SimulatedDisk, random: &mut Random, acknowledged: &mut Model) -> 
             assert_eq!(contents(&engine), *acknowledged);
         } else {
             assert!(answers.iter().all(Result::is_err), "a group is durable as one");
-            assert_eq!(contents(&engine), *acknowledged, "what is not durable is not shown");
+            assert_eq!(contents(&engine), *acknowledged, "commits are not visible before they are durable");
             return Ok(Some(possible));
         }
     }
 }
 
 #[test]
-fn every_crash_leaves_what_was_acknowledged() {
+fn every_crash_keeps_acknowledged_commits() {
     for seed in 0..1500 {
         let mut random = Random(seed);
         let mut disk = SimulatedDisk::default();
@@ -122,7 +122,7 @@ fn every_crash_leaves_what_was_acknowledged() {
     }
 }
 
-/// A log of several segments behind a checkpoint, ended in an orderly way or not.
+/// A log of several segments after a checkpoint, closed properly or not.
 fn written_disk(orderly: bool) -> (SimulatedDisk, Model) {
     let disk = SimulatedDisk::default();
     let (mut engine, _) = open(&disk, 7).unwrap();
@@ -141,7 +141,7 @@ fn written_disk(orderly: bool) -> (SimulatedDisk, Model) {
 }
 
 #[test]
-fn any_flipped_bit_is_reported_or_harmless_and_never_read() {
+fn a_flipped_bit_is_reported_or_harmless_but_never_read_as_data() {
     let (pristine, model) = written_disk(true);
     let names: Vec<_> = pristine.names().unwrap();
     assert!(names.iter().filter(|name| name.ends_with(".log")).count() > 3, "{names:?}");
@@ -168,13 +168,13 @@ fn any_flipped_bit_is_reported_or_harmless_and_never_read() {
 }
 
 #[test]
-fn a_torn_tail_is_dropped_and_told() {
+fn a_torn_tail_is_dropped_and_reported() {
     let (disk, model) = written_disk(false);
     let last = disk.names().unwrap().into_iter().rfind(|name| name.ends_with(".log")).unwrap();
     let (mut engine, _) = open(&disk, 1).unwrap();
     let before = disk.bytes(&last);
     commit_one(&mut engine, Batch::new().put("/new", vec![1; 1500])).unwrap();
-    // Half of the last write did not make it: zeros where its second half was.
+    // Half of the last write is missing: zeros where its second half was.
     let after = disk.bytes(&last);
     let changed = (0..after.len()).filter(|at| before.get(*at) != Some(&after[*at])).collect::<Vec<_>>();
     for at in &changed[changed.len() / 2..] {
@@ -182,7 +182,7 @@ fn a_torn_tail_is_dropped_and_told() {
     }
     let (engine, recovered) = open(&disk, 2).unwrap();
     assert_eq!(contents(&engine), model);
-    let torn = recovered.torn.expect("the torn write is told");
+    let torn = recovered.torn.expect("the torn write is reported");
     assert_eq!(torn.file, disk.path(&last));
     assert_eq!(torn.offset, changed[0] as u64);
 }
@@ -220,7 +220,7 @@ fn a_full_disk_refuses_writes_serves_reads_and_recovers() {
 }
 
 #[test]
-fn a_failed_sync_is_not_asked_again() {
+fn a_failed_sync_is_not_retried() {
     let disk = SimulatedDisk::default();
     let (mut engine, _) = open(&disk, 1).unwrap();
     commit_one(&mut engine, Batch::new().put("/a", "1")).unwrap();
@@ -291,11 +291,11 @@ fn a_group_of_batches_stays_within_the_quota_together() {
     let taken = answers.iter().filter(|answer| answer.is_ok()).count();
     assert_eq!(taken, 2);
     assert!(matches!(answers[2], Err(Error::QuotaExceeded { limit: 2_000 })));
-    // What makes it smaller is taken, and makes room.
+    // Batches that shrink the store are accepted, and make room.
     commit_one(&mut engine, Batch::new().delete("/0")).unwrap();
     commit_one(&mut engine, Batch::new().create("/5", vec![1; 700])).unwrap();
     drop(engine);
-    // A store that holds more than a smaller quota allows still opens.
+    // A store above a lowered quota still opens.
     let limits = Limits { live_bytes: 100, ..LIMITS };
     assert!(recover(&disk, limits, &mut |_| ()).is_ok());
 }

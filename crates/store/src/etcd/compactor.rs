@@ -1,8 +1,7 @@
-//! Lets the cluster forget the past, once in a while, whichever of the processes comes first.
+//! Compacts the cluster from time to time; one of the processes that share it does so in each interval.
 //!
-//! The processes agree through the version of one key: who raises it compacts to where the cluster
-//! was one interval ago. Kubernetes' API servers use the same key in the same way, so both can live
-//! on one cluster.
+//! The processes agree through the version of one key: the one that raises it compacts to the revision of one
+//! interval ago. Kubernetes' API servers use the same key in the same way, so both can share a cluster.
 
 use super::{
     COMPACTION_KEY,
@@ -24,7 +23,7 @@ pub(crate) async fn compact_from_time_to_time(
     let mut round = Round { version: 0, revision: Revision(0) };
     loop {
         world.sleep(world.jitter(interval, 0.1)).await;
-        match round.play(&connection, &window).await {
+        match round.compact_if_first(&connection, &window).await {
             Ok(next) => round = next,
             Err(error) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "compaction of etcd failed");
@@ -33,7 +32,7 @@ pub(crate) async fn compact_from_time_to_time(
     }
 }
 
-/// What this process knew one interval ago.
+/// The state that this process saw one interval ago.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     version: i64,
@@ -41,7 +40,7 @@ struct Round {
 }
 
 impl Round {
-    async fn play(self, connection: &Connection, window: &Window) -> Result<Round, Error> {
+    async fn compact_if_first(self, connection: &Connection, window: &Window) -> Result<Round, Error> {
         let key = Bytes::from_static(COMPACTION_KEY);
         let put = wire::PutRequest { key: key.clone(), value: self.revision.to_string().into() };
         let get = wire::RangeRequest { key: key.clone(), ..Default::default() };

@@ -1,4 +1,4 @@
-//! Requests to a cluster: one endpoint after the other, until one answers or time is up.
+//! Requests to a cluster: tries one endpoint after the other until one answers or the time is up.
 
 use super::{EtcdOptions, wire};
 use crate::{Error, Revision};
@@ -21,12 +21,12 @@ use tonic_prost::ProstCodec;
 use world::World;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// A connection that is silent for so long is asked whether it still lives.
+/// A connection that is idle for this long gets a keep-alive ping.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
-/// Long enough for a cluster to choose a new leader, short enough for callers who wait.
+/// Long enough for a cluster to elect a new leader, short enough for waiting callers.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
-/// etcd bounds requests, not answers; a page of the largest values stays far below this.
+/// etcd limits requests, not responses; a page of the largest values stays far below this.
 const MAX_ANSWER_BYTES: usize = 1 << 30;
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct Connection {
     world: World,
 }
 
-/// What a failed request leaves behind.
+/// Whether a failed request may be sent again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// It only reads: it may be sent again.
@@ -47,7 +47,7 @@ pub(crate) enum Effect {
 }
 
 impl Connection {
-    /// Prepares connections; they are made when they are needed.
+    /// Prepares connections; they are opened on first use.
     pub(crate) fn new(world: &World, options: &EtcdOptions) -> Result<Connection, Error> {
         if options.endpoints.is_empty() {
             return Err(Error::Invalid("an etcd store needs at least one endpoint"));
@@ -74,7 +74,6 @@ impl Connection {
         Ok(Connection { channels, current: AtomicUsize::new(0), world: world.clone() })
     }
 
-    /// Sends `request` and waits for the answer.
     pub(crate) async fn call<Q, A>(&self, path: &'static str, request: Q, effect: Effect) -> Result<A, Error>
     where
         Q: Message + Clone + 'static,
@@ -117,7 +116,7 @@ impl Connection {
         create: wire::WatchCreateRequest,
     ) -> Result<impl Stream<Item = Result<wire::WatchResponse, Error>>, Error> {
         let (index, mut client) = self.client();
-        // The request stream must stay open for as long as the watch shall live.
+        // etcd ends the watch when the request stream ends.
         let requests = stream::iter([wire::WatchRequest { create: Some(create) }]).chain(stream::pending());
         let opened = async {
             client.ready().await.map_err(|error| Status::from_error(error.into()))?;
@@ -138,7 +137,7 @@ impl Connection {
         (index, client.max_decoding_message_size(MAX_ANSWER_BYTES))
     }
 
-    /// Turns to the endpoint after `index`, unless somebody has done that already.
+    /// Switches to the endpoint after `index`, unless another call has done so already.
     fn turn_from(&self, index: usize) {
         let next = (index + 1) % self.channels.len();
         let _ = self.current.compare_exchange(index, next, Ordering::Relaxed, Ordering::Relaxed);
@@ -157,12 +156,12 @@ fn tls(options: &EtcdOptions) -> Result<Option<ClientTlsConfig>, Error> {
     Ok(Some(config))
 }
 
-/// Whether another endpoint, or the same one a little later, may do better.
+/// Whether another endpoint, or a later retry, may succeed.
 fn is_transient(status: &Status) -> bool {
     matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled | Code::DeadlineExceeded)
 }
 
-/// Whether the cluster has certainly not taken the request.
+/// Whether the cluster has certainly not received the request.
 fn never_arrived(status: &Status) -> bool {
     let mut source = status.source();
     while let Some(error) = source {
@@ -174,11 +173,11 @@ fn never_arrived(status: &Status) -> bool {
     status.code() == Code::Unavailable && status.message().starts_with("etcdserver: no leader")
 }
 
-/// An answer of etcd's, in the words of a store.
+/// Converts etcd's error to a store's.
 fn translate(status: &Status, effect: Effect) -> Error {
     let message = status.message();
     if message.contains("has been compacted") {
-        // The caller knows which revision it asked for.
+        // The caller fills in the revision that it requested.
         return Error::Compacted { asked: Revision(0), floor: Revision(0) };
     }
     if message.contains("is a future revision") {

@@ -1,8 +1,8 @@
-//! Follows all of the cluster's changes once, for every feed of this process.
+//! One watch on the whole cluster, for every feed of this process.
 //!
-//! The one watch covers the whole key space, so every revision shows up in it: when the mirror has
-//! reached a revision, nothing before it is missing. That makes progress marks exact on every
-//! version of etcd, whose own progress notifications were not always.
+//! The watch covers the whole key space, so it sees every revision: when the mirror has reached a revision,
+//! nothing before it is missing. That makes progress marks exact on every version of etcd, whose own progress
+//! notifications were not always.
 
 use super::{COMPACTION_KEY, connection::Connection, revision, wire};
 use crate::{Change, Commit, Error, Limits, Previous, Revision, window::Window};
@@ -22,7 +22,7 @@ pub(crate) async fn follow(world: World, connection: Arc<Connection>, window: Ar
         if let Err(error) = follow_once(&connection, &window, &limits).await {
             tracing::warn!(error = &error as &dyn std::error::Error, "the watch on etcd broke; going on");
         }
-        // It has moved since: whatever broke was not the start.
+        // The head has moved: the connection worked for a while, so the pause starts over.
         pause = if window.head() == before { (pause * 2).min(LONGEST_PAUSE) } else { FIRST_PAUSE };
         world.sleep(world.jitter(pause, 0.5)).await;
     }
@@ -41,7 +41,7 @@ async fn follow_once(connection: &Connection, window: &Window, limits: &Limits) 
     while let Some(response) = responses.next().await {
         let response = response?;
         if response.compact_revision > 0 {
-            // Too late: what happened in between is gone, for us and for every reader.
+            // The commits in between are compacted, for us and for every reader.
             window.skip_to(revision(response.compact_revision));
             return Ok(());
         }
@@ -59,8 +59,8 @@ async fn follow_once(connection: &Connection, window: &Window, limits: &Limits) 
     Ok(())
 }
 
-/// Groups events into commits; `None` if one of them lacks what it replaced, so that it cannot be
-/// told from a new key.
+/// Groups events into commits; `None` if one lacks its previous value, so that an update cannot be told from
+/// a create.
 fn commits(events: Vec<wire::Event>) -> Option<Vec<Arc<Commit>>> {
     let mut commits: Vec<(Revision, Vec<Change>)> = Vec::new();
     for event in events {

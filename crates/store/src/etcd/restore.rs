@@ -1,15 +1,15 @@
-//! Fills an empty cluster from a backup. The cluster counts its own revisions.
+//! Fills an empty cluster from a backup. The cluster assigns its own revisions.
 
 use super::Etcd;
 use crate::{Batch, Error, MAX_BATCH_BYTES, MAX_BATCH_WRITES, Range, Revision, snapshot};
 use std::path::Path;
 
 impl Etcd {
-    /// Writes the entries of a backup, whichever store made it, to a cluster that holds none.
-    /// Revisions are the cluster's own; it ends at the one that is answered.
+    /// Writes the entries of a backup of any store to an empty cluster. Revisions are the cluster's own;
+    /// returns the last.
     pub async fn restore(&self, backup: &Path) -> Result<Revision, Error> {
         let path = backup.to_owned();
-        // Once through to see that it is whole, and only then again to use it.
+        // A first pass verifies the backup, a second one loads it.
         let verified = self.world.blocking({
             let path = path.clone();
             move || snapshot::read_file(&path)?.1.try_for_each(|entry| entry.map(drop))

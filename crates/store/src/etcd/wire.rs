@@ -8,7 +8,7 @@ pub(crate) const TXN: &str = "/etcdserverpb.KV/Txn";
 pub(crate) const COMPACT: &str = "/etcdserverpb.KV/Compact";
 pub(crate) const WATCH: &str = "/etcdserverpb.Watch/Watch";
 
-/// As the start of a range, the first key there can be; as its end, no end at all.
+/// As the start of a range: from the first key; as its end: no end.
 pub(crate) const ZERO_KEY: &[u8] = b"\0";
 
 #[derive(Clone, PartialEq, Message)]
@@ -99,7 +99,7 @@ pub(crate) enum Response {
     Range(RangeResponse),
 }
 
-/// Compares with `=`, the only way a store needs.
+/// Compares with `=`, the only operator that a store needs.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Compare {
     #[prost(enumeration = "CompareTarget", tag = "2")]

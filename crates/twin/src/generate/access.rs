@@ -1,4 +1,4 @@
-//! Stories of users with few rights: what a role allows, and what it does not.
+//! Stories of users with few rights: what a role allows and forbids.
 
 use super::{
     namespace, reads,
@@ -54,7 +54,7 @@ pub(super) fn story(draw: &mut Draw) -> Story {
         steps.push(step);
     }
     for step in &mut steps {
-        // Of these only the refusal is the same.
+        // For these only the 403 is the same.
         if step.request.path == "/metrics" || step.request.path == "/logs" || step.request.path == "/" {
             step.request.user = "nobody";
         }
@@ -62,7 +62,7 @@ pub(super) fn story(draw: &mut Draw) -> Story {
     Story { theme: "access", setup, steps, cleanup: super::cleanup(subject, &["a", "b"]) }
 }
 
-/// A role for the user, and waiting until the real server knows of it.
+/// Creates a role for the user, and waits until the real server has it.
 fn grant(subject: &Subject, user: &'static str, draw: &mut Draw) -> Vec<Step> {
     let mut verbs: Vec<&str> = ALL_VERBS.into_iter().filter(|_| draw.one_in(2)).collect();
     if verbs.is_empty() {
@@ -103,7 +103,7 @@ fn grant(subject: &Subject, user: &'static str, draw: &mut Draw) -> Vec<Step> {
     ]
 }
 
-/// Asks what one may do.
+/// A review of the user's own rights.
 fn review(subject: &Subject, draw: &mut Draw) -> Step {
     let attributes = format!(
         r#"{{"namespace":"{{ns}}","verb":"{}","group":"{}","resource":"{}","name":"{}"}}"#,
@@ -120,7 +120,7 @@ fn review(subject: &Subject, draw: &mut Draw) -> Step {
         .compared()
 }
 
-/// Tries to give away rights that one does not have.
+/// Tries to grant rights that the user does not have.
 fn escalation(draw: &mut Draw) -> Step {
     let root = "/apis/rbac.authorization.k8s.io/v1/namespaces/{ns}";
     let verbs = draw.pick(&[r#"["get"]"#, r#"["*"]"#, r#"["create","delete"]"#]);

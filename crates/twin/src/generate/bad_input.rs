@@ -1,4 +1,4 @@
-//! Stories of requests that make no sense: broken bodies, wrong types, odd paths and queries.
+//! Stories of malformed requests: broken bodies, wrong types, odd paths and queries.
 
 use super::{namespace, reads, subject::subjects};
 use crate::{
@@ -153,7 +153,7 @@ fn request(draw: &mut Draw) -> Step {
     if draw.one_in(3) {
         request = request.query(draw.pick(&QUERIES));
     }
-    // Every object and list of the cluster would come otherwise.
+    // It would return all objects of the cluster.
     let is_wide = path == "/api/v1/configmaps" && method == "GET";
     if is_wide && !request.query.contains("labelSelector") {
         request = request.query("labelSelector=story%3D{id}");

@@ -1,4 +1,4 @@
-//! Stories of definitions themselves: dry runs of changed ones, and one that is made, changed and deleted.
+//! Stories of definitions: dry runs of changed ones, and one that is created, changed and deleted.
 
 use super::{
     mutate::{Wildness, mutate},
@@ -35,7 +35,7 @@ pub(super) fn story(draw: &mut Draw) -> Story {
     if draw.one_in(3) { made(draw) } else { dry_runs(draw) }
 }
 
-/// A definition of the pool under a group of this run's own.
+/// A definition of the pool, in a group of this run.
 fn renamed(draw: &mut Draw) -> Json {
     let mut definition = definitions()[draw.below(definitions().len())].clone();
     let plural = definition.text_at(&["spec", "names", "plural"]).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Changes an object a little: labels and finalizers mostly, sometimes any field, sometimes to something wrong.
+//! Changes an object slightly: mostly labels and finalizers, sometimes any field, sometimes to an invalid
+//! value.
 
 use super::{
     subject::{Shape, Subject},
@@ -7,10 +8,9 @@ use super::{
 use crate::{draw::Draw, json::Json};
 use schema::types::{Node, TypeId};
 
-/// How wild the changes of a story are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wildness {
-    /// What any controller would do: both servers must accept nearly all of it.
+    /// Changes that any controller could make: both servers must accept nearly all of them.
     Tame,
     /// Any field, any value.
     Wild,
@@ -81,7 +81,7 @@ const MANAGED_FIELDS: [&str; 4] = [
     r#"[{"manager":"m","operation":"Wrong"}]"#,
 ];
 
-/// Fields that may be changed in every object of a kind.
+/// Changes fields that are mutable in every object of a kind.
 fn known_good(object: &mut Json, subject: &Subject, draw: &mut Draw) {
     let (path, values): (&[&str], &[&str]) = match subject.kind.as_str() {
         "ConfigMap" => (&["data", "k"], &[r#""v""#, r#""w\n""#, r#""""#]),
@@ -104,7 +104,7 @@ fn known_good(object: &mut Json, subject: &Subject, draw: &mut Draw) {
     object.set_at(path, Json::literal(draw.pick(values)));
 }
 
-/// Walks down a random way and changes what is found there.
+/// Follows a random path and changes the field at its end.
 fn field(object: &mut Json, of: TypeId, draw: &mut Draw, depth: usize) {
     let fields = kinds::types().get(of).fields();
     let usable: Vec<_> = fields
@@ -114,7 +114,7 @@ fn field(object: &mut Json, of: TypeId, draw: &mut Draw, depth: usize) {
     if usable.is_empty() || draw.one_in(25) {
         return damage(object, draw);
     }
-    // What is there already leads further than what would have to be made.
+    // Prefers existing fields: they lead deeper.
     let present: Vec<_> = usable.iter().copied().filter(|it| object.get(&it.name).is_some()).collect();
     let is_new = present.is_empty() || draw.one_in(3);
     let chosen = draw.pick(if is_new { &usable } else { &present });
@@ -152,7 +152,7 @@ fn into_node(inner: &mut Json, node: &Node, draw: &mut Draw, depth: usize) {
     }
 }
 
-/// Members that do not belong there.
+/// Adds unknown members.
 fn damage(object: &mut Json, draw: &mut Draw) {
     match draw.below(4) {
         0 => object.set("unknownField", value::any(draw, 1)),

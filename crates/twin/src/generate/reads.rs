@@ -1,4 +1,4 @@
-//! Reads of an object and its collection in every form that a client may ask for.
+//! Reads of an object and its collection in every representation that a client may request.
 
 use super::subject::Subject;
 use crate::{
@@ -23,7 +23,7 @@ const WRONG: [&str; 6] = [
     "application/xml, application/json;q=0.5",
 ];
 
-/// The form of an answer about one object.
+/// The representation of one object.
 pub(super) fn object_form(draw: &mut Draw) -> &'static str {
     match draw.below(14) {
         0..5 => JSON,
@@ -77,7 +77,7 @@ const SELECTORS: [&str; 24] = [
     "resourceVersion={list}&resourceVersionMatch=NotOlderThan",
     "resourceVersion={list}&resourceVersionMatch=Exact",
 ];
-/// Where the selectors end and the limits begin.
+/// The index of the first query with a limit.
 const LIMITS: usize = 18;
 const OBJECT_OPTIONS: [&str; 2] = ["pretty=false", "unknownOption=1"];
 const INCLUDE: [&str; 4] =
@@ -106,10 +106,10 @@ pub(super) fn list(subject: &Subject, draw: &mut Draw) -> Step {
     let everywhere = !subject.namespaced || draw.one_in(5);
     let path = if everywhere { subject.everywhere() } else { subject.collection() };
     let mut request = Request::new("GET", path).accept(form);
-    // Whether a page is the last one hangs on objects of other stories, too.
+    // Whether a page is the last depends on objects of other stories, too.
     let usable = if everywhere { &SELECTORS[..LIMITS] } else { &SELECTORS[..] };
     let selector = if draw.one_in(2) { draw.pick(usable) } else { "" };
-    // Objects of other stories are not this one's business.
+    // Exclude objects of other stories.
     if everywhere && !selector.starts_with("labelSelector") {
         request = request.query("labelSelector=story%3D{id}");
     } else if everywhere {
@@ -139,12 +139,12 @@ pub(super) fn pages(subject: &Subject, draw: &mut Draw) -> Vec<Step> {
     vec![page(""), page("continue={continue}"), page("continue={continue}")]
 }
 
-/// A list at the start of a story, where watches begin.
+/// A list at the start of a story, from which watches begin.
 pub(super) fn watch_start(subject: &Subject) -> Step {
     Request::new("GET", subject.everywhere()).query("labelSelector=story%3D{id}").uncompared()
 }
 
-/// The objects that there are, as the events with which a watch begins.
+/// A watch that begins with the existing objects as events.
 fn initial_events(subject: &Subject, form: &str) -> Step {
     let mut request = Request::new("GET", subject.collection()).accept(form).query(
         "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=20",
@@ -154,7 +154,7 @@ fn initial_events(subject: &Subject, form: &str) -> Step {
     request.compared()
 }
 
-/// What happened since the first list, up to the last object of the story.
+/// A watch of the changes since the first list, up to the last object of the story.
 pub(super) fn watch(subject: &Subject, draw: &mut Draw) -> Step {
     let form = draw.pick(&[JSON, JSON, JSON, PROTOBUF, TABLE, METADATA, PROTOBUF_METADATA, YAML, "*/*"]);
     if draw.one_in(4) {

@@ -1,4 +1,4 @@
-//! Stories of what is asked rather than kept: discovery, reviews, tokens, evictions and bindings.
+//! Stories of requests that store nothing: discovery, reviews, tokens, evictions and bindings.
 
 use super::{namespace, reads, value};
 use crate::{

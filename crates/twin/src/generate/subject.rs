@@ -1,4 +1,4 @@
-//! What stories are about: every built-in resource with a manifest, and custom resources of many shapes.
+//! The resources of the stories: every built-in one with a manifest, and many custom ones.
 
 use crate::{json::Json, story::Request};
 use kinds::resources::Scope;
@@ -17,15 +17,15 @@ pub(super) struct Subject {
     pub(super) resource: String,
     pub(super) kind: String,
     pub(super) namespaced: bool,
-    /// What lies beside `apiVersion`, `kind` and `metadata`.
+    /// The members other than `apiVersion`, `kind` and `metadata`.
     pub(super) content: Json,
-    /// Whether fields beside metadata may be changed.
+    /// Whether fields other than metadata are mutable.
     pub(super) changeable: bool,
     pub(super) subresources: Vec<String>,
     pub(super) shape: Shape,
 }
 
-/// What tells a generator which members there are.
+/// The type or schema, for generating members.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
     BuiltIn(TypeId),
@@ -43,7 +43,7 @@ impl Subject {
         format!("{prefix}/{}", self.api_version())
     }
 
-    /// The collection in this story's namespace, or of the cluster.
+    /// The collection in the story's namespace, or of the cluster.
     pub(super) fn collection(&self) -> String {
         let scope = if self.namespaced { "/namespaces/{ns}" } else { "" };
         format!("{}{scope}/{}", self.root(), self.resource)
@@ -53,7 +53,7 @@ impl Subject {
         format!("{}/{}", self.root(), self.resource)
     }
 
-    /// Names of the cluster hold the letters of the run.
+    /// Cluster-scoped names contain the letters of the run.
     pub(super) fn name(&self, letter: &str) -> String {
         if self.namespaced { letter.to_owned() } else { format!("{letter}-{{id}}") }
     }

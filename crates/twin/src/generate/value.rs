@@ -1,4 +1,4 @@
-//! Random values for a place in an object: mostly of the right type, sometimes of a wrong one.
+//! Random values for a field: mostly of the right type, sometimes of a wrong one.
 
 use crate::{draw::Draw, json::Json};
 use schema::types::{Node, TypeId};
@@ -65,7 +65,7 @@ fn number(draw: &mut Draw, wild: bool) -> Json {
     Json::Number((draw.pick(all)).to_owned())
 }
 
-/// A value of any type at all.
+/// A value of any type.
 pub(super) fn any(draw: &mut Draw, depth: usize) -> Json {
     match draw.below(if depth > 2 { 5 } else { 8 }) {
         0 => Json::Null,
@@ -135,7 +135,7 @@ pub(super) fn of_node(node: &Node, draw: &mut Draw, depth: usize) -> Json {
     }
 }
 
-/// Some fields of a type; those that its schema demands more often.
+/// Some fields of a type; required ones more often.
 pub(super) fn of_type(of: TypeId, draw: &mut Draw, depth: usize) -> Json {
     let mut object = Json::Object(Vec::new());
     if depth > DEPTH_LIMIT {

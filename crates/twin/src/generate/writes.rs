@@ -1,4 +1,4 @@
-//! Writes to one object: creates, updates, patches of all four sorts, applies, subresources, deletes.
+//! Writes to one object: creates, updates, all four patch types, applies, subresources, deletes.
 
 use super::{
     mutate::{Wildness, mutate},
@@ -30,7 +30,7 @@ const OPTIONS: [&str; 9] = [
 ];
 const MANAGERS: [&str; 3] = ["fieldManager=one", "fieldManager=two", "fieldManager=three"];
 
-/// An object as the story knows it: what was sent last.
+/// An object as the story last sent it.
 #[derive(Clone, Debug)]
 pub(super) struct Writer<'s> {
     pub(super) subject: &'s Subject,
@@ -65,7 +65,7 @@ impl<'s> Writer<'s> {
         object
     }
 
-    /// The next write, whatever it is.
+    /// The next write, of any type.
     pub(super) fn next(&mut self, draw: &mut Draw) -> Step {
         let request = match draw.below(24) {
             0..2 => self.create(draw),
@@ -82,7 +82,7 @@ impl<'s> Writer<'s> {
     }
 
     fn finish(&self, mut request: Request, draw: &mut Draw) -> Request {
-        // Of a delete with a body the real server takes the dry run from the body alone, and deletes.
+        // For a delete with a body, kube-apiserver reads the dry run from the body alone, and deletes.
         let is_delete_with_body = request.method == "DELETE" && request.body.json().is_some();
         if draw.one_in(5) && !is_delete_with_body {
             request = request.query(draw.pick(&OPTIONS));
@@ -108,7 +108,7 @@ impl<'s> Writer<'s> {
         self.with_body(Request::new("POST", self.subject.collection()), object, draw)
     }
 
-    /// The first write: as often as not the object exists afterwards.
+    /// The first write: in about half of the cases the object exists afterwards.
     pub(super) fn first(&mut self, draw: &mut Draw) -> Step {
         if draw.one_in(4) {
             return self.apply(draw).compared();
@@ -211,7 +211,7 @@ impl<'s> Writer<'s> {
     pub(super) fn apply(&mut self, draw: &mut Draw) -> Request {
         let mut object = self.changed(draw);
         if draw.one_in(3) {
-            // Members that this manager no longer lists are given up.
+            // Members that this manager no longer lists are removed.
             let names: Vec<_> = object.members().iter().map(|(name, _)| name.clone()).collect();
             let name = names[draw.below(names.len())].clone();
             if !matches!(name.as_str(), "apiVersion" | "kind" | "metadata") {
@@ -310,7 +310,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// The objects whose events end a watch, whatever its selector asks for.
+    /// The objects whose events end a watch with any of the selectors.
     pub(super) fn last(subject: &Subject) -> [Step; 2] {
         let mut labelled = subject.object("zz-last");
         labelled.set_at(&["metadata", "labels", "a"], Json::text("1"));

@@ -1,12 +1,12 @@
-//! What stands in the order of a hash map or of time: brought into one order.
+//! Sorts what is in hash map order or in the order of time.
 
 use super::quoted;
 use crate::json::Json;
 
-/// What stands before the causes in a message that says them again.
+/// Precedes the causes in a message that repeats them.
 const INVALID: &str = " is invalid: ";
 
-/// Kubernetes sorts them by time, in whole seconds: two servers may see the second change at different writes.
+/// Kubernetes sorts them by time in whole seconds, which may tick between different writes on two servers.
 pub(super) fn sort_managers(value: &mut Json) {
     if let Json::List(entries) = value {
         entries.sort_by_cached_key(|entry| {
@@ -16,9 +16,10 @@ pub(super) fn sort_managers(value: &mut Json) {
     }
 }
 
-/// The real server checks the members of custom resources in the order of a hash map. The message says the causes again.
+/// kube-apiserver validates the members of custom resources in hash map order. The message repeats the
+/// causes.
 pub(super) fn sort_causes(status: &mut Json) {
-    // A status in protobuf is the message inside of an envelope.
+    // A status in protobuf is the message inside an envelope.
     if let Some(message @ Json::Object(_)) = status.get_mut("message") {
         sort_causes(message);
     }
@@ -26,7 +27,7 @@ pub(super) fn sort_causes(status: &mut Json) {
         return;
     };
     causes.sort_by_cached_key(Json::to_string);
-    // The real server tells some of them as often as it comes across them.
+    // kube-apiserver repeats some of them.
     causes.dedup();
     if let Some(Json::Text(message)) = status.get_mut("message")
         && let Some(at) = message.find(INVALID)
@@ -35,7 +36,7 @@ pub(super) fn sort_causes(status: &mut Json) {
     }
 }
 
-/// Objects in the message of a refused patch, and in its causes.
+/// Sorts objects in the message of a rejected patch, and in its causes.
 pub(super) fn sort_quoted(value: &mut Json) {
     match value {
         Json::Object(members) => {
@@ -59,10 +60,9 @@ pub(super) fn sort_by_name(resources: &mut Json) {
     }
 }
 
-/// Puts a list in the order in which its objects were made, if several of them have generated names: chance decides how
-/// these are listed.
+/// Sorts a list by creation if several objects have generated names, whose order is random.
 pub(super) fn sort_generated(list: &mut Json) {
-    // A list in protobuf is the message inside of an envelope.
+    // A list in protobuf is the message inside an envelope.
     if let Some(message @ Json::Object(_)) = list.get_mut("message") {
         sort_generated(message);
     }

@@ -1,4 +1,4 @@
-//! Objects that are quoted in messages: members are sorted, as their order has no meaning, and numbers are brought into one form.
+//! Objects quoted in messages: sorts their members, whose order has no meaning, and normalizes numbers.
 
 use crate::json::Json;
 
@@ -24,7 +24,7 @@ pub(super) fn sort_members(message: &str) -> String {
     out
 }
 
-/// A quoted object at the start of a text with its members sorted, and what is behind it.
+/// The quoted object at the start of a text with its members sorted, and the rest.
 fn sorted(text: &str) -> Option<(String, &str)> {
     if let Some(bare) = text.strip_prefix("'{").map(|_| &text[1..]) {
         let (object, behind) = Json::parse(bare.as_bytes())?;
@@ -58,7 +58,7 @@ fn sort(value: Json) -> Json {
             Json::Object(members)
         }
         Json::List(items) => Json::List(items.into_iter().map(sort).collect()),
-        // One server quotes a number as it was sent, the other as it was read.
+        // One server quotes a number as sent, the other as parsed.
         Json::Number(digits) if digits.contains(['.', 'e', 'E']) || digits.len() > 18 => {
             Json::Number(digits.parse::<f64>().map_or(digits, |number| number.to_string()))
         }

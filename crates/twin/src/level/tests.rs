@@ -4,7 +4,7 @@ use super::*;
 
 fn levelled(path: &str, bodies: &[&str]) -> Vec<String> {
     let now: jiff::Timestamp = "2026-05-04T10:00:00Z".parse().unwrap();
-    let mut leveller = Leveller::new("ns-q1q", "q1q", now);
+    let mut leveller = Normalizer::new("ns-q1q", "q1q", now);
     let level = |body: &&str| {
         let content = match Json::parse(body.as_bytes()) {
             Some((json, [])) => Content::Json(json),

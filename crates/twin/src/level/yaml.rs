@@ -1,4 +1,4 @@
-//! YAML, which is levelled as text.
+//! Normalizes YAML as text.
 
 use super::MADE_BY_SERVER;
 
@@ -30,7 +30,7 @@ pub(super) fn sort_managers(text: &str) -> String {
     out.join("\n") + "\n"
 }
 
-/// A list in YAML without the objects that the server makes.
+/// A list in YAML without the objects that the server creates.
 pub(super) fn without_made_items(text: &str) -> String {
     let is_made =
         |item: &&str| MADE_BY_SERVER.iter().any(|(_, name)| item.contains(&format!("\n    name: {name}\n")));

@@ -102,7 +102,7 @@ pub(crate) fn library() -> Library {
 
 const SORT_BY_KEYS: &str = "@sortByAssociatedKeys";
 
-/// `list.sortBy(x, key)` names the list, makes the list of keys, and sorts the one by the other.
+/// `list.sortBy(x, key)` names the list, builds the list of keys, and sorts the list by the keys.
 fn sort_by(make: &mut Expander, target: Option<&Expr>, args: &[Expr]) -> Result<Option<Expr>, MacroError> {
     const INPUT: &str = "@__sortBy_input__";
     let Some(target) = target else { return Ok(None) };
@@ -224,7 +224,7 @@ fn distinct<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::list(seen))
 }
 
-/// What a call costs that makes a list: itself, the list, and something for each step.
+/// The cost of a call that builds a list: the call, the list, and each step.
 fn making(steps: u64) -> u64 {
     steps.saturating_add(1 + LIST_CREATE)
 }
@@ -264,7 +264,7 @@ fn making_estimate(factor: f64, size: Range) -> Option<CallEstimate> {
     Some(CallEstimate::sized(cost, size))
 }
 
-/// A literal number, where there is one; below zero counts as zero.
+/// A literal number, if it is one; negative numbers count as zero.
 fn literal(argument: Option<&Argument<'_>>, otherwise: u64) -> u64 {
     match argument.and_then(|argument| argument.literal) {
         Some(Value::Int(number)) => u64::try_from(*number).unwrap_or(0),

@@ -1,4 +1,4 @@
-//! A version as text in, its parts out, with the words of the library that Kubernetes reads versions with.
+//! Parses a version, with the error texts of the library that Kubernetes uses.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ pub(super) struct Version {
     pub major: u64,
     pub minor: u64,
     pub patch: u64,
-    /// What follows a dash. Whatever follows a plus counts for nothing and is not kept.
+    /// The part after a dash. The part after a plus is ignored and not kept.
     prerelease: Vec<Identifier>,
 }
 
@@ -60,7 +60,7 @@ impl Version {
     pub(super) fn cmp(&self, other: &Version) -> Ordering {
         let numbers = |version: &Version| (version.major, version.minor, version.patch);
         let release = |version: &Version| version.prerelease.is_empty();
-        // A release comes after everything that led to it.
+        // A release is greater than its pre-releases.
         numbers(self)
             .cmp(&numbers(other))
             .then_with(|| release(self).cmp(&release(other)))

@@ -82,7 +82,7 @@ fn affix_cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     scale(args[0].size(), STRING_TRAVERSAL)
 }
 
-/// Kubernetes: the estimate walks the affix, the charge at run time the text.
+/// Kubernetes: the estimate counts the affix, the charge at run time the text.
 fn affix_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
     Some(CallEstimate::of(args[1].size.scaled(STRING_TRAVERSAL)))
 }
@@ -100,7 +100,7 @@ fn matches_cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     evaluate::pattern_cost(args[0].size(), args[1].size()).saturating_add(compile_cost(&args[1]))
 }
 
-/// A pattern that is only known now has to be compiled now.
+/// A pattern that is known only at run time is compiled then.
 fn compile_cost(expression: &Value<'_>) -> u64 {
     expression.as_str().map_or(0, pattern::compile_cost)
 }

@@ -1,4 +1,4 @@
-//! `'%d of %s'.format([…])`: the clauses of a format, filled in or checked.
+//! `'%d of %s'.format([…])`: parses, checks and renders the clauses of a format.
 
 mod check;
 mod render;
@@ -8,7 +8,7 @@ use crate::{error::Error, library::Outcome, library::charge, value::Value};
 pub(crate) use check::problem;
 pub(super) use render::plain;
 
-/// What a clause makes of its argument.
+/// The conversion of a clause.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Text,
@@ -33,7 +33,7 @@ enum Piece<'f> {
     Clause(&'f str),
 }
 
-/// What stands before the next clause, or that clause without its percent sign; and the rest.
+/// The text before the next clause, or that clause without its percent sign; and the rest.
 fn next_piece(format: &str) -> Option<(Piece<'_>, &str)> {
     if let Some(rest) = format.strip_prefix("%%") {
         return Some((Piece::Literal("%"), rest));
@@ -46,7 +46,7 @@ fn next_piece(format: &str) -> Option<(Piece<'_>, &str)> {
 }
 
 impl Clause {
-    /// Reads the clause at the beginning of the text, and says what follows.
+    /// Parses the clause at the beginning of the text; returns the rest.
     fn read(text: &str) -> Result<(Clause, &str), String> {
         let wrap = |problem: String| format!("could not parse formatting clause: {problem}");
         let (precision, rest) =
@@ -87,7 +87,7 @@ fn precision(text: &str) -> Result<(Option<usize>, &str), String> {
     Ok((Some(number), rest))
 }
 
-/// What a clause cannot take, in cel-go's words.
+/// cel-go's error for an argument that a clause does not accept.
 fn refusal(verb: Verb, given: &str) -> String {
     let rule = match verb {
         Verb::Text => {

@@ -14,7 +14,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// Whether a byte may stand here as it is.
+    /// Whether a byte needs no escape in this part.
     pub(super) fn takes(self, byte: u8) -> bool {
         if byte.is_ascii_alphanumeric() {
             return true;
@@ -36,7 +36,7 @@ impl Part {
     }
 }
 
-/// Go: what is written with these escapes stays as it was written.
+/// Go: escapes of these characters are kept as written.
 pub(super) fn is_encoded(text: &[u8], part: Part) -> bool {
     text.iter().all(|byte| b"!$&'()*+,;=:@[]%".contains(byte) || part.takes(*byte))
 }
@@ -77,7 +77,7 @@ pub(super) fn unescape(text: &str, part: Part) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// The byte that `%xy` at the beginning stands for.
+/// The byte of the `%xy` at the beginning.
 fn escaped(bytes: &[u8], part: Part) -> Result<u8, String> {
     let written = &bytes[..bytes.len().min(3)];
     let refuse = || Err(format!("invalid URL escape {}", quote(&String::from_utf8_lossy(written))));

@@ -1,4 +1,4 @@
-//! A URL as text in, its parts out, read as Go's `net/url` reads it.
+//! Parses a URL as Go's `net/url` does.
 
 use api::go::quote;
 
@@ -8,7 +8,7 @@ use crate::library::address;
 #[derive(Debug, Default)]
 pub(super) struct Url {
     pub scheme: String,
-    /// What follows the scheme of a URL without slashes.
+    /// The text after the scheme of a URL without slashes.
     opaque: String,
     user: Option<User>,
     /// With its port, and with the brackets of an IPv6 address.
@@ -29,7 +29,7 @@ struct User {
     password: Option<Vec<u8>>,
 }
 
-/// Go: more parameters than this are not read at all.
+/// Go: a query with more parameters is not parsed at all.
 const MAX_PARAMETERS: usize = 10_000;
 
 /// Why a text is neither an absolute URI nor an absolute path: Go's `url.ParseRequestURI`.
@@ -91,7 +91,7 @@ impl Url {
         pairs.filter_map(readable).collect()
     }
 
-    /// The URL as text again; by this two are compared.
+    /// The URL as text; two URLs are compared by it.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         if !self.scheme.is_empty() {
@@ -126,11 +126,11 @@ impl Url {
     }
 
     fn write_authority(&self, out: &mut Vec<u8>) {
-        let nobody = self.host.is_empty() && self.user.is_none();
-        if nobody && (self.scheme.is_empty() || self.no_host) {
+        let no_authority = self.host.is_empty() && self.user.is_none();
+        if no_authority && (self.scheme.is_empty() || self.no_host) {
             return;
         }
-        if !nobody || !self.path.is_empty() {
+        if !no_authority || !self.path.is_empty() {
             out.extend(b"//");
         }
         if let Some(user) = &self.user {

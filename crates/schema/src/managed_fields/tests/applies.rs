@@ -90,7 +90,7 @@ fn lists_keep_the_order_of_the_object_and_take_that_of_the_configuration() {
 }
 
 #[test]
-fn what_is_no_configuration_is_refused() {
+fn malformed_configurations_are_rejected() {
     let live = created(thing(&json!({"count": 1})), "one");
     let with = |change: &dyn Fn(&mut Value)| {
         let mut config = thing(&json!({}));
@@ -151,7 +151,7 @@ fn what_is_no_configuration_is_refused() {
 }
 
 #[test]
-fn the_first_apply_finds_an_owner_for_what_was_there() {
+fn first_apply_gives_existing_fields_to_before_first_apply() {
     let mut live = thing(&json!({"count": 1, "flag": true}));
     live["metadata"]["uid"] = json!("u");
     let merged = applied(Some(&live), &thing(&json!({"flag": true})), "one", false).unwrap();
@@ -175,7 +175,7 @@ fn kubectl_moves_on_from_client_side_apply_without_conflicts() {
     assert_eq!(merged["spec"]["count"], json!(2));
     assert_eq!(merged["metadata"]["annotations"][annotation], json!(format!("{config}\n")));
 
-    // But not over what someone else changed since.
+    // But not for fields that another manager changed since.
     let mut changed = live.clone();
     changed["spec"]["count"] = json!(7);
     let changed = updated(&live, changed, "other");
@@ -186,7 +186,7 @@ fn kubectl_moves_on_from_client_side_apply_without_conflicts() {
     );
 }
 
-/// A thing that has an owner, whatever else it is.
+/// Any thing that has an owner.
 fn owned() -> impl Strategy<Value = Value> {
     samples::thing().prop_map(|mut thing| {
         thing["spec"]["flag"] = json!(true);
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_applied_is_so_afterwards(live in owned(), config in samples::thing()) {
+    fn the_object_contains_the_applied_configuration(live in owned(), config in samples::thing()) {
         let merged = applied(Some(&live), &config, "one", true).unwrap();
         for name in ["count", "args"] {
             let said = config["spec"].get(name);
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn applying_nothing_takes_back_what_was_applied(live in owned(), config in samples::thing()) {
+    fn applying_an_empty_configuration_removes_the_applied_fields(live in owned(), config in samples::thing()) {
         if let Ok(merged) = applied(Some(&live), &config, "one", false) {
             let left = applied(Some(&merged), &nothing(), "one", false).unwrap();
             prop_assert!(entries(&left).iter().all(|entry| entry.starts_with("creator ")));

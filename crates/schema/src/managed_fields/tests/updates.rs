@@ -31,7 +31,7 @@ fn a_creator_owns_what_goes_beyond_the_empty_object() {
 }
 
 #[test]
-fn updates_take_what_they_change_and_drop_what_is_gone() {
+fn updates_take_over_changed_fields_and_drop_removed_ones() {
     let live = created(thing(&json!({"count": 1, "flag": true, "labels": {"a": "1", "b": "2"}})), "one");
     let everything =
         r#"one Update {"f:spec":{"f:count":{},"f:flag":{},"f:labels":{".":{},"f:a":{},"f:b":{}}}}"#;
@@ -54,7 +54,7 @@ fn updates_take_what_they_change_and_drop_what_is_gone() {
             "one",
             vec![format!("{everything} {LATER}")],
         ),
-        // What only goes leaves the time alone.
+        // Removing a field of another manager leaves its time.
         (
             json!({"count": 1, "flag": true}),
             "one",
@@ -83,11 +83,11 @@ fn clients_may_send_managed_fields_of_their_own() {
         new["metadata"]["managedFields"] = sent.clone();
         assert_eq!(entries(&updated(&live, new, "two")), expected, "{sent}");
     }
-    // Who has none stays without.
+    // An object without managedFields stays without.
     let bare =
         updated(&live, json!({"metadata": {"uid": "u", "managedFields": []}, "spec": {"count": 1}}), "two");
     assert_eq!(entries(&updated(&bare, thing(&json!({"count": 5})), "two")), Vec::<String>::new());
-    // A subresource does not take them.
+    // A write through a subresource ignores them.
     let mut new = thing(&json!({"count": 1}));
     new["metadata"]["managedFields"] = mine;
     through("example.com/v1", "status", |target| update(target, &live, &mut new, "two", LATER));
@@ -95,7 +95,7 @@ fn clients_may_send_managed_fields_of_their_own() {
 }
 
 #[test]
-fn through_the_status_only_the_status_is_owned() {
+fn status_writes_own_only_status_fields() {
     let live = created(thing(&json!({"count": 1})), "one");
     let mut new = live.clone();
     new["spec"]["count"] = json!(5);
@@ -147,7 +147,7 @@ fn owners_in_other_versions_lose_fields_by_other_names() {
 }
 
 #[test]
-fn a_part_that_became_one_value_is_owned_as_one() {
+fn fields_inside_a_now_atomic_field_become_that_field() {
     let mut live = thing(&json!({"selector": {"a": "x"}, "args": ["y"]}));
     let before = json!({"f:spec": {"f:selector": {".": {}, "f:a": {}}, "f:args": {"i:0": {}}}});
     live["metadata"] = json!({"uid": "u", "managedFields": [entry("one", "example.com/v1", &before)]});
@@ -160,7 +160,7 @@ fn a_part_that_became_one_value_is_owned_as_one() {
 #[test]
 fn deep_objects_are_owned_and_deeper_ones_are_not() {
     let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!({"a": inner}));
-    // Two levels lie above: the object and its spec.
+    // Two levels are above: the object and its spec.
     let fits = created(thing(&json!({"any": nested(crate::depth::MAX_OWNED_DEPTH - 2)})), "one");
     assert_eq!(entries(&fits).len(), 1);
     assert_eq!(entries(&updated(&fits, thing(&json!({"any": 1})), "two")).len(), 1);
@@ -177,7 +177,7 @@ fn fits_without_owners(object: &Value) -> Value {
 }
 
 #[test]
-fn times_alone_are_no_change() {
+fn a_write_that_changes_only_times_changes_nothing() {
     let live = created(thing(&json!({"count": 1})), "one");
     let mut timed = live.clone();
     timed["metadata"]["managedFields"][0]["time"] = json!(LATER);

@@ -1,14 +1,14 @@
-//! JSON pointers (RFC 6901): a path in, the container that it leads into and the last step out.
+//! JSON pointers (RFC 6901): finds the container that a path leads into, and the last step.
 
 use serde_json::{Map, Value};
 
-/// What holds the value that a path names.
+/// The object or list that contains the value of a path.
 pub(super) enum Container<'d> {
     Object(&'d mut Map<String, Value>),
     List(&'d mut Vec<Value>),
 }
 
-/// The container of a path and the unescaped last step. Whatever stands before the first slash is ignored.
+/// The container of a path and the unescaped last step. Text before the first slash is ignored.
 pub(super) fn find<'d>(document: &'d mut Value, path: &str) -> Option<(Container<'d>, String)> {
     let (_, steps) = path.split_once('/')?;
     let (leading, last) = match steps.rsplit_once('/') {
@@ -36,7 +36,7 @@ pub(super) fn find<'d>(document: &'d mut Value, path: &str) -> Option<(Container
 }
 
 impl Container<'_> {
-    /// The value, where a list has it; an object may lack it.
+    /// The value: an error if a list lacks it, `None` if an object does.
     pub(super) fn get(&self, key: &str) -> Result<Option<&Value>, String> {
         match self {
             Container::Object(members) => Ok(members.get(key)),
@@ -44,7 +44,7 @@ impl Container<'_> {
         }
     }
 
-    /// How many items make room when something is added there, or close up when it is removed.
+    /// How many items shift when one is added or removed there.
     pub(super) fn moved_items(&self, key: &str) -> usize {
         match self {
             Container::Object(_) => 0,
@@ -100,7 +100,7 @@ fn existing(key: &str, length: usize) -> Result<usize, String> {
     within(number(key)?, length)
 }
 
-/// The place that an index names in a list of this length; negative ones count from the end.
+/// The position of an index in a list of this length; negative ones count from the end.
 fn within(index: i64, length: usize) -> Result<usize, String> {
     let length = i64::try_from(length).unwrap_or(i64::MAX);
     let at = if index < 0 { index.saturating_add(length) } else { index };

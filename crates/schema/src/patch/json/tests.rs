@@ -1,4 +1,4 @@
-//! Operations, one table for what comes out and one for what is refused.
+//! Operations: one table for results and one for errors.
 
 use super::*;
 use crate::patch::samples;
@@ -59,7 +59,7 @@ fn refuses(cases: &[(Value, &str)]) {
 }
 
 #[test]
-fn additions_and_removals_that_do_not_fit_say_why() {
+fn failed_additions_and_removals_have_their_error_texts() {
     let add = |path: &str| json!({"op": "add", "path": path});
     let remove = |path: &str| json!({"op": "remove", "path": path});
     let missing =
@@ -98,7 +98,7 @@ fn additions_and_removals_that_do_not_fit_say_why() {
 }
 
 #[test]
-fn replacements_and_tests_that_do_not_fit_say_why() {
+fn failed_replacements_and_tests_have_their_error_texts() {
     let replace = |path: &str| json!({"op": "replace", "path": path, "value": 1});
     let test = |path: &str, value: Value| json!({"op": "test", "path": path, "value": value});
     refuses(&[
@@ -125,7 +125,7 @@ fn replacements_and_tests_that_do_not_fit_say_why() {
 }
 
 #[test]
-fn moves_and_copies_that_do_not_fit_say_why() {
+fn failed_moves_and_copies_have_their_error_texts() {
     let from = |kind: &str, from: &str, path: &str| json!({"op": kind, "from": from, "path": path});
     refuses(&[
         (
@@ -161,7 +161,7 @@ fn moves_and_copies_that_do_not_fit_say_why() {
 }
 
 #[test]
-fn what_is_no_json_patch_is_refused() {
+fn malformed_json_patches_are_rejected() {
     let checked = |problem: &str| format!("error decoding patch: json: cannot unmarshal {problem}");
     for (patch, reading, expected) in [
         (
@@ -226,7 +226,7 @@ fn there_is_a_limit_on_operations_copies_and_depth() {
 
 proptest! {
     #[test]
-    fn what_is_added_can_be_tested_and_removed(document in samples::object(), value in samples::value()) {
+    fn an_added_value_can_be_tested_and_removed(document in samples::object(), value in samples::value()) {
         let patch = json!([
             {"op": "add", "path": "/new~1member", "value": value},
             {"op": "test", "path": "/new~1member", "value": value},

@@ -1,7 +1,8 @@
-//! What a strategic merge patch has made in, what Go's converter from maps to structs says of it out.
+//! Converts the result of a strategic merge patch to its type, with the errors of Go's converter from maps to
+//! structs.
 //!
-//! Kubernetes: the result of such a patch is never JSON on its way into the object, so it is not the JSON decoder
-//! that looks at it, and the words differ.
+//! Kubernetes: the result of such a patch is never encoded as JSON, so the errors are the converter's, not
+//! the JSON decoder's.
 
 use serde_json::{Number, Value};
 
@@ -11,9 +12,9 @@ use crate::patch::print;
 use crate::types::{Field, Node, TypeId, Types, Unknown};
 use api::time::{Instant, Precision};
 
-/// Makes an object of the type of what Go holds as maps and lists: whole numbers are cut to the size of their type. The
-/// members that no type knows, sorted; or why the object is none of the type. What reads itself (quantities, times, and
-/// their like) is left to the decoder where it can be read at all.
+/// Converts an object as Go converts maps and lists to the type: integers are truncated to the size of their
+/// type. Returns the unknown members, sorted; or why the object does not fit the type. Types with a custom
+/// unmarshaler (quantities, times) are left to the decoder if they can be read at all.
 pub fn convert(types: &Types, of: TypeId, object: &mut Value) -> Result<Vec<String>, String> {
     let mut unknown = Vec::new();
     Walk { types, unknown: &mut unknown }.object(of, object, "")?;
@@ -45,7 +46,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// `field` is what the node belongs to, if it is a field's own.
+    /// `field` is the field that the node belongs to, unless the node is an item or entry.
     fn node(
         &mut self,
         node: &Node,
@@ -68,7 +69,7 @@ impl Walk<'_> {
                 read.map_err(|error| format!("error decoding from json: {error}"))
             }
             (Node::List(_) | Node::Bytes, _) => Err(format!("cannot restore slice from {}", go_kind(value))),
-            // Kubernetes: keys of maps are not part of the path.
+            // Kubernetes: map keys are not part of the path.
             (Node::Map(map), Value::Object(members)) => {
                 members.values_mut().try_for_each(|member| self.node(&map.values, None, member, path))
             }
@@ -97,7 +98,8 @@ fn scalar(node: &Node, field: Option<&Field>, value: &mut Value) -> Result<(), S
     let cannot = |value: &Value| Err(format!("cannot convert {} to {named}", print::type_name(value)));
     match (node, &*value) {
         (Node::String, Value::String(_)) | (Node::Bool, Value::Bool(_)) => Ok(()),
-        // Go turns a whole number into the character of that number, if asked; the converter is careful not to.
+        // Go's reflection could convert an integer to the character of that number; the converter prevents
+        // it.
         (Node::String, Value::Number(number)) if number.is_i64() => cannot(value),
         (Node::Double, Value::Number(_)) => Ok(()),
         (Node::Int32 | Node::Int64, Value::Number(number)) => {
@@ -110,7 +112,7 @@ fn scalar(node: &Node, field: Option<&Field>, value: &mut Value) -> Result<(), S
     }
 }
 
-/// A number as Go makes an integer of it: a float that is too large becomes the smallest one.
+/// A number as Go converts it to an integer: a float that is too large becomes the smallest one.
 fn whole(number: &Number) -> Option<i64> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     number.as_i64().or_else(|| {
@@ -126,7 +128,7 @@ fn time(value: &Value, precision: Precision) -> Result<(), String> {
     }
 }
 
-/// What Go's decoder says of a value that it reads by itself.
+/// The error of Go's decoder for a value with a custom unmarshaler.
 fn unread(value: &Value, into: &str) -> String {
     let found = match value {
         Value::Number(number) if into == "int32" => format!("number {}", encoded(number)),
@@ -142,7 +144,7 @@ fn encoded(number: &Number) -> String {
     String::from_utf8(encode_any(&Value::Number(number.clone()))).unwrap_or_default()
 }
 
-/// What reflection calls the value.
+/// The `reflect.Kind` of the value.
 fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Array(_) => "slice",
@@ -158,7 +160,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn objects_are_judged_as_by_the_converter() {
+    fn objects_convert_as_in_go() {
         let mut types = Types::default();
         let policy = Field {
             go: Some(Box::new(GoNames { type_name: Some("v1.PullPolicy".into()), within: None })),
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_cut_to_the_size_of_their_type() {
+    fn numbers_are_truncated_to_the_size_of_their_type() {
         let mut types = Types::default();
         let fields = [
             Field::new("short", Node::Int32),

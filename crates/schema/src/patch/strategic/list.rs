@@ -1,4 +1,4 @@
-//! Two lists in, one merged list out: by the key of their items, or as sets of scalars.
+//! Merges two lists: by the key of their items, or as sets of scalars.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use super::order::{Items, interleave};
 use super::{PATCH, merge, problem, without_directives};
 use crate::patch::{PatchError, print};
 
-/// A list of the object and the list of the patch that goes over it.
+/// A list of the object and the list of the patch.
 pub(super) struct Lists {
     pub(super) current: Vec<Value>,
     pub(super) patch: Vec<Value>,
 }
 
-/// What all items of a list are.
+/// The type of all items of a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ItemKind {
     Object,
@@ -23,7 +23,7 @@ enum ItemKind {
 }
 
 impl Lists {
-    /// Merges where the type says so, and otherwise takes the patch.
+    /// Merges where the type says so, otherwise replaces the list with the patch.
     pub(super) fn merge_by(self, field: &Member<'_>) -> Result<Vec<Value>, PatchError> {
         if !field.merges {
             return Ok(self.patch);
@@ -35,7 +35,7 @@ impl Lists {
         }
     }
 
-    /// Takes the values of the patch out, whatever the type says.
+    /// Removes the values of the patch, whether or not the type says that lists are merged.
     pub(super) fn delete_by(self, field: &Member<'_>) -> Result<Vec<Value>, PatchError> {
         match self.kind()? {
             None => Ok(self.current),
@@ -53,7 +53,7 @@ impl Lists {
 
     fn merge_scalars(self, field: &Member<'_>) -> Result<Vec<Value>, PatchError> {
         if field.key.is_some() {
-            // There are items, and they are no objects.
+            // There are items, and they are not objects.
             let first = self.current.first().or(self.patch.first()).unwrap_or(&Value::Null);
             problem::as_map(first)?;
         }
@@ -80,7 +80,7 @@ impl Lists {
                 Some(Value::Object(into)) => *into = merge(field.place, std::mem::take(into), item)?,
                 _ => {
                     places.insert(identity, merged.len());
-                    // Kubernetes: taken as it stands, nulls and directives included.
+                    // Kubernetes: a new item is taken with its nulls and directives.
                     merged.push(Value::Object(item));
                 }
             }
@@ -89,7 +89,7 @@ impl Lists {
         Ok(interleave(merged, Some(key), &order))
     }
 
-    /// Carries out the items of the patch that only say `$patch`.
+    /// Carries out the items of the patch that consist of a `$patch` directive.
     fn without_special_items(self, key: &str) -> Result<(Vec<Value>, Vec<Value>), PatchError> {
         let (special, plain): (Vec<_>, Vec<_>) =
             self.patch.into_iter().partition(|item| item.get(PATCH).is_some());
@@ -119,7 +119,7 @@ impl Lists {
     }
 }
 
-/// What all items are. `None` where there are none at all.
+/// The type of all items. `None` where there are none.
 fn kind_of(current: &[Value], patch: &[Value]) -> Result<Option<ItemKind>, PatchError> {
     let mut items = current.iter().chain(patch);
     let Some(first) = items.next() else { return Ok(None) };
@@ -132,7 +132,7 @@ fn kind_of(current: &[Value], patch: &[Value]) -> Result<Option<ItemKind>, Patch
     Ok(Some(if first.is_object() { ItemKind::Object } else { ItemKind::Scalar }))
 }
 
-/// A list under `$setElementOrder`. `None` where neither the object nor the patch has it.
+/// A list with a `$setElementOrder`. `None` where neither the object nor the patch has the list.
 pub(super) fn ordered(
     field: &Member<'_>,
     current: Option<Vec<Value>>,
@@ -161,10 +161,10 @@ pub(super) fn ordered(
     Ok(Some(interleave(merged, field.key, &Items { patch: &index(order, field.key), current: &before })))
 }
 
-/// Where the items of the object stand once the patch went over them.
+/// The positions of the object's items after the merge.
 ///
-/// Kubernetes: the real server takes the order from a list that its merge has written to. Items that the patch
-/// adds stand there behind the others, but only as many as it has deleted.
+/// Kubernetes: kube-apiserver reads the order from a list that its merge has written to. New items of the
+/// patch are behind the others there, but only as many as it has deleted.
 fn order_left_behind(
     field: &Member<'_>,
     current: &[Value],
@@ -192,7 +192,7 @@ fn order_left_behind(
     places
 }
 
-/// Whether the items of the patch stand in the order that the patch wants, and are all listed there.
+/// Checks that the items of the patch are in the order of its directive, which lists all of them.
 fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), PatchError> {
     if order.is_empty() || patch.is_empty() {
         return Ok(());
@@ -225,7 +225,7 @@ fn keyed<'v>(item: &'v Value, key: &str) -> Result<&'v Value, PatchError> {
     item.get(key).ok_or_else(|| problem::no_merge_key(item, key))
 }
 
-/// Where each item first stands, by its key, or by itself without one.
+/// The first position of each item, by its key, or by its value where there is no key.
 fn index(items: &[Value], key: Option<&str>) -> BTreeMap<String, usize> {
     let mut places = BTreeMap::new();
     for (at, item) in items.iter().enumerate() {
@@ -240,7 +240,7 @@ fn index(items: &[Value], key: Option<&str>) -> BTreeMap<String, usize> {
     places
 }
 
-/// Text that two values share only if they are the same.
+/// A text that is equal for equal values only.
 pub(super) fn identity(value: &Value) -> String {
     value.to_string()
 }

@@ -1,11 +1,11 @@
-//! A place of an object and the name of a member in, how patches treat that member out.
+//! How strategic merge patches treat each member of an object.
 
 use api::go;
 
 use crate::patch::PatchError;
 use crate::types::{Field, Node, Other, PatchStrategy, Type, Types};
 
-/// A place of an object, by its type.
+/// A value's type.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'t> {
     types: &'t Types,
@@ -14,13 +14,13 @@ pub(super) struct Place<'t> {
 
 /// How patches treat a member.
 pub(super) struct Member<'t> {
-    /// The place of the member, or of its items where it is a list.
+    /// The type of the member, or of its items if it is a list.
     pub(super) place: Place<'t>,
-    /// Lists are merged.
+    /// Lists are merged, not replaced.
     pub(super) merges: bool,
-    /// Objects are not.
+    /// Objects are replaced, not merged.
     pub(super) replaces: bool,
-    /// What tells the items of a merged list apart.
+    /// The merge key of list items.
     pub(super) key: Option<&'t str>,
 }
 
@@ -33,7 +33,7 @@ impl<'t> Place<'t> {
         self.find(name).map(|field| self.member(field, &field.node))
     }
 
-    /// The same for a list, with the place of its items.
+    /// As `field`, for a list: with the type of its items.
     pub(super) fn list_field(self, name: &str) -> Result<Member<'t>, PatchError> {
         let field = self.find(name)?;
         let items = match &field.node {
@@ -59,7 +59,7 @@ impl<'t> Place<'t> {
         }
     }
 
-    /// The field of a name; if there is none, of the name in another case.
+    /// The field of a name, or, if there is none, of the name in another case.
     fn find(self, name: &str) -> Result<&'t Field, PatchError> {
         let Some(of) = self.structure() else {
             let kind = self.go_kind();
@@ -77,7 +77,7 @@ impl<'t> Place<'t> {
         })
     }
 
-    /// The type, if patches can look into it, and its name in Go, where Go has a struct here.
+    /// The type, if patches can look inside, and its Go name, where Go has a struct here.
     fn structure(self) -> Option<(Option<&'t Type>, &'t str)> {
         let hidden = |name| Some((None, name));
         match self.node {

@@ -1,4 +1,4 @@
-//! In which order the items of a merged list stand.
+//! The order of items in a merged list.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use super::list::identity;
 
-/// Where items stand in the patch and in the object, by their identity.
+/// The positions of items in the patch and in the object, by their identity.
 pub(super) struct Items<'a> {
     pub(super) patch: &'a BTreeMap<String, usize>,
     pub(super) current: &'a BTreeMap<String, usize>,
 }
 
-/// An item on its way, and where it stands in the list that orders it, if it does.
+/// An item, and its position in the list that orders it, if it is there.
 struct Placed {
     item: Value,
     identity: Option<String>,
     at: Option<usize>,
 }
 
-/// Puts the items of the patch in its order, the others in the order of the object, and both together: an
-/// item that only the object has goes before the first item of the patch that it preceded there.
+/// Sorts the items of the patch by its order, the others by the object's, and interleaves both: an item that
+/// only the object has goes before the first item of the patch that it preceded in the object.
 pub(super) fn interleave(merged: Vec<Value>, key: Option<&str>, order: &Items<'_>) -> Vec<Value> {
     let placed = merged.into_iter().map(|item| {
         let told_by = key.map_or(Some(&item), |key| item.get(key));
@@ -49,7 +49,7 @@ pub(super) fn interleave(merged: Vec<Value>, key: Option<&str>, order: &Items<'_
     result
 }
 
-/// Sorts by the order, keeping that of equals.
+/// A stable sort by the order.
 fn sorted(mut items: Vec<Placed>, order: &BTreeMap<String, usize>) -> Vec<Placed> {
     for placed in &mut items {
         placed.at = placed.identity.as_ref().and_then(|identity| order.get(identity)).copied();
@@ -61,10 +61,11 @@ fn sorted(mut items: Vec<Placed>, order: &BTreeMap<String, usize>) -> Vec<Placed
     items
 }
 
-/// So many items Go sorts by insertion. It shows only where some are in no order: an empty `$setElementOrder`.
+/// Go sorts up to this many items by insertion. It matters only where items are in no order: an empty
+/// `$setElementOrder`.
 const INSERTION_SORTED: usize = 20;
 
-/// Kubernetes: an item that the order lacks is taken to precede every other, and every other to precede it.
+/// Kubernetes: an item that the order lacks compares as before every other, and every other as before it.
 fn insertion_sorted(items: Vec<Placed>) -> Vec<Placed> {
     let mut sorted: Vec<Placed> = Vec::with_capacity(items.len());
     for placed in items {

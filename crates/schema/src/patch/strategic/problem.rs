@@ -1,4 +1,4 @@
-//! What can be wrong with a strategic merge patch, in the words of the real server.
+//! The errors of strategic merge patches, with kube-apiserver's texts.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Objects and patches, one table for what comes out and one for what is refused.
+//! Objects and patches: one table for results and one for errors.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::*;
 use crate::patch::samples;
 use crate::types::{Field, List, Map as MapNode, PatchStrategy, Type};
 
-/// A type with every sort of list, and itself inside.
+/// A type with every kind of list, and with a field of its own type.
 fn items() -> (Types, TypeId) {
     let mut types = Types::default();
     let id = types.next_id();
@@ -42,7 +42,7 @@ fn patched(document: &Value, patch: &Value) -> Result<Value, PatchError> {
 }
 
 #[test]
-fn objects_merge_as_on_the_real_server() {
+fn objects_merge_as_on_kube_apiserver() {
     for (document, patch, expected) in [
         (json!({"value": "x"}), json!(null), json!({"value": "x"})),
         (json!({"value": "x"}), json!({"value": null, "name": null}), json!({})),
@@ -77,10 +77,10 @@ fn objects_merge_as_on_the_real_server() {
 }
 
 #[test]
-fn lists_merge_in_the_order_of_the_real_server() {
+fn lists_merge_in_the_order_of_kube_apiserver() {
     let abc = json!({"merged": [{"name": "a"}, {"name": "b", "value": "1"}, {"name": "c"}]});
     for (document, patch, expected) in [
-        // What is new comes before what is there, in the order of the patch.
+        // New items come before the existing ones, in the order of the patch.
         (
             abc.clone(),
             json!({"merged": [{"name": "d"}, {"name": "b", "value": "2"}]}),
@@ -162,7 +162,7 @@ fn lists_merge_in_the_order_of_the_real_server() {
 }
 
 #[test]
-fn patches_that_are_wrong_say_why() {
+fn malformed_patches_are_rejected() {
     let document = json!({
         "merged": [{"name": "a"}], "unkeyed": [{}], "set": [1], "map": {"a": "1"}, "lists": {"a": ["x"]},
         "raw": {"a": {"b": 1}}, "other": {},

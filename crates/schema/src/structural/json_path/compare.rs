@@ -1,4 +1,4 @@
-//! Two values and an operator in, whether it holds out, as the text templates of Go have it.
+//! Compares two values with an operator, as Go's text templates do.
 
 use std::cmp::Ordering;
 
@@ -45,10 +45,10 @@ fn less(left: &Value, right: &Value) -> Result<bool, PathError> {
 
 fn mismatch(left: &Value, right: &Value) -> PathError {
     let comparable = |value: &Value| value.is_boolean() || value.is_string() || value.is_number();
-    let says = if comparable(left) && comparable(right) {
+    let message = if comparable(left) && comparable(right) {
         "incompatible types for comparison"
     } else {
         "invalid type for comparison"
     };
-    PathError(says.to_owned())
+    PathError(message.to_owned())
 }

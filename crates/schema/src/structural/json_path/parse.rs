@@ -1,10 +1,10 @@
-//! The text of a path in, its steps out, with the refusals of the real parser.
+//! Parses the text of a path into steps, with the error texts of kubectl's parser.
 
 use serde_json::Value;
 
 use super::{Filter, JsonPath, PathError, Slice, Step};
 
-/// Unions and filters hold paths; no path nests deeper.
+/// How deep paths may nest in unions and filters.
 const MAX_DEPTH: usize = 16;
 
 type Parsed<T> = Result<T, PathError>;
@@ -15,7 +15,7 @@ pub(super) fn parse(text: &str) -> Parsed<JsonPath> {
 
 fn nested(text: &str, depth: usize) -> Parsed<JsonPath> {
     if depth > MAX_DEPTH {
-        return Err(says("path nests too deep"));
+        return Err(error("path nests too deep"));
     }
     Parser { rest: text, steps: Vec::new(), depth }.parse()
 }
@@ -32,7 +32,7 @@ impl<'t> Parser<'t> {
             match c {
                 _ if self.rest.starts_with("[?(") => self.filter()?,
                 _ if self.rest.starts_with("..") => self.recursive()?,
-                '\r' | '\n' => return Err(says("unclosed action")),
+                '\r' | '\n' => return Err(error("unclosed action")),
                 ' ' | '@' | '$' => self.rest = &self.rest[1..],
                 '[' => self.brackets()?,
                 '"' | '\'' => self.quoted(c)?,
@@ -45,7 +45,7 @@ impl<'t> Parser<'t> {
                 c if c == '_' || c.is_alphanumeric() => self.word(),
                 c => {
                     let code = u32::from(c);
-                    return Err(says(&format!("unrecognized character in action: U+{code:04X} '{c}'")));
+                    return Err(error(&format!("unrecognized character in action: U+{code:04X} '{c}'")));
                 }
             }
         }
@@ -68,7 +68,7 @@ impl<'t> Parser<'t> {
 
     fn recursive(&mut self) -> Parsed<()> {
         if self.steps.last() == Some(&Step::Recursive) {
-            return Err(says("invalid multiple recursive descent"));
+            return Err(error("invalid multiple recursive descent"));
         }
         self.rest = &self.rest[2..];
         self.steps.push(Step::Recursive);
@@ -94,13 +94,13 @@ impl<'t> Parser<'t> {
         let text = self.take(digits.map_or(self.rest.len(), |digits| digits + sign));
         let integer = text.parse::<i64>().map(Value::from).ok();
         let number = integer.or_else(|| text.parse::<f64>().ok().map(Value::from));
-        self.steps.push(Step::Literal(number.ok_or_else(|| says(&format!("cannot parse number {text}")))?));
+        self.steps.push(Step::Literal(number.ok_or_else(|| error(&format!("cannot parse number {text}")))?));
         Ok(())
     }
 
     fn quoted(&mut self, quote: char) -> Parsed<()> {
         let Some(end) = end_of_quote(self.rest, quote) else {
-            return Err(says("unterminated quoted string"));
+            return Err(error("unterminated quoted string"));
         };
         let text = self.take(end);
         self.steps.push(Step::Literal(unquote(&text[1..text.len() - 1]).into()));
@@ -109,7 +109,7 @@ impl<'t> Parser<'t> {
 
     fn brackets(&mut self) -> Parsed<()> {
         let Some(end) = self.rest.find([']', '\n']).filter(|end| self.rest[*end..].starts_with(']')) else {
-            return Err(says("unterminated array"));
+            return Err(error("unterminated array"));
         };
         let text = self.take(end + 1);
         let inside = &text[1..text.len() - 1];
@@ -128,10 +128,10 @@ impl<'t> Parser<'t> {
 
     fn filter(&mut self) -> Parsed<()> {
         self.rest = &self.rest[3..];
-        let end = end_of_filter(self.rest).ok_or_else(|| says("unterminated filter"))?;
+        let end = end_of_filter(self.rest).ok_or_else(|| error("unterminated filter"))?;
         let text = self.take(end);
         if !self.rest.starts_with(")]") {
-            return Err(says("unclosed array expect ]"));
+            return Err(error("unclosed array expect ]"));
         }
         self.rest = &self.rest[2..];
         let is_operator = |c: char| matches!(c, '!' | '<' | '>' | '=');
@@ -159,7 +159,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The position of the parenthesis that ends a filter: quotes come once or not at all, and in pairs.
+/// The position of the parenthesis that ends a filter, outside quotes, which must be paired.
 fn end_of_filter(text: &str) -> Option<usize> {
     let (mut open, mut closed, mut before) = (None, false, '\0');
     for (at, c) in text.char_indices() {
@@ -175,7 +175,7 @@ fn end_of_filter(text: &str) -> Option<usize> {
     None
 }
 
-/// Where a quoted text ends, quotes included.
+/// The end of a quoted text, quotes included.
 fn end_of_quote(text: &str, quote: char) -> Option<usize> {
     let mut before = quote;
     for (at, c) in text.char_indices().skip(1) {
@@ -212,7 +212,7 @@ fn single_quoted(text: &str) -> Option<&str> {
 }
 
 fn slice(text: &str) -> Parsed<Slice> {
-    let bad = || says(&format!("invalid array index {text}"));
+    let bad = || error(&format!("invalid array index {text}"));
     let parts: Vec<_> = text.split(':').collect();
     let is_index =
         |part: &&str| part.strip_prefix('-').unwrap_or(part).bytes().all(|byte| byte.is_ascii_digit());
@@ -222,7 +222,7 @@ fn slice(text: &str) -> Parsed<Slice> {
     let number = |nth: usize| match parts.get(nth) {
         None | Some(&"") => Ok(None),
         Some(part) => {
-            part.parse::<i64>().map(Some).map_err(|_| says(&format!("array index {part} is not a number")))
+            part.parse::<i64>().map(Some).map_err(|_| error(&format!("array index {part} is not a number")))
         }
     };
     let (from, to, step) = (number(0)?, number(1)?, number(2)?);
@@ -234,6 +234,6 @@ fn is_terminator(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}')
 }
 
-fn says(text: &str) -> PathError {
+fn error(text: &str) -> PathError {
     PathError(text.to_owned())
 }

@@ -64,7 +64,7 @@ fn paths_find_what_they_name() {
 }
 
 #[test]
-fn texts_that_are_no_path_are_refused() {
+fn malformed_paths_are_rejected() {
     for (path, expected) in [
         (".a[", "unterminated array"),
         (".a[x]", "invalid array index x"),

@@ -1,4 +1,4 @@
-//! Whether the rules of a schema can be understood, and what they may cost: asked when a definition is written.
+//! Checks the rules of a schema when a definition is written: whether they compile, and their estimated cost.
 
 use api::field::{BadValue, Error, ErrorList, Path};
 use serde::Serialize;
@@ -8,19 +8,19 @@ use super::seen::{self, Seen};
 use super::{Part, Place};
 use crate::structural::shape::{Additional, Kind, ListKind, Rule, Shape, ShapeId, Structural};
 
-/// Kubernetes: what one rule may cost by estimate, wherever it applies in one object.
+/// Kubernetes: the most that one rule may cost by estimate, wherever it applies in one object.
 const MAX_ESTIMATE: u64 = 10_000_000;
 
-/// Kubernetes: the same for all rules of a schema.
+/// Kubernetes: the most that all rules of a schema may cost by estimate.
 const MAX_TOTAL_ESTIMATE: u64 = 100_000_000;
 
-/// How many of the most expensive rules are told when the total is too high.
-const MAX_EXPENSIVE_TOLD: usize = 4;
+/// How many of the most expensive rules are listed when the total is too high.
+const MAX_EXPENSIVE_REPORTED: usize = 4;
 
 impl Structural {
-    /// Checks the rules of a schema that is sound: their expressions and what those may cost. `at` is its path
-    /// in the definition; rules of a schema for whose path `is_sound` says no are left out. Without `limits`, as
-    /// for a schema that did not change, a single rule may cost anything.
+    /// Checks the rules of a valid schema: their expressions and estimated costs. `at` is its path in the
+    /// definition; rules of a schema whose path `is_sound` rejects are skipped. Without `limits`, as for an
+    /// unchanged schema, a single rule may cost anything.
     #[must_use]
     pub fn check_rules(&self, at: &str, limits: bool, is_sound: &dyn Fn(&str) -> bool) -> ErrorList {
         let mut check = Check {
@@ -53,17 +53,17 @@ struct Check<'c> {
     errors: ErrorList,
     total: u64,
     patterns: Patterns,
-    /// The costs that count, with their paths.
+    /// The costs that make up the total, with their paths.
     expensive: Vec<(u64, String)>,
 }
 
-/// A schema inside of the schema.
+/// A schema nested in the schema.
 struct Node {
     place: Place,
     path: String,
-    /// How many values of it there may be, where the lists and maps around it are limited.
+    /// How many values of it one object may have, if the lists and maps around it are limited.
     cardinality: Option<u64>,
-    /// The list around it whose items cannot be told apart.
+    /// The list around it whose old and new items cannot be correlated.
     uncorrelatable: Option<String>,
 }
 
@@ -88,9 +88,9 @@ impl Check<'_> {
         }
         let rules = format!("{}.x-kubernetes-validations", node.path);
         if !(node.place.whole || super::is_seen(self.schema, node.place.of)) {
-            let says = "internal error: failed to construct type information for x-kubernetes-validations rules: \
+            let message = "internal error: failed to construct type information for x-kubernetes-validations rules: \
                         unable to convert structural schema to CEL declarations";
-            return self.errors.push(at(&rules, Error::internal(&Path::ROOT, says)));
+            return self.errors.push(at(&rules, Error::internal(&Path::ROOT, message)));
         }
         let mut compiled = program::compile(self.schema, seen, node.place);
         if self.limits {
@@ -105,12 +105,12 @@ impl Check<'_> {
         let (rule_path, message_path) = (format!("{path}.rule"), format!("{path}.messageExpression"));
         let cost = compiled.cost.saturating_mul(node.cardinality.unwrap_or(compiled.cardinality));
         self.cost("estimated rule cost", &rule_path, cost);
-        if let Err(says) = &compiled.program {
-            self.errors.push(at(&rule_path, Error::invalid(&Path::ROOT, shown(rule), says.clone())));
+        if let Err(message) = &compiled.program {
+            self.errors.push(at(&rule_path, Error::invalid(&Path::ROOT, shown(rule), message.clone())));
         }
         match &compiled.message {
-            Err(says) => {
-                self.errors.push(at(&message_path, Error::invalid(&Path::ROOT, shown(rule), says.clone())))
+            Err(message) => {
+                self.errors.push(at(&message_path, Error::invalid(&Path::ROOT, shown(rule), message.clone())))
             }
             Ok(Some(_)) => {
                 self.cost("estimated messageExpression cost", &message_path, compiled.message_cost)
@@ -119,15 +119,15 @@ impl Check<'_> {
         }
         if compiled.uses_old {
             if let Some(list) = &node.uncorrelatable {
-                let says = format!(
+                let message = format!(
                     "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
                 );
-                self.errors.push(at(&rule_path, Error::invalid(&Path::ROOT, &*rule.rule, says)));
+                self.errors.push(at(&rule_path, Error::invalid(&Path::ROOT, &*rule.rule, message)));
             }
         } else if let Some(optional) = rule.optional_old_self {
-            let says = "may not be set if oldSelf is not used in rule";
+            let message = "may not be set if oldSelf is not used in rule";
             self.errors
-                .push(at(&format!("{path}.optionalOldSelf"), Error::invalid(&Path::ROOT, optional, says)));
+                .push(at(&format!("{path}.optionalOldSelf"), Error::invalid(&Path::ROOT, optional, message)));
         }
     }
 
@@ -140,7 +140,7 @@ impl Check<'_> {
         if cost >= MAX_TOTAL_ESTIMATE / 100 {
             self.expensive.push((cost, path.to_owned()));
             self.expensive.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
-            self.expensive.truncate(MAX_EXPENSIVE_TOLD);
+            self.expensive.truncate(MAX_EXPENSIVE_REPORTED);
         }
     }
 
@@ -149,13 +149,13 @@ impl Check<'_> {
             return;
         }
         for (_, path) in &self.expensive {
-            let says =
+            let message =
                 "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
-            self.errors.push(at(path, Error::forbidden(&Path::ROOT, says)));
+            self.errors.push(at(path, Error::forbidden(&Path::ROOT, message)));
         }
         let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
-        let says = too_expensive(what, self.total, MAX_TOTAL_ESTIMATE);
-        self.errors.push(at(path, Error::forbidden(&Path::ROOT, says)));
+        let message = too_expensive(what, self.total, MAX_TOTAL_ESTIMATE);
+        self.errors.push(at(path, Error::forbidden(&Path::ROOT, message)));
     }
 }
 
@@ -169,7 +169,7 @@ fn children<'s>(schema: &'s Structural, shape: &'s Shape) -> impl Iterator<Item 
     values.into_iter().chain(properties).chain(items)
 }
 
-/// By how much a schema multiplies what is inside of it; `None` where nothing limits that.
+/// By how much a schema multiplies the values inside it; `None` without a limit.
 fn elements(shape: &Shape) -> Option<u64> {
     let limit = |limit: Option<i64>| limit.map(|limit| u64::try_from(limit).unwrap_or(0));
     let more = shape.more.as_ref();
@@ -198,7 +198,7 @@ fn at(path: &str, error: Error) -> Error {
     Error { field: path.to_owned(), ..error }
 }
 
-/// A rule as the real server's own struct prints.
+/// A rule as Go prints its struct.
 fn shown(rule: &Rule) -> BadValue {
     #[derive(Serialize)]
     #[serde(rename_all = "PascalCase")]

@@ -1,8 +1,8 @@
-//! `fieldPath` of a rule in, the path that its errors get out.
+//! Parses the `fieldPath` of a rule into the path of its errors.
 
 use crate::structural::shape::{Additional, Shape, Structural};
 
-/// The path under the place of the rule; `None` where it leads nowhere.
+/// The path relative to the rule; `None` if the schema has no such field.
 pub(super) fn normalize(schema: &Structural, from: &Shape, text: &str) -> Option<String> {
     let mut path = String::new();
     let mut shape = from;
@@ -32,7 +32,7 @@ pub(super) fn normalize(schema: &Structural, from: &Shape, text: &str) -> Option
     Some(path)
 }
 
-/// A name up to the quote that ends it, unescaped, and what follows the bracket.
+/// A name up to its closing quote, unescaped, and the text after the bracket.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut rest = text.char_indices();

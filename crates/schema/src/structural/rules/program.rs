@@ -1,4 +1,4 @@
-//! The rules of one place in, programs out, or what is wrong with their text.
+//! Compiles the rules of one place to programs, or to the errors in their texts.
 
 use expression::Type;
 use expression::declare::Declared;
@@ -13,28 +13,28 @@ use crate::structural::shape::{Rule, Structural};
 /// A rule that was compiled.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    /// `None` for a rule without a text.
+    /// `None` for a rule without an expression.
     pub(super) program: Result<Option<Program>, String>,
     pub(super) message: Result<Option<Program>, String>,
     pub(super) uses_old: bool,
     pub(super) optional_old: bool,
-    /// Where its errors are told, under its own place; empty for that place.
+    /// The path of its errors, relative to its own place; empty for that place.
     pub(super) field_path: String,
     pub(super) cost: u64,
     pub(super) message_cost: u64,
-    /// How many values there may be in a request, if nothing else limits them.
+    /// How many values a request may contain, if nothing else limits them.
     pub(super) cardinality: u64,
 }
 
-/// What the patterns in the rules of one schema take once they are compiled. That happens when they first run, and they
-/// are kept: together they may take no more than a limit.
+/// The memory that the compiled patterns in the rules of one schema need. They are compiled when they first
+/// run, and kept, so there is a limit on their total.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
     bytes: usize,
 }
 
 impl Patterns {
-    /// Counts those of a rule. One that is too much cannot be used.
+    /// Counts the patterns of a rule. A rule above the limit gets an error.
     pub(super) fn count(&mut self, rule: &mut Compiled) {
         let programs = [&rule.program, &rule.message].into_iter().flatten().flatten();
         self.bytes = programs.fold(self.bytes, |sum, it| sum.saturating_add(it.pattern_bytes()));
@@ -44,10 +44,10 @@ impl Patterns {
     }
 }
 
-/// Kubernetes: the largest request that is taken.
+/// Kubernetes: the largest request.
 const MAX_REQUEST_BYTES: i64 = 3 * 1024 * 1024;
 
-/// Compiles the rules of a place. Expressions that cannot be seen have none.
+/// Compiles the rules of a place. None where expressions cannot see the place.
 pub(super) fn compile(schema: &Structural, seen: &[Seen<'_>], place: Place) -> Vec<Compiled> {
     let rules = schema.shape(place.rules).rules();
     if rules.is_empty() {
@@ -114,7 +114,7 @@ fn compile_rule(rule: &Rule, env: &Env, declared: &Declared) -> Compiled {
                 compiled.message = Ok(Some(program));
                 compiled.message_cost = cost;
             }
-            Err(says) => compiled.message = Err(says),
+            Err(message) => compiled.message = Err(message),
         }
     }
     compiled

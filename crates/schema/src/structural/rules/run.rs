@@ -1,4 +1,4 @@
-//! Programs and an object in, what is wrong with the object out. Every run counts against one budget.
+//! Runs the rules on an object and collects the errors. All runs count against one budget.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ use super::{MAX_COST_PER_CALL, MAX_COST_PER_OBJECT, Part, Place, Rules, Verdict,
 use crate::structural::shape::{Kind, Rule, ShapeId, Structural};
 use crate::structural::validate::before::Before;
 
-/// Kubernetes: what a message may have at most, in bytes.
+/// Kubernetes: the longest message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 5 * 1024;
 
 const OUT_OF_BUDGET: &str =
@@ -37,16 +37,16 @@ struct Run<'r, 'x> {
     budget: i64,
 }
 
-/// What was there before, for rules that a value breaks as it did before.
+/// The old value, for rules that the unchanged value failed before (ratcheting).
 #[derive(Clone, Copy)]
 struct Ratchet<'r, 'o> {
     current: Option<Before<'r, 'o>>,
-    /// The nearest value around that can be compared.
+    /// The nearest enclosing value that can be compared.
     nearest: Option<(Before<'r, 'o>, &'o Value)>,
 }
 
 impl<'r, 'o> Ratchet<'r, 'o> {
-    fn forgives(&self, value: &Value) -> bool {
+    fn ratchets(&self, value: &Value) -> bool {
         match (self.current, self.nearest) {
             (Some(before), _) => before.is_unchanged(value),
             (None, Some((before, around))) => before.is_unchanged(around),
@@ -62,7 +62,7 @@ impl<'r, 'o> Ratchet<'r, 'o> {
     }
 
     fn member(self, value: &'o Value, name: &str) -> Self {
-        // Kubernetes: a change of apiVersion cannot be seen here, so it is never taken for unchanged.
+        // Kubernetes: a change of apiVersion is not visible here, so these never count as unchanged.
         if self.current.is_some() && self.nearest.is_none() && matches!(name, "apiVersion" | "kind") {
             return Self { current: None, nearest: None };
         }
@@ -70,7 +70,7 @@ impl<'r, 'o> Ratchet<'r, 'o> {
     }
 }
 
-/// Goes on, or stops because the budget is spent.
+/// Continues, or stops because the budget is spent.
 type Go = ControlFlow<()>;
 
 impl<'r, 'x> Run<'r, 'x> {
@@ -176,9 +176,9 @@ impl<'r, 'x> Run<'r, 'x> {
         };
         for (rule, source) in compiled.iter().zip(sources) {
             if let Some(error) = self.rule(rule, source, path, &subject)? {
-                let forgiven = error.may_be_forgiven && !rule.uses_old && before.forgives(value);
-                match forgiven {
-                    true => self.verdict.forgiven.push(error.error),
+                let ratcheted = error.may_be_ratcheted && !rule.uses_old && before.ratchets(value);
+                match ratcheted {
+                    true => self.verdict.ratcheted.push(error.error),
                     false => self.verdict.errors.push(error.error),
                 }
                 if error.is_last {
@@ -197,7 +197,7 @@ impl<'r, 'x> Run<'r, 'x> {
         if whole { view_resource(value, seen) } else { view(value, Some(seen)) }
     }
 
-    /// Runs one rule; what is wrong, if something is.
+    /// Runs one rule; returns its error if it fails.
     fn rule(
         &mut self,
         rule: &Compiled,
@@ -206,9 +206,9 @@ impl<'r, 'x> Run<'r, 'x> {
         subject: &Subject<'_>,
     ) -> ControlFlow<(), Option<Broken>> {
         let name = type_name(subject.kind);
-        let told = |says: String| Some(Broken::told(Error::invalid(path, name, says)));
+        let broken = |message: String| Some(Broken::new(Error::invalid(path, name, message)));
         let program = match &rule.program {
-            Err(says) => return ControlFlow::Continue(told(format!("rule compile error: {says}"))),
+            Err(message) => return ControlFlow::Continue(broken(format!("rule compile error: {message}"))),
             Ok(None) => return ControlFlow::Continue(None),
             Ok(Some(program)) => program,
         };
@@ -230,23 +230,25 @@ impl<'r, 'x> Run<'r, 'x> {
         match outcome {
             Ok(Cel::Bool(true)) => ControlFlow::Continue(None),
             Ok(_) => ControlFlow::Continue(Some(self.broken(rule, source, path, subject))),
-            Err(says) if says.starts_with("no such overload") => ControlFlow::Continue(told(format!(
-                "'{says}': call arguments did not match a supported operator, function or macro signature for \
+            Err(message) if message.starts_with("no such overload") => {
+                ControlFlow::Continue(broken(format!(
+                    "'{message}': call arguments did not match a supported operator, function or macro signature for \
                  rule: {shown}"
-            ))),
-            Err(says) if says.starts_with(CANCELLED) => {
+                )))
+            }
+            Err(message) if message.starts_with(CANCELLED) => {
                 let error = format!(
-                    "'{says}': no further validation rules will be run due to call cost exceeds limit for rule: \
+                    "'{message}': no further validation rules will be run due to call cost exceeds limit for rule: \
                      {shown}"
                 );
                 self.verdict.errors.push(Error::invalid(path, name, error));
                 ControlFlow::Break(())
             }
-            Err(says) => ControlFlow::Continue(told(format!("{says} evaluating rule: {shown}"))),
+            Err(message) => ControlFlow::Continue(broken(format!("{message} evaluating rule: {shown}"))),
         }
     }
 
-    /// Runs a program on what is left of the budget; `None` if that was not enough.
+    /// Runs a program within the remaining budget; `None` if that was not enough.
     fn spend<'v>(
         &mut self,
         program: &Program,
@@ -271,9 +273,9 @@ impl<'r, 'x> Run<'r, 'x> {
         if let Ok(Some(program)) = &rule.message {
             match self.message(program, source, subject) {
                 Ok(message) => detail = message,
-                Err(says) => {
-                    let error = Error::invalid(&at, type_name(subject.kind), says);
-                    return Broken { error, may_be_forgiven: true, is_last: true };
+                Err(message) => {
+                    let error = Error::invalid(&at, type_name(subject.kind), message);
+                    return Broken { error, may_be_ratcheted: true, is_last: true };
                 }
             }
         }
@@ -291,10 +293,11 @@ impl<'r, 'x> Run<'r, 'x> {
             Some("FieldValueDuplicate") => Error::duplicate(&at, value),
             _ => Error::invalid(&at, value, detail),
         };
-        Broken { error, may_be_forgiven: true, is_last: false }
+        Broken { error, may_be_ratcheted: true, is_last: false }
     }
 
-    /// The message that a rule makes itself; `None` if it makes none that will do. Fails if the budget is spent.
+    /// Evaluates the `messageExpression` of a rule; `None` if it fails or gives no usable text. Breaks if the
+    /// budget is spent.
     fn message(
         &mut self,
         program: &Program,
@@ -302,12 +305,12 @@ impl<'r, 'x> Run<'r, 'x> {
         subject: &Subject<'_>,
     ) -> Result<Option<String>, String> {
         let Some(outcome) = self.spend(program, subject.this.clone(), subject.old.clone()) else {
-            let says = "messageExpression evaluation failed due to running out of cost budget, no further \
+            let message = "messageExpression evaluation failed due to running out of cost budget, no further \
                         validation rules will be run";
-            return Err(says.to_owned());
+            return Err(message.to_owned());
         };
         match outcome {
-            Err(says) if says.starts_with(CANCELLED) => {
+            Err(message) if message.starts_with(CANCELLED) => {
                 let expression = api::go::quote(&source.message_expression);
                 Err(format!(
                     "no further validation rules will be run due to call cost exceeds limit for messageExpression: \
@@ -326,7 +329,7 @@ impl<'r, 'x> Run<'r, 'x> {
 
 const CANCELLED: &str = "operation cancelled: actual cost limit exceeded";
 
-/// The value that rules are about.
+/// The value that a rule checks.
 struct Subject<'v> {
     value: &'v Value,
     kind: Kind,
@@ -334,18 +337,18 @@ struct Subject<'v> {
     old: Option<Cel<'v>>,
 }
 
-/// A rule that does not hold.
+/// A rule that failed.
 struct Broken {
     error: Error,
-    /// Because the value broke it before.
-    may_be_forgiven: bool,
-    /// No rule runs after it.
+    /// Whether ratcheting may drop it.
+    may_be_ratcheted: bool,
+    /// No other rule runs after it.
     is_last: bool,
 }
 
 impl Broken {
-    fn told(error: Error) -> Self {
-        Self { error, may_be_forgiven: false, is_last: false }
+    fn new(error: Error) -> Self {
+        Self { error, may_be_ratcheted: false, is_last: false }
     }
 }
 

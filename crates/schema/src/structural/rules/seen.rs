@@ -1,4 +1,4 @@
-//! The schema as expressions see it: each shape knows where the others are.
+//! The schema as CEL expressions see it: each shape has access to the others.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -7,14 +7,14 @@ use expression::shape::{Form, ListKind, Shape as Sight};
 
 use crate::structural::shape::{Additional, Kind, ListKind as Sort, Shape, ShapeId, Structural};
 
-/// One shape, among all of its schema.
+/// One shape of a schema.
 pub(super) struct Seen<'s> {
     schema: &'s Structural,
     shape: &'s Shape,
     all: &'s OnceLock<Box<[Seen<'s>]>>,
 }
 
-/// Lends the shapes of a schema, in the order of their ids.
+/// Passes the shapes of a schema to `run`, in the order of their ids.
 pub(super) fn with<R>(schema: &Structural, run: impl for<'x> FnOnce(&'x [Seen<'x>]) -> R) -> R {
     let all = OnceLock::new();
     let shapes =

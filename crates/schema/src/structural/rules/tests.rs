@@ -1,12 +1,12 @@
-//! Rules over objects, as the real server's own code had it.
+//! Rules on objects, with results recorded from kube-apiserver's own code.
 
 use serde_json::{Value, json};
 
 use crate::structural::Structural;
 
-/// The first line is a schema and an object; each other one a rule, where it stands, and what it says.
+/// The first line is a schema and an object; each other line is a rule, its place and its error.
 #[test]
-fn rules_say_what_they_said_there() {
+fn rules_have_the_recorded_errors() {
     let mut lines =
         include_str!("recorded.jsonl").lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let first = lines.next().unwrap();
@@ -39,7 +39,7 @@ fn rules_say_what_they_said_there() {
 }
 
 #[test]
-fn rules_wait_until_the_object_is_sound() {
+fn rules_run_only_on_objects_that_pass_the_schema() {
     let schema = Structural::compile(
         &json!({"type": "object", "x-kubernetes-validations": [{"rule": "self.a == 'x'"}],
         "properties": {"a": {"type": "string", "enum": ["x", "y"], "minLength": 3}}}),
@@ -63,33 +63,34 @@ fn rules_wait_until_the_object_is_sound() {
             ],
         ),
     ] {
-        let told: Vec<_> = schema.validate(&object, None).iter().map(ToString::to_string).collect();
-        assert_eq!(told, expected, "{object}");
+        let messages: Vec<_> = schema.validate(&object, None).iter().map(ToString::to_string).collect();
+        assert_eq!(messages, expected, "{object}");
     }
 }
 
 #[test]
-fn all_rules_together_have_a_budget() {
+fn all_rules_of_an_object_share_a_budget() {
     let rule = "self.all(x, self.all(y, x == y))";
     let list =
         json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-validations": [{"rule": rule}]});
     let schema = Structural::compile(&json!({"type": "object", "additionalProperties": list}));
     let words = |count: usize| Value::from(vec!["x".repeat(100); count]);
     let one = schema.validate(&json!({"a": words(2000)}), None);
-    let says = format!(
+    let message = format!(
         "[a]: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no further validation \
          rules will be run due to call cost exceeds limit for rule: {rule}"
     );
-    assert_eq!(one.to_string(), says);
+    assert_eq!(one.to_string(), message);
     let many: serde_json::Map<_, _> = (0..30).map(|n| (format!("k{n:02}"), words(150))).collect();
     let errors = schema.validate(&Value::Object(many), None);
     assert_eq!(errors.len(), 1);
-    let says = "validation failed due to running out of cost budget, no further validation rules will be run";
-    assert_eq!(errors.iter().next().unwrap().detail, says);
+    let message =
+        "validation failed due to running out of cost budget, no further validation rules will be run";
+    assert_eq!(errors.iter().next().unwrap().detail, message);
 }
 
 #[test]
-fn rules_of_a_definition_are_understood_and_afforded() {
+fn rules_of_a_definition_must_compile_and_stay_within_cost_limits() {
     let with = |rule: Value| {
         json!({"type": "object", "properties": {
             "s": {"type": "string"},
@@ -141,7 +142,7 @@ fn rules_of_a_definition_are_understood_and_afforded() {
         ),
     ] {
         let errors = Structural::compile(&with(rule.clone())).check_rules("p", true, &|_| true);
-        let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        assert_eq!(told, expected, "{rule}");
+        let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(messages, expected, "{rule}");
     }
 }

@@ -1,4 +1,4 @@
-//! Apply on the types of a definition: custom resources are owned as built-in kinds are.
+//! Server-side apply with the types of a definition: custom resources have owners as built-in kinds do.
 
 use std::sync::LazyLock;
 
@@ -55,7 +55,7 @@ fn lists_maps_and_sets_are_owned_by_their_parts() {
 }
 
 #[test]
-fn a_new_object_is_owned_as_it_is() {
+fn creator_owns_the_fields_of_a_custom_object() {
     let mut new =
         object(&json!({"size": "large", "free": {"any": {"thing": [1]}}, "opt": null, "port": "x"}));
     on_widget(|target| create(target, &mut new, "t", NOW));
@@ -64,13 +64,13 @@ fn a_new_object_is_owned_as_it_is() {
 }
 
 #[test]
-fn what_the_schema_does_not_know_cannot_be_applied() {
+fn unknown_fields_cannot_be_applied() {
     let failed = "failed to create typed patch object (/a; example.com/v1, Kind=Widget): ";
-    for (spec, says) in [
+    for (spec, message) in [
         (json!({"nope": 1}), ".spec.nope: field not declared in schema"),
         (json!({"replicas": "x"}), ".spec.replicas: expected numeric (int or float), got string"),
     ] {
-        assert_eq!(applied(None, &spec, "one", false), Err(format!("{failed}{says}")));
+        assert_eq!(applied(None, &spec, "one", false), Err(format!("{failed}{message}")));
     }
 }
 
@@ -124,7 +124,7 @@ proptest! {
         let left = applied(Some(&live), &json!({}), "one", false).unwrap();
         let mut expected = object(&others);
         widget().default(&mut expected);
-        // What the schema presets stays.
+        // Defaults of the schema stay.
         let without_presets = |object: &Value| {
             let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
             spec.remove("replicas");

@@ -1,11 +1,11 @@
-//! What the real server's own code did to objects of random schemas, one case to a line.
+//! What kube-apiserver's own code did to objects of random schemas, one case per line.
 
 use serde_json::Value;
 
 use super::Structural;
 
 #[test]
-fn random_objects_fare_as_they_did_there() {
+fn random_objects_have_the_recorded_results() {
     for line in include_str!("../recorded.jsonl").lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let schema = Structural::compile(&case["schema"]);

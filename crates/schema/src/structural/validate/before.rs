@@ -1,4 +1,4 @@
-//! The value that stood in a place before: what did not change may stay wrong.
+//! The old value of a field, for ratcheting: unchanged values may stay invalid.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::structural::shape::{ListKind, Shape, ShapeId, Structural};
 
-/// The old value that goes with a new one.
+/// The old value that a new one is compared with.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::structural) struct Before<'s, 'o> {
     schema: &'s Structural,
@@ -14,7 +14,7 @@ pub(in crate::structural) struct Before<'s, 'o> {
     pub(in crate::structural) old: &'o Value,
 }
 
-/// The items of the list that stood in a place before, found by what tells them apart.
+/// The items of the old list, found by their keys.
 #[derive(Debug)]
 pub(in crate::structural) struct OldItems<'s, 'o> {
     list: Before<'s, 'o>,
@@ -45,7 +45,7 @@ impl<'s, 'o> Before<'s, 'o> {
         OldItems { list: self, by_key }
     }
 
-    /// Whether the new value is the old one, as far as the schema can tell.
+    /// Whether the new value equals the old one, as far as the schema covers them.
     pub(in crate::structural) fn is_unchanged(self, new: &Value) -> bool {
         match (self.old, new) {
             (Value::Array(old), Value::Array(new)) => {
@@ -56,7 +56,7 @@ impl<'s, 'o> Before<'s, 'o> {
                 old.len() == new.len()
                     && new.iter().all(|item| items.find(item).is_some_and(|before| before.is_unchanged(item)))
             }
-            // Kubernetes: a member that the schema does not name makes a change of the whole.
+            // Kubernetes: a member that the schema does not declare counts as a change of the whole.
             (Value::Object(old), Value::Object(new)) => {
                 old.len() == new.len()
                     && new.iter().all(|(name, value)| {
@@ -69,7 +69,7 @@ impl<'s, 'o> Before<'s, 'o> {
 }
 
 impl<'s, 'o> OldItems<'s, 'o> {
-    /// The item before, if the list tells its items apart by key.
+    /// The old item with the same keys, if the list has keys.
     pub(in crate::structural) fn find(&self, item: &Value) -> Option<Before<'s, 'o>> {
         let Before { schema, shape, .. } = self.list;
         let old = self.by_key.get(&key(shape, item)?)?;
@@ -77,7 +77,7 @@ impl<'s, 'o> OldItems<'s, 'o> {
     }
 }
 
-/// The values of the keys, if all are there and single values.
+/// The values of the keys, if all are set to scalars.
 fn key<'v>(shape: &Shape, item: &'v Value) -> Option<Vec<&'v Value>> {
     let item = item.as_object()?;
     let is_scalar = |part: &&Value| part.is_string() || part.is_number() || part.is_boolean();

@@ -1,4 +1,4 @@
-//! Objects inside of an object: each says what it is, and its metadata follows the rules of all objects.
+//! Validates embedded objects: each needs apiVersion and kind, and valid metadata.
 
 use api::field::{Error, ErrorList, Path};
 use api::kind::GroupVersionKind;
@@ -64,8 +64,8 @@ fn check_embedded(path: &Path<'_>, members: &Map<String, Value>, errors: &mut Er
             ("kind", Value::String(text)) => {
                 let problems = Format::Dns1035Label.problems(&text.to_lowercase());
                 if !problems.is_empty() {
-                    let says = "may have mixed case, but should otherwise match:";
-                    errors.push(Error::invalid(&path, text, format!("{says} {}", problems.join(","))));
+                    let message = "may have mixed case, but should otherwise match:";
+                    errors.push(Error::invalid(&path, text, format!("{message} {}", problems.join(","))));
                 }
             }
             ("apiVersion" | "kind", other) => errors.push(Error::invalid(&path, other, "must be a string")),
@@ -79,7 +79,7 @@ fn check_metadata(path: &Path<'_>, value: &Value, errors: &mut ErrorList) {
     match metadata::read(value) {
         Err(problem) => errors.push(Error::invalid(path, value, problem.to_string())),
         Ok(read) => {
-            let mut metadata = ObjectMeta::deserialize(&read).expect("it is of the type of metadata");
+            let mut metadata = ObjectMeta::deserialize(&read).expect("`read` gives metadata of this type");
             if metadata.name.is_empty() {
                 // Embedded objects need no name.
                 metadata.name = "fakename".into();

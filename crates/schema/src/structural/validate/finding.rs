@@ -1,17 +1,17 @@
-//! One thing that a keyword finds wrong, and how findings add up.
+//! One error of a keyword, and how errors add up.
 //!
-//! Kubernetes: the real server has a library for JSON schemas do this, and clients see its words. It counts
-//! what holds, to tell of the best of several failed alternatives.
+//! Kubernetes: kube-apiserver uses a library for JSON schemas, and clients see its texts. The library counts
+//! matches, to report the best of several failed alternatives.
 
 use std::collections::HashSet;
 use std::fmt;
 
 use api::field::{BadValue, Error, ErrorType, Path};
 
-/// Findings past these are not told: an object that is wrong in as many places is wrong by construction.
+/// Errors past this number are dropped.
 const MAX_FINDINGS: usize = 5_000;
 
-/// The way to a value, as the library writes it.
+/// The path of a value, as the library writes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trail<'a> {
     before: Option<&'a Trail<'a>>,
@@ -22,7 +22,7 @@ pub(super) struct Trail<'a> {
 enum Step<'a> {
     Root,
     Property(&'a str),
-    /// Under `additionalProperties`, which shows: at the root the name gets a dot.
+    /// Under `additionalProperties`: at the root the name gets a dot.
     Additional(&'a str),
     Item(usize),
 }
@@ -38,21 +38,21 @@ pub(super) struct Finding {
 #[derive(Clone, Debug)]
 enum Sort {
     Required,
-    /// The values that would do.
+    /// The supported values.
     NotSupported(Vec<String>),
     TooLong(i64),
     TooMany(i64),
     TypeInvalid,
     Invalid,
-    /// It names its place only in the message.
+    /// The message names the place; the error has no field.
     Unplaced,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     findings: Vec<Finding>,
-    /// How much held.
+    /// How many keywords matched.
     pub(super) matches: usize,
 }
 
@@ -139,12 +139,12 @@ impl Finding {
         Self { at, sort: Sort::Invalid, value: BadValue::verbatim(factor), message }
     }
 
-    /// What the library says without a place.
+    /// An error that the library reports without a field.
     pub(super) fn unplaced(message: String) -> Self {
         Self { at: String::new(), sort: Sort::Unplaced, value: "".into(), message }
     }
 
-    /// The error that the server tells; `under` is the path of the value that was checked, or empty.
+    /// The error for the client; `under` is the path of the validated value, or empty.
     pub(super) fn into_error(self, under: &str) -> Error {
         let root = if under.is_empty() { "<nil>" } else { under };
         let field = match (self.at.strip_prefix('.').unwrap_or(&self.at), &self.sort) {
@@ -173,34 +173,34 @@ impl Outcome {
 
     pub(super) fn add(&mut self, finding: Finding) {
         if self.findings.len() < MAX_FINDINGS
-            && !self.findings.iter().any(|told| told.message == finding.message)
+            && !self.findings.iter().any(|known| known.message == finding.message)
         {
             self.findings.push(finding);
         }
     }
 
-    /// Takes over what another check of the same value found; the same text is not told twice.
+    /// Adds the errors of another check of the same value; equal texts are dropped.
     pub(super) fn merge(&mut self, other: Outcome) {
         self.matches += other.matches;
         if self.findings.is_empty() {
             self.findings = other.findings;
             return;
         }
-        let told: HashSet<_> = self.findings.iter().map(|finding| finding.message.clone()).collect();
-        let fresh = other.findings.into_iter().filter(|finding| !told.contains(&finding.message));
+        let known: HashSet<_> = self.findings.iter().map(|finding| finding.message.clone()).collect();
+        let fresh = other.findings.into_iter().filter(|finding| !known.contains(&finding.message));
         self.findings.extend(fresh);
         self.findings.truncate(MAX_FINDINGS);
     }
 
-    /// Takes over what was found about a part, where nothing else can say the same.
+    /// Adds the errors of a part, whose texts cannot be duplicates.
     pub(super) fn absorb(&mut self, part: Outcome) {
         self.matches += part.matches;
         self.findings.extend(part.findings);
         self.findings.truncate(MAX_FINDINGS);
     }
 
-    /// Forgets what was found: the value was there before.
-    pub(super) fn forgive(&mut self) {
+    /// Drops the errors: the value is unchanged (ratcheting).
+    pub(super) fn drop_ratcheted(&mut self) {
         self.findings.clear();
     }
 

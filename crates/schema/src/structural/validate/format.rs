@@ -1,6 +1,6 @@
-//! `format`: a name and a text in, whether the one describes the other out.
+//! `format`: whether a text matches a named format.
 //!
-//! Kubernetes: what each name means is what the libraries make of it that the real server calls.
+//! Kubernetes: each format is what kube-apiserver's libraries accept.
 
 use crate::structural::shape::Kind;
 
@@ -42,7 +42,7 @@ const TEXT_FORMATS: [(&str, Matches); 26] = [
     ("uuid5", |text| code::is_uuid(text, Some('5'))),
 ];
 
-/// Whether a format means anything for a type. Others are ignored.
+/// Whether a format applies to a type. Others are ignored.
 pub(in crate::structural) fn applies(kind: Kind, name: &str) -> bool {
     match kind {
         Kind::Any | Kind::String | Kind::IntOrString => is_text_format(name),
@@ -52,7 +52,7 @@ pub(in crate::structural) fn applies(kind: Kind, name: &str) -> bool {
     }
 }
 
-/// The same of a type by its name; none applies to what is no type.
+/// As [`applies`], by the name of the type; `false` for an unknown type.
 #[must_use]
 pub fn is_checked(type_name: &str, name: &str) -> bool {
     let kind = Kind::named(type_name);
@@ -63,7 +63,7 @@ pub(super) fn is_text_format(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// Whether a text has a format. Every text has one that is not known.
+/// Whether a text matches a format. Unknown formats match every text.
 pub(super) fn matches(name: &str, text: &str) -> bool {
     find(name).is_none_or(|matches| matches(text))
 }

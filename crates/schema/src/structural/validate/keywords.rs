@@ -1,4 +1,5 @@
-//! The walk of a value along its schema: every keyword, in the order and with the oddities of the real library.
+//! Validates a value against its schema: every keyword, in the order and with the quirks of kube-apiserver's
+//! library.
 
 use expression::pattern::compile;
 use serde_json::{Map, Value};
@@ -13,7 +14,7 @@ pub(super) struct Walk<'s> {
 }
 
 impl<'s> Walk<'s> {
-    /// Checks a value. What is wrong with one that was there before, unchanged, is forgiven.
+    /// Validates a value. Errors of an unchanged value are ratcheted.
     pub(super) fn value(
         &self,
         id: ShapeId,
@@ -23,7 +24,7 @@ impl<'s> Walk<'s> {
     ) -> Outcome {
         let mut outcome = self.keywords(id, at, value, before);
         if !outcome.is_valid() && before.is_some_and(|before| before.is_unchanged(value)) {
-            outcome.forgive();
+            outcome.drop_ratcheted();
         }
         outcome
     }
@@ -96,9 +97,9 @@ impl<'s> Walk<'s> {
                     outcome.add(Finding::invalid(at, text, format_args!("should match '{}'", pattern.text)))
                 }
                 Err(problem) => {
-                    let says =
+                    let message =
                         format_args!("should match '{}, but pattern is invalid: {problem}'", pattern.text);
-                    outcome.add(Finding::invalid(at, text, says));
+                    outcome.add(Finding::invalid(at, text, message));
                 }
             }
         }
@@ -163,7 +164,7 @@ impl<'s> Walk<'s> {
         for (name, id) in &shape.properties {
             let name = self.schema.name(*name);
             let Some(value) = members.get(name) else { continue };
-            // Kubernetes: a change of apiVersion cannot be seen here, so it is never taken for unchanged.
+            // Kubernetes: a change of apiVersion is not visible here, so these never count as unchanged.
             let ratchets = !(at.is_root() && matches!(name, "kind" | "apiVersion"));
             let before = before.filter(|_| ratchets).and_then(|before| before.member(name));
             outcome.absorb(self.value(*id, &at.property(name), value, before));
@@ -176,7 +177,7 @@ impl<'s> Walk<'s> {
         outcome
     }
 
-    /// `anyOf`, `oneOf`, `allOf` and `not`. What is inside them is not compared with what was before.
+    /// `anyOf`, `oneOf`, `allOf` and `not`. There is no ratcheting inside them.
     fn junctors(&self, more: Option<&More>, at: &Trail<'_>, value: &Value) -> Outcome {
         let mut outcome = Outcome::default();
         let Some(more) = more else {
@@ -188,8 +189,8 @@ impl<'s> Walk<'s> {
         if !more.any_of.is_empty() {
             let (best, valid) = best_of(more.any_of.iter().map(check), Alternatives::First);
             if valid == 0 {
-                let says = format!("{} must validate at least one schema (anyOf)", shown());
-                outcome.add(Finding::unplaced(says));
+                let message = format!("{} must validate at least one schema (anyOf)", shown());
+                outcome.add(Finding::unplaced(message));
             }
             outcome.merge(best);
         }
@@ -200,8 +201,8 @@ impl<'s> Walk<'s> {
                 count => format!("Found {count} valid alternatives"),
             };
             if valid != 1 {
-                let says = format!("{} must validate one and only one schema (oneOf). {found}", shown());
-                outcome.add(Finding::unplaced(says));
+                let message = format!("{} must validate one and only one schema (oneOf). {found}", shown());
+                outcome.add(Finding::unplaced(message));
             }
             if valid < 2 {
                 outcome.merge(best);
@@ -229,14 +230,14 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// When to stop looking at alternatives.
+/// When to stop checking alternatives.
 #[derive(PartialEq, Eq)]
 enum Alternatives {
     First,
     All,
 }
 
-/// The first alternative that holds, or else the one of which most does; and how many hold.
+/// The first valid alternative, otherwise the one with the most matches; and how many are valid.
 fn best_of(outcomes: impl Iterator<Item = Outcome>, wanted: Alternatives) -> (Outcome, usize) {
     let mut best: Option<Outcome> = None;
     let mut valid = 0;
@@ -286,7 +287,7 @@ fn check_type(kind: Kind, format: Option<&str>, at: &Trail<'_>, value: &Value) -
         Some(format) if !textual && !fits && found_format != format => {
             outcome.add(Finding::wrong_type(at, format, found_format));
         }
-        // Kubernetes: with a format, a list is taken for text.
+        // Kubernetes: with a format, a list counts as text.
         Some(_) if textual && !has("number") && !has("integer") => outcome.matches += 1,
         _ if !fits => outcome.add(Finding::wrong_type(at, &wanted.join(","), found)),
         _ => outcome.matches += 1,
@@ -308,7 +309,8 @@ fn check_enum(more: Option<&More>, at: &Trail<'_>, value: &Value) -> Outcome {
     outcome
 }
 
-/// Kubernetes: a number is first made what the allowed one is, so 1.5 passes for 1. Null is never allowed.
+/// Kubernetes: a number is first converted to the type of the allowed one, so 1.5 passes for 1. Null is never
+/// allowed.
 fn converts_to(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) | (_, Value::Null) => false,

@@ -1,4 +1,4 @@
-//! `x-kubernetes-list-type`: sets and maps hold each item once.
+//! `x-kubernetes-list-type`: items of sets and maps must be unique.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,8 @@ fn value(schema: &Structural, id: ShapeId, path: &Path<'_>, found: &Value, error
             }
         }
         Value::Object(members) => {
-            // Kubernetes: every member is held against `additionalProperties` here, also those with a property.
+            // Kubernetes: every member is checked against `additionalProperties` here, also those with a
+            // property.
             if let Additional::Shape(id) = shape.additional {
                 for (name, member) in members {
                     value(schema, id, &path.key(name), member, errors);
@@ -50,8 +51,8 @@ fn value(schema: &Structural, id: ShapeId, path: &Path<'_>, found: &Value, error
 
 fn check_keys(shape: &Shape, path: &Path<'_>, items: &[Value], errors: &mut ErrorList) {
     if let Some(nth) = items.iter().position(|item| !item.is_null() && !item.is_object()) {
-        let says = "must be an object for an array of list-type map";
-        return errors.push(Error::invalid(&path.index(nth), &items[nth], says));
+        let message = "must be an object for an array of list-type map";
+        return errors.push(Error::invalid(&path.index(nth), &items[nth], message));
     }
     let key = |item: &Value| -> Map<String, Value> {
         let part = |name: &String| Some((name.clone(), item.get(name)?.clone()));
@@ -63,7 +64,7 @@ fn check_keys(shape: &Shape, path: &Path<'_>, items: &[Value], errors: &mut Erro
     }
 }
 
-/// Where each item that comes more than once does so for the second time.
+/// The index of the second occurrence of each repeated item.
 fn repeated<'v>(items: impl Iterator<Item = &'v Value>) -> Vec<usize> {
     let mut seen = HashMap::new();
     let mut again = Vec::new();

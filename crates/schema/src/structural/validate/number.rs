@@ -6,10 +6,10 @@ use serde_json::Number;
 use super::finding::{Finding, Outcome, Trail};
 use crate::structural::shape::{Bound, Kind, More};
 
-/// The largest integer that JSON numbers hold exactly everywhere.
+/// The largest integer that every JSON parser represents exactly.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
-/// How far from whole a number may be, in relation to its size.
+/// How far a number may be from an integer, relative to its size.
 const EPSILON: f64 = 1e-9;
 
 /// Whether a number counts as an integer.
@@ -52,18 +52,18 @@ enum Sort {
     Real(f64),
 }
 
-/// What a type and format can hold.
+/// The range of a type and format.
 struct Range<'a> {
     kind: Kind,
     format: Option<&'a str>,
 }
 
 impl Range<'_> {
-    /// Whether a number fits; if not, that is told.
+    /// Whether a number fits; adds an error if not.
     fn check(&self, outcome: &mut Outcome, what: &str, at: &Trail<'_>, number: Sort) -> bool {
         let (name, fits) = match (self.kind, number) {
             (Kind::Integer, Sort::Integer(integer)) => ("integer", self.holds(integer)),
-            // Only what prints without a point is read back as an integer.
+            // Only a number that prints without a point is read back as an integer.
             (Kind::Integer, Sort::Real(real)) => {
                 ("integer", real.fract() == 0.0 && is_within(real) && self.holds(real as i64))
             }
@@ -87,12 +87,12 @@ impl Range<'_> {
     }
 }
 
-/// Whether an integer can be that large. The largest one is no real: the next real is already more than that.
+/// Whether a float fits an i64. The largest i64 has no float: the next float is already above it.
 fn is_within(real: f64) -> bool {
     real >= i64::MIN as f64 && real < i64::MAX as f64
 }
 
-/// `native` says that integers are compared as such.
+/// `native`: integers are compared as integers, not floats.
 fn check_multiple(outcome: &mut Outcome, at: &Trail<'_>, number: &Number, factor: f64, native: bool) {
     let (is_multiple, shown) = match number.as_i64().filter(|_| native) {
         Some(integer) => {

@@ -1,4 +1,5 @@
-//! Where a definition has a scale, what its paths lead to must be a number of replicas, and a text.
+//! Validates the fields that the scale of a definition points to: replicas must be integers, the selector a
+//! string.
 
 use api::field::{BadValue, Error, ErrorList};
 use serde_json::Value;
@@ -20,16 +21,16 @@ impl ScalePaths {
             Ok(Some(value)) if !value.is_string() => {
                 errors.push(invalid(path, "".into(), wrong_type(path, value, "string")));
             }
-            Err(says) => errors.push(invalid(path, "".into(), says)),
+            Err(message) => errors.push(invalid(path, "".into(), message)),
             Ok(_) => {}
         }
     }
 }
 
 fn check_replicas(object: &Value, path: &str, errors: &mut ErrorList) {
-    let (count, says) = match find(object, path) {
+    let (count, message) = match find(object, path) {
         Ok(None) => return,
-        Err(says) => (0, says),
+        Err(message) => (0, message),
         Ok(Some(value)) => match value.as_i64() {
             None => (0, wrong_type(path, value, "int64")),
             Some(count) if count < 0 => (count, "should be a non-negative integer".to_owned()),
@@ -39,10 +40,10 @@ fn check_replicas(object: &Value, path: &str, errors: &mut ErrorList) {
             Some(_) => return,
         },
     };
-    errors.push(invalid(path, count.into(), says));
+    errors.push(invalid(path, count.into(), message));
 }
 
-/// What lies at a path of plain names, or why it cannot be followed.
+/// The value at a path of field names, or the error on the way.
 fn find<'v>(object: &'v Value, path: &str) -> Result<Option<&'v Value>, String> {
     let mut at = object;
     let mut gone = String::new();
@@ -71,6 +72,6 @@ fn accessor_error(path: &str, value: &Value, wanted: &str) -> String {
 }
 
 /// Kubernetes: the field is the path as the definition writes it, with its dot.
-fn invalid(path: &str, value: BadValue, says: String) -> Error {
-    Error { field: path.to_owned(), ..Error::invalid(&api::field::Path::ROOT, value, says) }
+fn invalid(path: &str, value: BadValue, message: String) -> Error {
+    Error { field: path.to_owned(), ..Error::invalid(&api::field::Path::ROOT, value, message) }
 }

@@ -1,4 +1,4 @@
-//! A literal format against the types of its arguments, before anything runs.
+//! Checks a literal format against the types of its arguments, before the run.
 
 use super::{CUT_SHORT, Clause, Piece, Verb, during_formatting, next_piece, out_of_range, refusal};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     ty::Type,
 };
 
-/// The first thing that is wrong with `'format'.format([items])`, and the node to point at.
+/// The first error in `'format'.format([items])`, and the node to point at.
 pub(crate) fn problem<'e>(
     format: &str,
     call: &'e Expr,
@@ -40,14 +40,14 @@ pub(crate) fn problem<'e>(
     (got > expected).then(|| (call, too_many()))
 }
 
-/// The node whose type the clause cannot take.
+/// The node whose type the clause does not accept.
 fn misfit<'e>(verb: Verb, item: &'e Expr, type_of: &dyn Fn(&Expr) -> Type) -> Option<&'e Expr> {
     use Type::{Bool, Bytes, Double, Dyn, Int, String, Uint};
     let ty = type_of(item);
     let fits = match verb {
         Verb::Text => return textless(item, type_of),
         Verb::Decimal | Verb::Octal => matches!(ty, Dyn | Int | Uint),
-        // Text may be a number's name: NaN, Infinity, -Infinity.
+        // Text may be NaN, Infinity or -Infinity.
         Verb::Fixed | Verb::Scientific => matches!(ty, Dyn | Double | String),
         Verb::Binary => matches!(ty, Dyn | Int | Uint | Bool),
         Verb::Hex { .. } => matches!(ty, Dyn | Int | Uint | String | Bytes),
@@ -55,7 +55,7 @@ fn misfit<'e>(verb: Verb, item: &'e Expr, type_of: &dyn Fn(&Expr) -> Type) -> Op
     (!fits).then_some(item)
 }
 
-/// The first node, also inside literals of lists and maps, that has no text.
+/// The first node, also inside list and map literals, that cannot be printed as text.
 fn textless<'e>(item: &'e Expr, type_of: &dyn Fn(&Expr) -> Type) -> Option<&'e Expr> {
     if matches!(type_of(item), Type::Opaque(_) | Type::Object(_) | Type::Optional(_) | Type::Param(_)) {
         return Some(item);

@@ -1,4 +1,4 @@
-//! One clause and one value in, text out, as cel-go writes it in American English.
+//! Renders a value by a clause, as cel-go writes it in American English.
 
 use std::fmt::Write as _;
 
@@ -96,7 +96,7 @@ fn fixed(number: f64, precision: usize) -> String {
     out
 }
 
-/// cel-go: the precision is taken for a width, and the exponent is written with raised digits.
+/// cel-go: the precision is used as a width, and the exponent has superscript digits.
 fn scientific(number: f64, width: usize) -> String {
     let text = match special(number) {
         Some(special) => special.to_owned(),
@@ -117,7 +117,7 @@ fn raised(number: f64) -> String {
     out
 }
 
-/// `%s` of a value that stands by itself.
+/// `%s` of a top-level value.
 fn text(value: &Value<'_>) -> Result<String, String> {
     Ok(match value {
         Value::Null => "null".to_owned(),
@@ -150,7 +150,7 @@ fn text(value: &Value<'_>) -> Result<String, String> {
             let mut out = String::from("{");
             for (index, (key, value)) in entries.iter().enumerate() {
                 let comma = if index > 0 { ", " } else { "" };
-                write!(out, "{comma}{key}:{value}").expect("a String takes every write");
+                write!(out, "{comma}{key}:{value}").expect("writing to a String cannot fail");
             }
             out.push('}');
             out

@@ -11,7 +11,7 @@ pub(super) fn is_base64(text: &str) -> bool {
     !text.is_empty() && text.len().is_multiple_of(4) && digits.bytes().all(is_digit)
 }
 
-/// Dashes may be left out, each by itself. A version fixes the digit for it, from 4 on also the variant's.
+/// Each dash may be omitted. A version fixes its digit, from 4 on also the variant's.
 pub(super) fn is_uuid(text: &str, version: Option<char>) -> bool {
     let mut rest = text;
     let mut digits = String::with_capacity(32);
@@ -60,7 +60,7 @@ fn without_separators(text: &str) -> String {
     text.chars().filter(|c| !matches!(c, '-' | ' ' | '\t' | '\n' | '\r' | '\x0c')).collect()
 }
 
-/// A number that some issuer gives out, with a check digit; whatever else stands there.
+/// A number of a known issuer with a valid check digit; other characters are ignored.
 pub(super) fn is_credit_card(text: &str) -> bool {
     let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(10)).collect();
     let starts = |prefix: &[u32]| digits.starts_with(prefix);

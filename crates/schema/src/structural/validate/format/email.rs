@@ -1,4 +1,4 @@
-//! An address of mail, alone or with a name before it, as Go's `net/mail` reads it.
+//! A mail address, alone or after a display name, as Go's `net/mail` parses it.
 
 pub(super) fn is_email(text: &str) -> bool {
     let text = text.trim_matches([' ', '\t']);
@@ -18,7 +18,7 @@ fn is_address(text: &str) -> bool {
     })
 }
 
-/// Splits at the last mark that stands outside of quotes.
+/// Splits at the last `mark` outside quotes.
 fn split_unquoted(text: &str, mark: char) -> Option<(&str, &str)> {
     let (mut quoted, mut escaped, mut found) = (false, false, None);
     for (at, c) in text.char_indices() {
@@ -34,7 +34,7 @@ fn split_unquoted(text: &str, mark: char) -> Option<(&str, &str)> {
     Some((&text[..at], &text[at + mark.len_utf8()..]))
 }
 
-/// Words before the address; there may be none.
+/// The display name before the address; may be empty.
 fn is_phrase(text: &str) -> bool {
     is_quoted(text)
         || text

@@ -1,11 +1,11 @@
 //! Formats of durations; dates and times are those of `api::time`.
 
-/// As Go reads it (`1h30m`), or as Scala does (`3 days`), anywhere in the text.
+/// As Go parses it (`1h30m`), or as Scala does (`3 days`), anywhere in the text.
 pub(super) fn is_duration(text: &str) -> bool {
     api::time::parse_duration(text).is_ok() || is_scala_duration(text)
 }
 
-/// Every number with a unit counts; one unit that is known is enough.
+/// Every number with a unit counts; one known unit is enough.
 fn is_scala_duration(text: &str) -> bool {
     let mut rest = text;
     let mut known = false;
@@ -28,7 +28,7 @@ fn is_scala_duration(text: &str) -> bool {
     known
 }
 
-/// The last name of each unit may be a beginning: `seconds`.
+/// The last name of each unit matches as a prefix: `seconds`.
 fn is_unit(text: &str) -> bool {
     const UNITS: [&[&str]; 8] = [
         &["ns", "nano"],

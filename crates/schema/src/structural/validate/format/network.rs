@@ -1,4 +1,4 @@
-//! Formats of the network: addresses, names of hosts and of Kubernetes.
+//! Formats of network addresses, host names and Kubernetes names.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use api::name::Format;
 use regex::Regex;
 
-/// An address with dots. Kubernetes: leading zeros are let pass, and so are dots inside of IPv6.
+/// An address with dots. Kubernetes: leading zeros are accepted, and so are dots inside IPv6.
 pub(super) fn is_ipv4(text: &str) -> bool {
     text.contains('.') && (sloppy_ipv4(text).is_some() || text.parse::<Ipv6Addr>().is_ok())
 }
@@ -53,8 +53,8 @@ pub(super) fn is_long_name(text: &str) -> bool {
     Format::Dns1123Subdomain.fits(text)
 }
 
-/// One label, in which a dash may only come second; or several and a top level of letters. Symbols and letters
-/// of all scripts count.
+/// One label, in which a dash may only be the second character; or several and a top level of letters.
+/// Symbols and letters of all scripts count.
 pub(super) fn is_host_name(text: &str) -> bool {
     if text.len() > 255 || text.split('.').any(|label| label.len() > 63) {
         return false;
@@ -81,11 +81,11 @@ fn is_host_label(label: &str) -> bool {
 }
 
 fn is_letter(c: char) -> bool {
-    static LETTER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\p{L}$").expect("it is a pattern"));
+    static LETTER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\p{L}$").expect("the pattern is valid"));
     c.is_ascii_alphabetic() || (!c.is_ascii() && LETTER.is_match(c.encode_utf8(&mut [0; 4])))
 }
 
 fn is_host_char(c: char) -> bool {
-    static SYMBOL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\p{S}$").expect("it is a pattern"));
+    static SYMBOL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\p{S}$").expect("the pattern is valid"));
     c.is_ascii_digit() || is_letter(c) || SYMBOL.is_match(c.encode_utf8(&mut [0; 4]))
 }

@@ -1,9 +1,9 @@
-//! Texts that have a format, and texts that do not.
+//! Texts that match a format, and texts that do not.
 
 use super::matches;
 
 #[test]
-fn texts_have_their_formats() {
+fn texts_match_their_formats() {
     for (name, good, bad) in [
         ("bsonobjectid", &["507f1f77bcf86cd799439011"][..], &["507f", "x07f1f77bcf86cd799439011"][..]),
         ("byte", &["YQ==", "YWI=", "YWJj"], &["", "YQ", "YQ=", "Y===", "a_=="]),

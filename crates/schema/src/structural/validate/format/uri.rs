@@ -1,4 +1,4 @@
-//! An address of the web, or the path of one, as Go's `url.ParseRequestURI` reads it.
+//! A URI, or the path of one, as Go's `url.ParseRequestURI` parses it.
 
 pub(super) fn is_request_uri(text: &str) -> bool {
     if text.is_empty() || text.bytes().any(|byte| byte < 0x20 || byte == 0x7f) {
@@ -10,7 +10,7 @@ pub(super) fn is_request_uri(text: &str) -> bool {
     let Some((scheme, rest)) = split_scheme(text) else { return false };
     let rest = rest.split_once('?').map_or(rest, |(path, _)| path);
     if !rest.starts_with('/') {
-        // With a scheme, the rest is anybody's business.
+        // After a scheme Go accepts anything.
         return !scheme.is_empty();
     }
     match rest.strip_prefix("//").filter(|_| !scheme.is_empty()) {
@@ -22,7 +22,7 @@ pub(super) fn is_request_uri(text: &str) -> bool {
     }
 }
 
-/// The scheme, if there is one, and what follows it.
+/// The scheme, if there is one, and the text after it.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     for (at, c) in text.char_indices() {
         match c {
@@ -55,7 +55,7 @@ fn is_host(host: &str) -> bool {
     let (name, port) = host.split_at(host.rfind(':').unwrap_or(host.len()));
     let is_name =
         |c: char| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:[]<>\"%".contains(c) || !c.is_ascii();
-    // Go unescapes only what is no ASCII.
+    // Go unescapes non-ASCII characters only.
     let ascii_escape = name.split('%').skip(1).any(|escape| matches!(escape.as_bytes(), [b'0'..=b'7', ..]));
     is_port(port) && name.chars().all(is_name) && !ascii_escape && has_good_escapes(name)
 }

@@ -1,4 +1,4 @@
-//! What a change of an object takes from its owners.
+//! Takes changed fields from their owners, or finds the conflicts.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::field_set::{FieldSet, Filter};
 use crate::types::Node;
 
 /// Kubernetes: these fields have no owner.
-pub(super) static NOBODYS: LazyLock<FieldSet> = LazyLock::new(|| {
+pub(super) static UNMANAGED_FIELDS: LazyLock<FieldSet> = LazyLock::new(|| {
     let metadata = ["name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName"];
     let metadata = metadata.into_iter().chain(["generation", "managedFields", "resourceVersion"]);
     let paths: Vec<_> = metadata.map(|name| ["metadata", name]).collect();
@@ -25,17 +25,17 @@ pub(super) static NOBODYS: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of_fields(tops.into_iter().chain(paths.iter().map(<[_; 2]>::as_slice)))
 });
 
-/// Why owners cannot be settled. Only appliers ever see it.
-pub(super) enum Unsettled {
+/// Why changed fields cannot be taken from their owners. Only apply returns it to the client.
+pub(super) enum TakeError {
     Conflicts(Conflicts),
     Failed(String),
 }
 
 /// Whether fields are taken from their owners.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taking {
-    Forced,
-    IfFree,
+pub(super) enum OnConflict {
+    Take,
+    Fail,
 }
 
 impl<'a> Target<'a> {
@@ -47,7 +47,7 @@ impl<'a> Target<'a> {
         typed.map_err(|violations| violations.to_string())
     }
 
-    /// The object in another version. `None` where there is no such version any more.
+    /// The object in another version. `None` if that version is no longer served.
     pub(super) fn at_version<'v, 'o>(
         &self,
         object: &'o Typed<'v>,
@@ -56,7 +56,7 @@ impl<'a> Target<'a> {
     where
         'a: 'v,
     {
-        // An object that does not say its version has that of the request.
+        // An object without apiVersion is in the version of the request.
         let own = object.value.get("apiVersion").and_then(Value::as_str).unwrap_or(self.version);
         if own == version {
             return Ok(Some(Cow::Borrowed(object)));
@@ -75,15 +75,15 @@ impl<'a> Target<'a> {
         self.filters.iter().find(|(of, _)| *of == version).map_or(&ALL, |(_, filter)| filter)
     }
 
-    /// What a request through this target may own of a set.
+    /// The fields of a set that a request through this target can own.
     pub(super) fn ownable(&self, set: FieldSet) -> FieldSet {
-        self.filter(self.version).apply(set).difference(&NOBODYS)
+        self.filter(self.version).apply(set).difference(&UNMANAGED_FIELDS)
     }
 }
 
 impl Owners {
-    /// Drops owners in versions that are gone, and takes parts of objects that have become one value since for
-    /// that one value.
+    /// Drops owners in versions that are no longer served; where a schema has become atomic since, replaces
+    /// the fields inside by the atomic field.
     pub(super) fn reconcile(&mut self, target: &Target<'_>, live: &Typed<'_>) -> Result<(), String> {
         for (owner, mut holding) in std::mem::take(&mut self.0) {
             let Some(live) = target.at_version(live, &holding.version)? else { continue };
@@ -94,20 +94,20 @@ impl Owners {
         Ok(())
     }
 
-    /// Takes from all owners but `applier` what changed between the objects, and returns the changes.
-    pub(super) fn settle(
+    /// Takes the changed fields from all owners but `applier`, and returns the changes.
+    pub(super) fn take_changed_fields(
         &mut self,
         target: &Target<'_>,
         live: &Typed<'_>,
         new: &Typed<'_>,
         applier: Option<&Owner>,
-        taking: Taking,
-    ) -> Result<Changes, Unsettled> {
+        on_conflict: OnConflict,
+    ) -> Result<Changes, TakeError> {
         let changes = Changes::between(live, new).through(target.filter(target.version));
         let mut elsewhere = BTreeMap::new();
         for version in self.0.values().map(|holding| holding.version.as_str()) {
             if version != target.version && !elsewhere.contains_key(version) {
-                let changes = changes_at(target, live, new, version).map_err(Unsettled::Failed)?;
+                let changes = changes_at(target, live, new, version).map_err(TakeError::Failed)?;
                 elsewhere.insert(version.to_owned(), changes);
             }
         }
@@ -116,13 +116,13 @@ impl Owners {
             false => elsewhere.get(version).and_then(Option::as_ref),
         };
         self.0.retain(|owner, holding| Some(owner) == applier || at(&holding.version).is_some());
-        if taking == Taking::IfFree {
+        if on_conflict == OnConflict::Fail {
             let others = self.0.iter().filter(|(owner, _)| Some(*owner) != applier);
-            let conflicts =
-                others.filter_map(|(owner, holding)| Some(fought(owner, holding, at(&holding.version)?)));
+            let conflicts = others
+                .filter_map(|(owner, holding)| Some(conflicts_with(owner, holding, at(&holding.version)?)));
             let conflicts: Vec<_> = conflicts.flatten().collect();
             if !conflicts.is_empty() {
-                return Err(Unsettled::Conflicts(Conflicts::new(conflicts)));
+                return Err(TakeError::Conflicts(Conflicts::new(conflicts)));
             }
         }
         for (_, holding) in self.0.iter_mut().filter(|(owner, _)| Some(*owner) != applier) {
@@ -136,8 +136,8 @@ impl Owners {
     }
 }
 
-/// The fields of an owner that the changes set.
-fn fought(owner: &Owner, holding: &Holding, changes: &Changes) -> Vec<Conflict> {
+/// The owner's fields that the change modifies or adds.
+fn conflicts_with(owner: &Owner, holding: &Holding, changes: &Changes) -> Vec<Conflict> {
     let both = |set: &FieldSet| holding.fields.clone().intersection(set);
     let paths = both(&changes.modified).union(both(&changes.added)).paths();
     paths.into_iter().map(|path| Conflict { owner: owner.clone(), path }).collect()
