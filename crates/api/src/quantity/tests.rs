@@ -217,6 +217,25 @@ prop_compose! {
     }
 }
 
+#[test]
+fn the_canonical_text_of_the_longest_quantities_parses_back() {
+    let nines = |count: usize| "9".repeat(count);
+    for text in [
+        nines(1000),
+        format!("{}.1", nines(1000)),
+        format!("-{}.123456789", nines(1000)),
+        format!("{}k", nines(997)),
+    ] {
+        let canonical = parse(&text).canonical();
+        assert_eq!(parse(&canonical), parse(&text), "{text}");
+    }
+    for text in
+        [nines(1001), format!("{}k", nines(998)), "1e1000".to_owned(), format!("1{}", "0".repeat(1000))]
+    {
+        assert_eq!(text.parse::<Quantity>(), Err(ParseError::Number), "{text}");
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_printed_parses_back((text, _) in written()) {

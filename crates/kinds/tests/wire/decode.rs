@@ -314,3 +314,26 @@ fn refusals_say_what_was_given_and_what_was_wanted() {
          unknown field \"spec.a\" ({\"spec\": {\"a\": \"somewhat longe ...)"
     );
 }
+
+#[test]
+fn floats_are_read_to_the_last_bit() {
+    for (text, written) in
+        [("92232233720654775807", "92232233720654770000"), ("0.1000000000000000055", "0.1")]
+    {
+        let body = format!(r#"{{"a":{text}}}"#);
+        let read = decode_any(body.as_bytes(), FieldValidation::Strict).unwrap().value;
+        assert_eq!(String::from_utf8(encode_any(&read)).unwrap(), format!(r#"{{"a":{written}}}"#));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&body).unwrap(), read, "{text}");
+    }
+}
+
+#[test]
+fn an_entry_without_a_value_in_a_map_of_lists_is_an_empty_list() {
+    let (of, _) = types().kind("authorization.k8s.io", "v1", "SubjectAccessReview").unwrap();
+    // spec (2) holds extra (5), whose entry has a key (1) and no value (2).
+    let message = [0x12, 5, 0x2a, 3, 0x0a, 1, b'a'];
+    let read = schema::proto::decode(types(), of, &message).unwrap();
+    assert_eq!(read["spec"]["extra"], serde_json::json!({"a": []}));
+    let again = schema::proto::decode(types(), of, &schema::proto::encode(types(), of, &read)).unwrap();
+    assert_eq!(again, read);
+}

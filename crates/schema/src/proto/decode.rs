@@ -127,16 +127,14 @@ impl Decoder<'_> {
     }
 
     fn entry(&mut self, node: &Node, entry: &[u8], slot: &mut Value) -> Result<()> {
-        let (mut key, mut value) = (String::new(), node.zero());
+        // An entry without a value holds an empty one.
+        let value = if matches!(node, Node::List(_)) { Value::Array(Vec::new()) } else { node.zero() };
+        let (mut key, mut value) = (String::new(), value);
         let mut reader = Reader::new(entry);
         while let Some((number, payload)) = reader.field("entry")? {
             match (number, payload) {
                 (1, Payload::Bytes(bytes)) => key = text(bytes),
-                // Go: a list without items is nil, as where the value is missing.
-                (2, payload) => match self.item(node, &payload)? {
-                    Value::Array(items) if items.is_empty() => value = node.zero(),
-                    item => value = item,
-                },
+                (2, payload) => value = self.item(node, &payload)?,
                 _ => {}
             }
         }
