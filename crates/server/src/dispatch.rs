@@ -101,7 +101,7 @@ impl Inner {
             Err(refusal) => return Ok((refusal, None)),
         };
         // Boxed, so that requests that wait for a seat stay small.
-        let work = Box::pin(self.dispatch(context, caller, body));
+        let work = self.dispatch(context, caller, body).boxed();
         let answered = deadline.keep(&self.world, begun, work).await;
         Ok((answered.unwrap_or_else(|refusal| answer::refusal(refusal, form)), Some(seat)))
     }

@@ -21,12 +21,14 @@ use crate::{
 use futures::future::BoxFuture;
 use std::sync::Arc;
 
+type Run = for<'a> fn(&'a Call, &'a [Committed]) -> BoxFuture<'a, Result<(), Refusal>>;
+
 /// Work that the server does after writes to some resources.
 struct Hook {
     /// Whether writes to a resource run this hook. Most run none.
     concerns: fn(&Served, &Target) -> bool,
     /// Gets the commits of the request: each object before and after.
-    run: for<'a> fn(&'a Call, &'a [Committed]) -> BoxFuture<'a, Result<(), Refusal>>,
+    run: Run,
     /// The log message when the hook fails.
     problem: &'static str,
 }

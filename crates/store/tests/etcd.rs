@@ -11,7 +11,8 @@ use contract::{LIMITS, Stage};
 use etcd_server::EtcdServer;
 use std::{sync::Arc, time::Duration};
 use store::{
-    Batch, Embedded, Error, Etcd, EtcdOptions, Event, Feed, Memory, Options, Range, Revision, Store,
+    Batch, Embedded, Error, Etcd, EtcdOptions, Event, Feed, Memory, Options, Range, ReadStore, Revision,
+    Store,
 };
 use world::World;
 

@@ -39,12 +39,12 @@ pub(crate) fn library() -> Library {
                 "optional_or_optional",
                 vec![optional(), optional()],
                 optional(),
-                handled_by_evaluator,
+                elsewhere,
             )],
         ),
         Function::new(
             "orValue",
-            vec![Overload::member("optional_orValue_value", vec![optional(), V], V, handled_by_evaluator)],
+            vec![Overload::member("optional_orValue_value", vec![optional(), V], V, elsewhere)],
         ),
         Function::new(
             "_?._",
@@ -52,7 +52,7 @@ pub(crate) fn library() -> Library {
                 "select_optional_field",
                 vec![Type::Dyn, Type::String],
                 optional(),
-                handled_by_evaluator,
+                elsewhere,
             )],
         ),
         Function::new(
@@ -62,25 +62,20 @@ pub(crate) fn library() -> Library {
                     "list_optindex_optional_int",
                     vec![list(), Type::Int],
                     optional(),
-                    handled_by_evaluator,
+                    elsewhere,
                 ),
                 Overload::global(
                     "optional_list_optindex_optional_int",
                     vec![Type::optional(list()), Type::Int],
                     optional(),
-                    handled_by_evaluator,
+                    elsewhere,
                 ),
-                Overload::global(
-                    "map_optindex_optional_value",
-                    vec![map(), K],
-                    optional(),
-                    handled_by_evaluator,
-                ),
+                Overload::global("map_optindex_optional_value", vec![map(), K], optional(), elsewhere),
                 Overload::global(
                     "optional_map_optindex_optional_value",
                     vec![Type::optional(map()), K],
                     optional(),
-                    handled_by_evaluator,
+                    elsewhere,
                 ),
             ],
         ),
@@ -91,13 +86,13 @@ pub(crate) fn library() -> Library {
                     "optional_list_index_int",
                     vec![Type::optional(list()), Type::Int],
                     optional(),
-                    handled_by_evaluator,
+                    elsewhere,
                 ),
                 Overload::global(
                     "optional_map_index_value",
                     vec![Type::optional(map()), K],
                     optional(),
-                    handled_by_evaluator,
+                    elsewhere,
                 ),
             ],
         ),
@@ -119,8 +114,8 @@ pub(crate) fn library() -> Library {
     Library { functions, macros, types: vec![Type::optional(Type::Dyn)], ..Library::default() }
 }
 
-/// Never called: the evaluator handles fields, indexes and fallbacks, since they may skip work.
-fn handled_by_evaluator<'a>(_: &[Value<'a>]) -> Outcome<'a> {
+/// Fields, indexes and fallbacks are known to the evaluator, since they may skip work.
+fn elsewhere<'a>(_: &[Value<'a>]) -> Outcome<'a> {
     Err(Error::no_such_overload())
 }
 
@@ -211,7 +206,7 @@ fn when_present(make: &mut Expander, target: Option<&Expr>, then: Expr) -> Expr 
     make.call("_?_:_", vec![present, then, none])
 }
 
-/// The expression with the target's value under a name: a comprehension over an empty list.
+/// The expression with the target's value under a name: a comprehension over nothing.
 fn bind(
     make: &mut Expander,
     target: Option<&Expr>,
