@@ -66,6 +66,7 @@ pub use write::{BadRange, ServiceRange};
 
 use authenticate::Authenticator;
 use authorize::Authorizer;
+use futures::FutureExt;
 use http::{Request, Response};
 use http_body::Body as _;
 use negotiate::Form;
@@ -133,17 +134,17 @@ impl Server {
             shared_changes: verbs::watch::SharedChanges::default(),
             draining: tokio::sync::watch::Sender::new(false),
         };
-        let is_new = bootstrap::bootstrap(&inner).await?;
+        let is_new = bootstrap::bootstrap(&inner).boxed().await?;
         let inner = Arc::new(inner);
-        follow::catch_up(&inner).await;
-        if !is_new && let Err(refusal) = fair::ensure(&inner).await {
+        follow::catch_up(&inner).boxed().await;
+        if !is_new && let Err(refusal) = fair::ensure(&inner).boxed().await {
             tracing::warn!(problem = %refusal, "cannot maintain flow schemas and priority levels");
         }
-        if let Err(refusal) = fair::write_statuses(&inner).await {
+        if let Err(refusal) = fair::write_statuses(&inner).boxed().await {
             tracing::warn!(problem = %refusal, "cannot update the status of flow schemas");
         }
         let server = Server(inner);
-        follow::kubernetes_service::ensure(&server).await;
+        follow::kubernetes_service::ensure(&server).boxed().await;
         Ok(server)
     }
 
