@@ -45,7 +45,8 @@ pub(super) fn concerns(served: &Served, _: &Target) -> bool {
 pub(super) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
     for commit in commits {
         let is_created = commit.before.is_none();
-        let is_removed = commit.after.is_none();
+        // A delete of the whole collection is left to controllers, as in Kubernetes.
+        let is_removed = commit.after.is_none() && !call.target.name.is_empty();
         let namespace = match &*call.served.resource.name {
             "namespaces" if is_created => &commit.name,
             "serviceaccounts" if is_removed && commit.name == ACCOUNT => &commit.namespace,
