@@ -14,6 +14,7 @@ use crate::{
     request::{Options, Place, Verb},
     route, trace, verbs,
 };
+use bytes::Bytes;
 use futures::FutureExt;
 use http::{Method, Request, Response, request::Parts};
 use std::sync::Arc;
@@ -198,20 +199,17 @@ impl Inner {
         if route::is_connect(&call.served, &call.target) {
             return verbs::connect::connect(call).boxed().await;
         }
-        let body = match verb {
-            Verb::Get => return verbs::read::get(call).await,
-            Verb::List => return verbs::read::list(call).boxed().await,
-            Verb::Watch => return verbs::watch::watch(call).boxed().await,
-            _ => call.take(body).await?,
-        };
-        let size = body.len();
-        let work = match verb {
-            Verb::Create => verbs::create::create(call, body).boxed(),
-            Verb::Update => verbs::update::update(call, body).boxed(),
-            Verb::Patch => verbs::update::patch(call, body).boxed(),
-            Verb::DeleteCollection => return verbs::delete::delete_collection(call, body).boxed().await,
-            _ => return verbs::delete::delete(call, body).boxed().await,
-        };
-        self.workplaces.run(&self.world, size, work).await
+        let body = if verb.is_write() { call.take(body).await? } else { Bytes::new() };
+        let (world, size) = (&self.world, body.len());
+        match verb {
+            Verb::Get => verbs::read::get(call).await,
+            Verb::List => verbs::read::list(call).boxed().await,
+            Verb::Watch => verbs::watch::watch(call).boxed().await,
+            Verb::Create => self.workplaces.run(world, size, verbs::create::create(call, body).boxed()).await,
+            Verb::Update => self.workplaces.run(world, size, verbs::update::update(call, body).boxed()).await,
+            Verb::Patch => self.workplaces.run(world, size, verbs::update::patch(call, body).boxed()).await,
+            Verb::Delete => verbs::delete::delete(call, body).boxed().await,
+            Verb::DeleteCollection => verbs::delete::delete_collection(call, body).boxed().await,
+        }
     }
 }

@@ -93,7 +93,7 @@ pub fn resource_check_value(authorizer: Arc<dyn Authorizer>, resource: Resource)
     })
 }
 
-/// An authorizer and the user whom it checks.
+/// The CEL variable `authorizer`: the caller, or a service account, whose access `check()` asks the authorizer about.
 #[derive(Clone, Debug)]
 struct SubjectAuthorizer {
     authorizer: Arc<dyn Authorizer>,
