@@ -9,7 +9,9 @@ mod tests;
 
 use crate::field::{Error, ErrorList, Path};
 
-pub use address::{cidr, cidr_warnings, interface_address, ip, ip_warning, legacy_cidr, legacy_ip};
+pub use address::{
+    cidr, cidr_warnings, interface_address, ip, ip_warning, legacy_cidr, legacy_ip, parse_ip_leniently,
+};
 pub use format::Format;
 pub use labels::{MAX_ANNOTATION_BYTES, annotations, label_key, labels};
 pub use qualified::{

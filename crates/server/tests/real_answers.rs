@@ -362,3 +362,14 @@ fn malformed_options_are_rejected() {
         assert_eq!((found, answer["message"].as_str().unwrap()), (code, message), "{query}");
     }
 }
+
+#[test]
+fn another_delete_of_a_terminating_namespace_changes_nothing() {
+    let namespace = "/api/v1/namespaces/n";
+    let orphan = json!({"orphanDependents": true});
+    run(vec![
+        step("POST", "/api/v1/namespaces", json!({"metadata": {"name": "n"}}), 201, &[]),
+        step("DELETE", namespace, Value::Null, 200, &[("/status/phase", "Terminating")]),
+        step("DELETE", namespace, orphan, 200, &[("/metadata/finalizers", "null")]),
+    ]);
+}

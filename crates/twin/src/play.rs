@@ -124,6 +124,15 @@ impl<'s> Player<'s> {
     }
 
     async fn send(&mut self, request: &Request) -> Answer {
+        if request.may_be_stale() {
+            // A consistent list first: its version makes the real server wait for its watch cache.
+            let fresh = Request::new("GET", &request.path).user(request.user);
+            self.send_once(&fresh).await;
+        }
+        self.send_once(request).await
+    }
+
+    async fn send_once(&mut self, request: &Request) -> Answer {
         let until = match (&request.watch_until, request.is_watch()) {
             (Some(text), true) => ReadUntil::Text(self.fill.text(text)),
             (None, true) => ReadUntil::Silence,

@@ -139,6 +139,11 @@ impl Request {
         self.query.split('&').any(|pair| pair == "watch=1" || pair == "watch=true")
     }
 
+    /// A list that may be answered from a cache that has not seen the last write.
+    pub fn may_be_stale(&self) -> bool {
+        !self.is_watch() && self.query.contains("resourceVersionMatch=NotOlderThan")
+    }
+
     pub fn target(&self) -> String {
         let joint = if self.query.is_empty() { "" } else { "?" };
         format!("{}{joint}{}", self.path, self.query)

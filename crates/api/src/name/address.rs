@@ -127,7 +127,7 @@ fn parse_cidr(path: &Path<'_>, text: &str) -> Result<Range, ErrorList> {
 }
 
 /// As Go did before 1.17: leading zeros do not count.
-fn parse_ip_leniently(text: &str) -> Option<IpAddr> {
+pub fn parse_ip_leniently(text: &str) -> Option<IpAddr> {
     let groups = text.split_inclusive(['.', ':']);
     groups.map(without_leading_zeros).collect::<String>().parse().ok()
 }

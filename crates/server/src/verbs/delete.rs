@@ -101,6 +101,10 @@ impl Change for Delete<'_> {
         if self.origin == Origin::Delete {
             admission::delete(call, &live).await?;
         }
+        // Kubernetes: another delete of a namespace changes nothing before its contents are removed.
+        if object::is_deleting(&live) && write::is_held_by_spec(call, &live) {
+            return Ok(Next::Keep);
+        }
         let mut marked = live.clone();
         mark(call, self.options, &mut marked);
         let is_marked = marked != live;
@@ -181,7 +185,7 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
         condition::set(&mut draft["status"], &Condition::deletion_pending(), write::now(call));
     }
     object::set_finalizers(draft, finalizers.iter().map(String::as_str));
-    if write::is_held_by_spec(call, draft) || (write::is_namespaces(call) && !object::is_deleting(draft)) {
+    if write::is_namespaces(call) && !object::is_deleting(draft) {
         draft["status"]["phase"] = "Terminating".into();
         return mark_without_grace(call, draft);
     }

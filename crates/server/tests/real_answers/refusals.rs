@@ -364,3 +364,22 @@ fn a_pod_can_be_resized_beside_containers_without_requests() {
         ),
     ]);
 }
+
+#[test]
+fn addresses_of_a_pod_are_at_most_one_of_each_family() {
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let status = |ips: Value, code, holds| {
+        step("PATCH", format!("{pods}/a/status"), json!({"status": {"podIPs": ips}}), code, holds)
+    };
+    let unreadable = &[(
+        "/details/causes/2/message",
+        "Internal error: failed to check for dual stack with error:invalid IP[0]: x",
+    )];
+    run(vec![
+        step("POST", pods, pod, 201, &[]),
+        status(json!([{"ip": "x"}, {"ip": "y"}]), 422, unreadable),
+        status(json!([{"ip": "1.2.3.4"}, {"ip": "1.2.3.5"}]), 422, &[("/details/causes/1", "null")]),
+        status(json!([{"ip": "1.2.3.4"}, {"ip": "::1"}]), 200, &[]),
+    ]);
+}

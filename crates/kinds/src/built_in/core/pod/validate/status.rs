@@ -1,6 +1,6 @@
 //! What a kubelet may write into a pod's status.
 
-use api::field::{BadValue, ErrorList};
+use api::field::{BadValue, Error, ErrorList};
 use api::name::{self, Format};
 
 use super::change::changed_annotations;
@@ -34,13 +34,13 @@ pub(crate) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
     for field in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
         transitions(&status.field(field), &old_status.field(field), &old_spec, field, errors);
     }
-    addresses(&status, "podIPs", errors);
-    let first = status.value().pointer("/hostIPs/0/ip").and_then(|ip| ip.as_str());
+    addresses(&status.field("podIPs"), &old_status.field("podIPs"), errors);
+    let host_ips = status.field("hostIPs");
+    let first = host_ips.items().next().map(|first| first.text_of("ip"));
     if let Some(first) = first.filter(|first| *first != status.text_of("hostIP")) {
-        let ips = status.field("hostIPs");
-        ips.index(0).field("ip").invalid_as(errors, first, "must be equal to `hostIP`");
+        host_ips.index(0).field("ip").invalid_as(errors, first, "must be equal to `hostIP`");
     }
-    addresses(&status, "hostIPs", errors);
+    addresses(&host_ips, &old_status.field("hostIPs"), errors);
 }
 
 fn conditions(conditions: &At<'_, '_>, errors: &mut ErrorList) {
@@ -79,7 +79,7 @@ fn transitions(
         if restarted && (field == "ephemeralContainerStatuses" || !may_restart()) {
             let path = now.path().index(index);
             let problem = "may not be transitioned to non-terminated state";
-            errors.push(api::field::Error::forbidden(&path.child("state"), problem));
+            errors.push(Error::forbidden(&path.child("state"), problem));
         }
     }
 }
@@ -137,13 +137,30 @@ fn claims(statuses: &At<'_, '_>, spec: &At<'_, '_>, errors: &mut ErrorList) {
     }
 }
 
-fn addresses(status: &At<'_, '_>, field: &str, errors: &mut ErrorList) {
-    let list = status.field(field);
-    for item in list.items() {
-        errors.extend(name::legacy_ip(item.path(), item.text_of("ip")));
+/// At most one address of each IP family; addresses that were there before stay valid.
+fn addresses(list: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
+    let before: Taken<&str> = old.items().map(|item| item.text_of("ip")).collect();
+    let mut families = Vec::new();
+    let mut unreadable = None;
+    for (index, item) in list.items().enumerate() {
+        let ip = item.text_of("ip");
+        if !before.contains(ip) {
+            errors.extend(name::legacy_ip(item.path(), ip));
+        }
+        match name::parse_ip_leniently(ip) {
+            Some(address) => families.push(address.to_canonical().is_ipv6()),
+            None => _ = unreadable.get_or_insert((index, ip)),
+        }
     }
-    let families = list.items().map(|item| item.text_of("ip").contains(':')).collect::<Vec<_>>();
-    if families.len() > 2 || (families.len() == 2 && families[0] == families[1]) {
+    let count = list.items().count();
+    if count < 2 {
+        return;
+    }
+    if let Some((index, ip)) = unreadable {
+        let cause = format!("failed to check for dual stack with error:invalid IP[{index}]: {ip}");
+        errors.push(Error::internal(list.path(), cause));
+    }
+    if !matches!(*families, [first, second] if first != second) || count > 2 {
         // Kubernetes: in the form of its own types.
         let shown = list.items().map(|item| serde_json::json!({"IP": item.text_of("ip")}));
         let shown = BadValue::json(&shown.collect::<Vec<_>>());
