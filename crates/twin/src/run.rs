@@ -114,13 +114,7 @@ impl Run {
         let mut candidate = story.clone();
         candidate.steps.truncate(at + 1);
         if !self.shows(stage, &candidate, &difference).await {
-            self.tally().unsteady += 1;
-            let request = &story.steps[at].request;
-            print_line(&format!(
-                "-- unsteady: seed {} story {number}: {request}\n  {difference}",
-                self.plan.seed
-            ));
-            return;
+            return self.report_unsteady(number, &story.steps[at].request, &difference);
         }
         let smallest =
             shrink(candidate, async |story: &Story| self.shows(stage, story, &difference).await).await;
@@ -171,6 +165,15 @@ impl Run {
             .any(|found| is_same_sort(found, wanted) && self.known.reason(&story.steps, found).is_none())
     }
 
+    /// A difference that does not occur again when the story is repeated: one of the servers was late.
+    fn report_unsteady(&self, number: u64, request: &Request, difference: &Difference) {
+        self.tally().unsteady += 1;
+        print_line(&format!(
+            "-- unsteady: seed {} story {number}: {request}\n  {difference}",
+            self.plan.seed
+        ));
+    }
+
     async fn report(&self, stage: &mut Stage, number: u64, story: &Story, wanted: &Difference) {
         let compared = stage.play(story).await;
         let mut found = Vec::new();
@@ -178,17 +181,14 @@ impl Run {
             found = self.differences(last);
             found.retain(|difference| self.known.reason(&story.steps[..=last.at], difference).is_none());
         }
+        let Some(last) = story.steps.last() else { return };
         if found.is_empty() {
-            found.push(wanted.clone());
+            return self.report_unsteady(number, &last.request, wanted);
         }
         let count = {
             let mut tally = self.tally();
             tally.differences += 1;
-            if let Some(last) = story.steps.last() {
-                for difference in &found {
-                    tally.seen.insert(signature(&last.request, difference));
-                }
-            }
+            tally.seen.extend(found.iter().map(|difference| signature(&last.request, difference)));
             tally.differences
         };
         let after = self.world.now().since(self.start).as_secs();

@@ -155,3 +155,6 @@ async fn remove_marked(
         Outcome::Lost => None,
     })
 }
+
+#[cfg(test)]
+mod tests;
