@@ -137,6 +137,17 @@ fn push_code(out: &mut String, code: u32) {
     written.expect("a String takes every write");
 }
 
+/// Whether Go's `net.SplitHostPort` accepts it: `host:port` or `[address]:port`; both parts may be empty.
+pub fn is_host_and_port(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else { return false };
+    let host = match host.strip_prefix('[') {
+        Some(address) => address.strip_suffix(']'),
+        None => (!host.contains(':')).then_some(host),
+    };
+    let has_brackets = |part: &str| part.contains(['[', ']']);
+    host.is_some_and(|host| !has_brackets(host)) && !has_brackets(port)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +197,16 @@ mod tests {
             (json!([1.0, 1e6, 1e20, 1e21, 1.5e-7]), "[1,1000000,100000000000000000000,1e+21,1.5e-7]"),
         ] {
             assert_eq!(json(&value).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn hosts_and_ports_are_split_as_by_go() {
+        for text in ["a:1", ":", "a:", ":80", "[::1]:80", "[]:", "[a]:b"] {
+            assert!(is_host_and_port(text), "{text}");
+        }
+        for text in ["", "a", "a:b:c", "::1", "[::1]", "[::1:80", "[a]b:1", "a[:1", "a:]", "[[a]]:1"] {
+            assert!(!is_host_and_port(text), "{text}");
         }
     }
 }

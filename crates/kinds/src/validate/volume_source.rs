@@ -284,7 +284,7 @@ fn quobyte(at: &At<'_, '_>, errors: &mut ErrorList) {
         let problem = "must be a UUID and may not exceed a length of 64 characters";
         at.field("tenant").required(errors, problem);
     } else {
-        for _ in registry.text().split(',').filter(|pair| !pair.contains(':')) {
+        for _ in registry.text().split(',').filter(|pair| !api::go::is_host_and_port(pair)) {
             registry.invalid_text(errors, PAIRS);
         }
     }
