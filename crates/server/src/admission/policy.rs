@@ -3,6 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `configured` | policies and their bindings → candidates for a resource, compiled when first needed |
+//! | `selection` | the policies and bindings that apply to a request |
 //! | `params` | the objects that a binding passes to its policy |
 //! | `validating` | decisions: deny, warn |
 //! | `mutating` | changes: a configuration to apply, or a patch |
@@ -12,6 +13,7 @@ mod configured;
 mod merge;
 mod mutating;
 mod params;
+mod selection;
 pub(crate) mod status;
 mod validating;
 

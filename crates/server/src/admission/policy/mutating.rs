@@ -3,7 +3,7 @@
 use super::{
     Bound, Material, candidates,
     configured::{Binding, Mutation, Policy},
-    merge, params,
+    merge, selection,
 };
 use crate::{
     admission::{
@@ -98,40 +98,23 @@ async fn select(
 ) -> Result<Vec<Invocation>, Refusal> {
     let mut found = Vec::new();
     for (policy, bindings) in policies {
-        let face = match policy.criteria.matches(facts, &review.object).await {
+        let face = match selection::of_policy(facts, &policy, &review.object).await {
             Ok(Some(face)) => face,
             Ok(None) => continue,
-            Err(refusal) => {
-                let problem = format!("failed to configure policy: {}", refusal);
+            Err(problem) => {
                 failures.extend(failed(&policy, None, &problem, None));
                 continue;
             }
         };
-        if let Err(problem) = params::check_kind(facts, &policy).await {
-            failures.extend(failed(&policy, None, &format!("failed to configure policy: {problem}"), None));
-            continue;
-        }
         for binding in bindings {
-            let matched = match &binding.criteria {
-                None => Ok(true),
-                Some(criteria) => criteria.matches(facts, &review.object).await.map(|face| face.is_some()),
-            };
-            let params = match matched {
-                Ok(false) => continue,
-                Ok(true) => params::collect(facts, &policy, &binding, &review.object).await,
-                Err(refusal) => Err(refusal.to_string()),
-            };
-            match params {
+            match selection::of_binding(facts, &policy, &binding, &review.object).await {
                 Ok(params) => found.extend(params.into_iter().map(|param| Invocation {
                     policy: Arc::clone(&policy),
                     binding: Arc::clone(&binding),
                     param,
                     face: Arc::clone(&face),
                 })),
-                Err(problem) => {
-                    let problem = format!("failed to configure binding: {problem}");
-                    failures.extend(failed(&policy, Some(&binding), &problem, None));
-                }
+                Err(problem) => failures.extend(failed(&policy, Some(&binding), &problem, None)),
             }
         }
     }

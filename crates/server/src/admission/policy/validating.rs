@@ -3,7 +3,7 @@
 use super::{
     Bound, Material, candidates,
     configured::{Binding, Policy, Validation},
-    params,
+    selection,
 };
 use crate::admission::{
     Review,
@@ -65,26 +65,20 @@ pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), Re
 async fn run_policies(facts: &Facts<'_>, policies: Vec<Bound>, review: &Review<'_>) -> Result<(), Refusal> {
     let mut denials = Vec::new();
     for (policy, bindings) in policies {
-        let face = match policy.criteria.matches(facts, &review.object).await {
+        let face = match selection::of_policy(facts, &policy, &review.object).await {
             Ok(Some(face)) => face,
             Ok(None) => continue,
-            Err(refusal) => {
-                let problem = format!("failed to configure policy: {}", refusal);
+            Err(problem) => {
                 denials.extend(misconfigured(&policy, None, &problem));
                 continue;
             }
         };
-        if let Err(problem) = params::check_kind(facts, &policy).await {
-            denials.extend(misconfigured(&policy, None, &format!("failed to configure policy: {problem}")));
-            continue;
-        }
         let mut material = None;
         let mut notes = BTreeMap::new();
         for binding in bindings {
-            let params = match prepare(facts, review, &policy, &binding).await {
+            let params = match selection::of_binding(facts, &policy, &binding, &review.object).await {
                 Ok(params) => params,
                 Err(problem) => {
-                    let problem = format!("failed to configure binding: {problem}");
                     denials.extend(misconfigured(&policy, Some(&binding), &problem));
                     continue;
                 }
@@ -124,22 +118,6 @@ fn collect(notes: &mut BTreeMap<String, Vec<String>>, found: Vec<(String, String
             values.push(value);
         }
     }
-}
-
-/// The parameters to evaluate a binding with; none where it does not match.
-async fn prepare(
-    facts: &Facts<'_>,
-    review: &Review<'_>,
-    policy: &Policy,
-    binding: &Binding,
-) -> Result<Vec<Option<serde_json::Value>>, String> {
-    if let Some(criteria) = &binding.criteria {
-        let matched = criteria.matches(facts, &review.object).await.map_err(|refusal| refusal.to_string())?;
-        if matched.is_none() {
-            return Ok(Vec::new());
-        }
-    }
-    params::collect(facts, policy, binding, &review.object).await
 }
 
 fn misconfigured(policy: &Policy, binding: Option<&Binding>, problem: &str) -> Option<Denial> {

@@ -48,11 +48,8 @@ pub(super) fn check(configuration: &At<'_, '_>, errors: &mut ErrorList) {
     }
 }
 
-fn review_versions(versions: &At<'_, '_>, errors: &mut ErrorList) {
-    if versions.is_empty() {
-        versions.required(errors, &format!("must specify one of {}", REVIEW_VERSIONS.join(", ")));
-        return;
-    }
+/// Each version of a webhook's reviews is a label, and listed once.
+pub(crate) fn each_version_once(versions: &At<'_, '_>, errors: &mut ErrorList) {
     let mut taken = Taken::default();
     for version in versions.items() {
         if !taken.add(version.value()) {
@@ -61,6 +58,14 @@ fn review_versions(versions: &At<'_, '_>, errors: &mut ErrorList) {
             version.is_format(errors, Format::Dns1035Label);
         }
     }
+}
+
+fn review_versions(versions: &At<'_, '_>, errors: &mut ErrorList) {
+    if versions.is_empty() {
+        versions.required(errors, &format!("must specify one of {}", REVIEW_VERSIONS.join(", ")));
+        return;
+    }
+    each_version_once(versions, errors);
     if !versions.items().any(|version| REVIEW_VERSIONS.contains(&version.text())) {
         let problem = format!("must include at least one of {}", REVIEW_VERSIONS.join(", "));
         versions.invalid(errors, problem);

@@ -1,14 +1,12 @@
 //! How objects get from one version to another: not at all, or by a webhook.
 
 use api::field::ErrorList;
-use api::name::Format;
 use serde_json::Value;
 
 use super::ca_bundle;
 use super::leniency::Leniency;
 use crate::built_in::admissionregistration::webhook_configuration::validate as webhook;
 use crate::validate::at::At;
-use crate::validate::taken::Taken;
 
 /// Versions of ConversionReview that a webhook may be asked in.
 pub(super) const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
@@ -53,14 +51,7 @@ fn check_review_versions(versions: &At<'_, '_>, leniency: &Leniency<'_>, errors:
     if versions.is_empty() {
         return versions.required(errors, "");
     }
-    let mut taken = Taken::default();
-    for version in versions.items() {
-        if !taken.add(version.value()) {
-            version.invalid_text(errors, "duplicate version");
-        } else {
-            version.is_format(errors, Format::Dns1035Label);
-        }
-    }
+    webhook::each_version_once(versions, errors);
     if !leniency.any_review_version && !is_recognized(versions.value()) {
         let problem = format!("must include at least one of {}", REVIEW_VERSIONS.join(", "));
         versions.invalid(errors, problem);
