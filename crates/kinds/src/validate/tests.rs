@@ -277,3 +277,46 @@ fn old_ways_to_say_it_are_warned_of() {
         assert_eq!(warnings(group, "v1", kind, &object, None).join("; "), expected, "{kind}");
     }
 }
+
+#[test]
+fn quotas_slices_and_classes_warn() {
+    let old = "beta.kubernetes.io/os";
+    for (group, kind, object, expected) in [
+        (
+            "",
+            "ResourceQuota",
+            json!({"spec": {"hard": {"cpu": "2", "limits.cpu": "1", "requests.memory": "1", "limits.memory": "2"}}}),
+            "ResourceQuota cpu (2) should be less than limits.cpu (1)",
+        ),
+        ("", "ResourceQuota", json!({"spec": {"hard": {"storage": "2", "limits.storage": "1"}}}), ""),
+        (
+            "resource.k8s.io",
+            "ResourceSlice",
+            json!({"spec": {"driver": "A"}}),
+            "spec.driver: driver names should be lowercase; \"A\" contains uppercase characters",
+        ),
+        (
+            "node.k8s.io",
+            "RuntimeClass",
+            json!({"scheduling": {"nodeSelector": {old: "linux"}}}),
+            "scheduling.nodeSelector: deprecated since v1.14; use \"kubernetes.io/os\" instead",
+        ),
+        (
+            "storage.k8s.io",
+            "CSIStorageCapacity",
+            json!({"nodeTopology": {"matchLabels": {old: "linux"}, "matchExpressions": [{"key": old}]}}),
+            "nodeTopology.matchExpressions[0].key: beta.kubernetes.io/os is deprecated since v1.14; use \
+             \"kubernetes.io/os\" instead; nodeTopology.matchLabels.beta.kubernetes.io/os: deprecated since v1.14; \
+             use \"kubernetes.io/os\" instead",
+        ),
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingAdmissionPolicy",
+            json!({"metadata": {"name": "a.static.k8s.io"}}),
+            "metadata.name: names ending with \".static.k8s.io\" are reserved for static manifest-based \
+             configurations and cannot be managed via the API",
+        ),
+    ] {
+        assert_eq!(warnings(group, "v1", kind, &object, None).join("; "), expected, "{kind}");
+    }
+}

@@ -4,8 +4,8 @@ use api::field::{Error, ErrorList};
 use api::name::{Format, NameRule};
 use serde_json::Value;
 
-use super::GROUP;
 use super::webhook_configuration::validate as webhook;
+use super::{GROUP, warn_of_static_name};
 use crate::built_in::BuiltIn;
 use crate::cells::column::{AGE, Cell, NAME, TableColumn, integer, string};
 use crate::cells::row::{UNSET, text};
@@ -45,6 +45,7 @@ pub(crate) static VALIDATING_ADMISSION_POLICY: BuiltIn =
             TypeDefaults::of("admissionregistration.v1.NamedRuleWithOperations")
                 .values(&[("scope", DefaultValue::Text("*"))]),
         ])
+        .warnings(warn_of_static_name)
         .columns(&[NAME, integer("Validations", Cell::Count("/spec/validations")), PARAM_KIND, AGE]);
 
 pub(crate) static MUTATING_ADMISSION_POLICY: BuiltIn =
@@ -58,6 +59,7 @@ pub(crate) static MUTATING_ADMISSION_POLICY: BuiltIn =
         )
         .defaults(&[TypeDefaults::of("admissionregistration.v1.MutatingAdmissionPolicySpec")
             .values(&[("failurePolicy", DefaultValue::Text("Fail"))])])
+        .warnings(warn_of_static_name)
         .columns(&[NAME, integer("Mutations", Cell::Count("/spec/mutations")), PARAM_KIND, AGE]);
 
 const PARAM_KIND: TableColumn = string(

@@ -4,8 +4,8 @@ use api::field::ErrorList;
 use api::name::{Format, NameRule};
 use serde_json::Value;
 
-use super::GROUP;
 use super::admission_policy::{check_match, check_mutating_operations};
+use super::{GROUP, warn_of_static_name};
 use crate::built_in::BuiltIn;
 use crate::cells::column::{AGE, Cell, NAME, TableColumn, string};
 use crate::cells::row::{UNSET, text};
@@ -26,6 +26,7 @@ pub(crate) static VALIDATING_ADMISSION_POLICY_BINDING: BuiltIn =
                 .update(UpdateChecks::ONLY_AS_NEW)
                 .metadata(Metadata::WithAnyFinalizer(NameRule::DnsSubdomain)),
         )
+        .warnings(warn_of_static_name)
         .columns(COLUMNS);
 
 pub(crate) static MUTATING_ADMISSION_POLICY_BINDING: BuiltIn =
@@ -37,6 +38,7 @@ pub(crate) static MUTATING_ADMISSION_POLICY_BINDING: BuiltIn =
                 .update(UpdateChecks::ONLY_AS_NEW)
                 .metadata(Metadata::WithAnyFinalizer(NameRule::DnsSubdomain)),
         )
+        .warnings(warn_of_static_name)
         .columns(COLUMNS);
 
 const COLUMNS: &[TableColumn] = &[

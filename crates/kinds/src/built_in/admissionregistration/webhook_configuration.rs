@@ -4,7 +4,7 @@ pub(crate) mod validate;
 
 use api::name::NameRule;
 
-use super::GROUP;
+use super::{GROUP, warn_of_static_name};
 use crate::built_in::BuiltIn;
 use crate::cells::column::{AGE, Cell, NAME, TableColumn, integer};
 use crate::defaults::type_defaults::{DefaultValue, TypeDefaults};
@@ -36,6 +36,7 @@ pub(crate) static VALIDATING_WEBHOOK_CONFIGURATION: BuiltIn =
             TypeDefaults::of("admissionregistration.v1.ServiceReference")
                 .values(&[("port", DefaultValue::Number(443))]),
         ])
+        .warnings(warn_of_static_name)
         .columns(COLUMNS);
 
 pub(crate) static MUTATING_WEBHOOK_CONFIGURATION: BuiltIn =
@@ -55,6 +56,7 @@ pub(crate) static MUTATING_WEBHOOK_CONFIGURATION: BuiltIn =
             ("timeoutSeconds", DefaultValue::Number(10)),
             ("reinvocationPolicy", DefaultValue::Text("Never")),
         ])])
+        .warnings(warn_of_static_name)
         .columns(COLUMNS);
 
 const COLUMNS: &[TableColumn] = &[NAME, integer("Webhooks", Cell::Count("/webhooks")), AGE];

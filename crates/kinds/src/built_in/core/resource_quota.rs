@@ -20,6 +20,7 @@ pub(crate) static RESOURCE_QUOTA: BuiltIn = BuiltIn::new(GROUP, "ResourceQuota",
             .update(UpdateChecks::CHANGE.compare(check_change))
             .subresources(&[("status", check_status)]),
     )
+    .warnings(warn)
     .columns(&[
         NAME,
         string("Request", Cell::Computed(|it| used_of_hard(it, false).into())),
@@ -174,4 +175,26 @@ fn used_of_hard(quota: &Row<'_>, of_limits: bool) -> String {
         .iter()
         .map(|name| format!("{name}: {}/{}", quantity(&used[name.as_str()]), quantity(&hard[name.as_str()])));
     shown.collect::<Vec<_>>().join(", ")
+}
+
+/// Kubernetes: a new quota should not allow more requests than limits.
+fn warn(quota: &At<'_, '_>, old: Option<&Value>, warnings: &mut Vec<String>) {
+    if old.is_some() {
+        return;
+    }
+    let spec = quota.field("spec");
+    let hard = spec.field("hard");
+    for resource in ["cpu", "memory", "storage", "ephemeral-storage"] {
+        let names = [format!("requests.{resource}"), resource.to_owned()];
+        let names = if matches!(resource, "cpu" | "memory") { &names[..] } else { &names[..1] };
+        let Some(name) = names.iter().find(|name| hard.has(name)) else { continue };
+        let (request, limit_name) = (hard.field(name), format!("limits.{resource}"));
+        let limit = hard.field(&limit_name);
+        if let (Some(request), Some(limit)) = (request.quantity(), limit.quantity())
+            && request > limit
+        {
+            warnings
+                .push(format!("ResourceQuota {name} ({request}) should be less than {limit_name} ({limit})"));
+        }
+    }
 }

@@ -2,10 +2,12 @@
 
 use api::field::{Error, ErrorList};
 use api::name::{Format, NameRule};
+use serde_json::Value;
 
 use super::GROUP;
 use crate::built_in::BuiltIn;
 use crate::built_in::core::pod::validate as pod;
+use crate::built_in::core::pod::warnings::deprecated_label;
 use crate::cells::column::{AGE, Cell, NAME, string};
 use crate::strategy::Strategy;
 use crate::validate::at::At;
@@ -21,6 +23,7 @@ pub(crate) static RUNTIME_CLASS: BuiltIn = BuiltIn::new(GROUP, "RuntimeClass", "
             .update(UpdateChecks::AS_NEW.compare(check_change))
             .metadata(Metadata::WithAnyFinalizer(NameRule::DnsSubdomain)),
     )
+    .warnings(warn)
     .columns(&[NAME, string("Handler", Cell::Text("/handler")), AGE]);
 
 fn check(class: &At<'_, '_>, errors: &mut ErrorList) {
@@ -43,4 +46,11 @@ fn check(class: &At<'_, '_>, errors: &mut ErrorList) {
 
 fn check_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
     new.field("handler").immutable(errors, &old.field("handler"));
+}
+
+fn warn(class: &At<'_, '_>, _: Option<&Value>, warnings: &mut Vec<String>) {
+    let scheduling = class.field("scheduling");
+    let selector = scheduling.field("nodeSelector");
+    let problems = selector.entries().filter_map(|(key, _)| deprecated_label(key));
+    warnings.extend(problems.map(|problem| format!("{}: {problem}", selector.path())));
 }

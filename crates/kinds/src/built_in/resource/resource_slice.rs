@@ -2,6 +2,7 @@
 
 use api::field::{Error, ErrorList};
 use api::name::Format;
+use serde_json::Value;
 
 use super::{GROUP, device, each_unique, names};
 use crate::built_in::BuiltIn;
@@ -41,6 +42,7 @@ pub(crate) static RESOURCE_SLICE: BuiltIn = BuiltIn::new(GROUP, "ResourceSlice",
             ]),
     )
     .validation(Validation::new(check).update(UpdateChecks::CHANGE.compare(check_change)))
+    .warnings(warn)
     .defaults(&[TypeDefaults::of("resource.v1.NodeAllocatableResourceMapping")
         .values(&[("allocationMultiplier", DefaultValue::Text("1"))])])
     .columns(&[
@@ -183,5 +185,16 @@ fn check_nodes(spec: &At<'_, '_>, errors: &mut ErrorList) {
             let shown = format!("{{{}}}", said.join(", "));
             spec.invalid_as(errors, shown, format!("{needed}, but multiple fields are set"));
         }
+    }
+}
+
+fn warn(slice: &At<'_, '_>, _: Option<&Value>, warnings: &mut Vec<String>) {
+    let spec = slice.field("spec");
+    let driver = spec.text_of("driver");
+    if driver != driver.to_lowercase() {
+        let driver = api::go::quote(driver);
+        warnings.push(format!(
+            "spec.driver: driver names should be lowercase; {driver} contains uppercase characters"
+        ));
     }
 }
