@@ -14,6 +14,7 @@ use std::{
     },
     time::Duration,
 };
+use tokio::sync::watch;
 
 /// The most faults of one cluster.
 const MAX_FAULTS: usize = 10_000;
@@ -60,6 +61,11 @@ pub(crate) enum Effect {
     Delay(Duration),
     LoseRequest,
     LoseAnswer,
+    /// The client waits for ever.
+    Hang {
+        is_carried_out: bool,
+        reached: Reached,
+    },
     /// Answered with the state of so many revisions ago.
     Stale(u64),
     /// The watch ends after so many events.
@@ -70,6 +76,33 @@ pub(crate) enum Effect {
     /// Every event of a watch comes so much later.
     Lag(Duration),
 }
+
+/// Tells that a request hangs: not carried out, or carried out completely.
+#[derive(Clone, Debug)]
+pub(crate) struct Reached(Arc<watch::Sender<bool>>);
+
+impl Reached {
+    pub(crate) fn new() -> Reached {
+        Reached(Arc::new(watch::Sender::new(false)))
+    }
+
+    pub(crate) fn set(&self) {
+        self.0.send_replace(true);
+    }
+
+    pub(crate) async fn wait(&self) {
+        // The sender lives as long as this.
+        drop(self.0.subscribe().wait_for(|is_reached| *is_reached).await);
+    }
+}
+
+impl PartialEq for Reached {
+    fn eq(&self, other: &Reached) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Reached {}
 
 /// How a watch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,6 +201,11 @@ impl Rule {
     /// The server carries out the request, and the connection breaks before the response.
     pub fn lose_answer(self) -> Fault {
         self.with(Effect::LoseAnswer)
+    }
+
+    /// The client waits for ever, as if it had crashed here.
+    pub(crate) fn hang(self, is_carried_out: bool, reached: Reached) -> Fault {
+        self.with(Effect::Hang { is_carried_out, reached })
     }
 
     /// Answers a get or list with the state of so many revisions ago; starts a watch that much earlier.
@@ -282,6 +320,8 @@ impl fmt::Display for Effect {
             Effect::Delay(duration) => write!(out, "delayed by {duration:?}"),
             Effect::LoseRequest => out.write_str("request lost"),
             Effect::LoseAnswer => out.write_str("answer lost"),
+            Effect::Hang { is_carried_out: false, .. } => out.write_str("crash before it"),
+            Effect::Hang { is_carried_out: true, .. } => out.write_str("crash after it"),
             Effect::Stale(revisions) => write!(out, "{revisions} revisions stale"),
             Effect::Watch { after, end } => write!(out, "{end:?} after {after} events"),
             Effect::Lag(duration) => write!(out, "events {duration:?} late"),

@@ -19,6 +19,7 @@
 //! ```
 #![expect(clippy::panic, reason = "a test that cannot go on says why and stops")]
 
+mod crash;
 mod run;
 
 mod cluster;
@@ -34,6 +35,7 @@ mod trace;
 mod transport;
 
 pub use cluster::{Cluster, Setup};
+pub use crash::{Crashes, crash_everywhere};
 pub use fault::{Fault, Injected, Rule};
 pub use objects::Object;
 pub use run::{run, simulate};

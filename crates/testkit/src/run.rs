@@ -1,10 +1,13 @@
 //! Runs a test with a cluster, once or with several seeds; a failure prints the seed.
 
-use crate::Cluster;
+use crate::{Cluster, Setup};
+use std::ops::RangeInclusive;
 use world::Run;
 
-/// How many seeds [`run`] tries.
+/// How many seeds a test runs with, unless [`SEEDS_VARIABLE`] says otherwise.
 const SEEDS: u64 = 5;
+/// The environment variable with the number of seeds.
+const SEEDS_VARIABLE: &str = "SETPOINT_SEEDS";
 /// The environment variable with the seed to replay.
 const SEED_VARIABLE: &str = "SETPOINT_SEED";
 
@@ -16,19 +19,77 @@ pub fn simulate<T, F>(seed: u64, test: impl FnOnce(Cluster) -> F) -> Run<T>
 where
     F: Future<Output = T>,
 {
-    let run = world::simulate(seed, |world| async move { test(Cluster::start(&world).await).await });
-    run.unwrap_or_else(|stuck| panic!("{stuck}"))
+    Setup::default().simulate(seed, test)
 }
 
-/// Runs `test` with several seeds. With `SETPOINT_SEED` set to a seed that has failed, runs it once, exactly
-/// as then.
+/// Runs `test` with five seeds, or as many as `SETPOINT_SEEDS` says. With `SETPOINT_SEED` set to a seed that
+/// has failed, runs it once, exactly as then.
 pub fn run<F>(test: impl Fn(Cluster) -> F)
 where
     F: Future<Output = ()>,
 {
-    let replayed: Option<u64> = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok());
-    let seeds = replayed.map_or(1..=SEEDS, |seed| seed..=seed);
-    for seed in seeds {
-        simulate(seed, &test);
+    Setup::default().run(test);
+}
+
+impl Setup {
+    /// As [`simulate`], with a cluster of these settings.
+    ///
+    /// # Panics
+    /// If the test does, or if all tasks wait for ever.
+    pub fn simulate<T, F>(self, seed: u64, test: impl FnOnce(Cluster) -> F) -> Run<T>
+    where
+        F: Future<Output = T>,
+    {
+        let run = world::simulate(seed, |world| async move { test(self.start(&world).await).await });
+        run.unwrap_or_else(|stuck| panic!("{stuck}"))
+    }
+
+    /// As [`run`], with clusters of these settings.
+    pub fn run<F>(self, test: impl Fn(Cluster) -> F)
+    where
+        F: Future<Output = ()>,
+    {
+        for seed in seeds(SEEDS) {
+            self.clone().simulate(seed, &test);
+        }
+    }
+}
+
+/// The seeds of a test: `usual` many, unless the environment says otherwise.
+pub(crate) fn seeds(usual: u64) -> RangeInclusive<u64> {
+    choose(usual, std::env::var(SEED_VARIABLE).ok().as_deref(), std::env::var(SEEDS_VARIABLE).ok().as_deref())
+}
+
+/// # Panics
+/// If a variable holds no number: a test that ran with other seeds than asked for would prove nothing.
+fn choose(usual: u64, replayed: Option<&str>, count: Option<&str>) -> RangeInclusive<u64> {
+    let number = |variable: &str, text: &str| -> u64 {
+        text.parse().unwrap_or_else(|_| panic!("{variable} is {text:?}: set it to a number"))
+    };
+    match (replayed, count) {
+        (Some(seed), _) => {
+            let seed = number(SEED_VARIABLE, seed);
+            seed..=seed
+        }
+        (None, Some(count)) => 1..=number(SEEDS_VARIABLE, count),
+        (None, None) => 1..=usual,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_chooses_the_seeds() {
+        assert_eq!(choose(5, None, None), 1..=5);
+        assert_eq!(choose(5, None, Some("100")), 1..=100);
+        assert_eq!(choose(5, Some("7"), Some("100")), 7..=7);
+    }
+
+    #[test]
+    #[should_panic(expected = "SETPOINT_SEEDS is \"many\": set it to a number")]
+    fn a_number_of_seeds_that_cannot_be_read_fails_the_test() {
+        choose(5, None, Some("many"));
     }
 }

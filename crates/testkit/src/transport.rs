@@ -4,7 +4,7 @@ mod pending;
 mod watch_body;
 
 use crate::{
-    fault::{ConnectionReset, Effect, Faults, error_response},
+    fault::{ConnectionReset, Effect, Faults, Reached, error_response},
     request_info::RequestInfo,
     trace::{EntryId, Recorder},
 };
@@ -110,11 +110,17 @@ impl Transport {
                     *request.uri_mut() = Effect::stale(info, request.uri(), revision);
                     is_stale = true;
                 }
-                Effect::LoseAnswer | Effect::Watch { .. } | Effect::Lag(_) => {}
+                Effect::Hang { is_carried_out: false, reached } => return hang(reached).await,
+                Effect::Hang { .. } | Effect::LoseAnswer | Effect::Watch { .. } | Effect::Lag(_) => {}
             }
         }
         request.extensions_mut().insert(caller);
         let response = self.server.handle(request).await;
+        for effect in effects {
+            if let Effect::Hang { reached, .. } = effect {
+                return hang(reached).await;
+            }
+        }
         match effects.contains(&Effect::LoseAnswer) {
             true => Err(ConnectionReset),
             false if is_stale && info.verb == "get" => Ok(Effect::only(info, response).await),
@@ -159,4 +165,10 @@ fn version(body: &[u8]) -> Option<u64> {
     }
     let object: Object = serde_json::from_slice(body).ok()?;
     object.metadata.resource_version.parse().ok()
+}
+
+/// Never returns: the client crashes here.
+async fn hang<T>(reached: &Reached) -> T {
+    reached.set();
+    futures::future::pending().await
 }
