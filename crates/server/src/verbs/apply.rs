@@ -4,7 +4,6 @@ use crate::{
     answer::{self, Body},
     call::Call,
     refusal::Refusal,
-    served::StoredAs,
     stored::Stored,
     write::{self, Change, Changed, Checked, CreateRight, DraftState, Next, scale},
 };
@@ -92,9 +91,10 @@ impl Change for Apply {
     async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Refusal> {
         let mut draft = merge(call, Some(&live), self.config()?).await?;
         write::check_target(call, &mut draft)?;
-        drop_malformed_metadata(call, &mut draft)?;
+        let convertible = drop_malformed_metadata(call, &mut draft);
         write::check_version(call, &live, &draft, write::MissingVersion::AsStrategyAllows)?;
         let next = write::prepare_next(call, (stored, &live), draft, DraftState::DefaultedAndOwned).await?;
+        convertible?;
         Ok(next.map_or(Next::Keep, Next::Write))
     }
 
@@ -112,10 +112,12 @@ impl Change for Apply {
             return Err(Refusal::conflict(&call.resource(), name, cause));
         }
         write::check_target(call, &mut draft)?;
-        drop_malformed_metadata(call, &mut draft)?;
+        let convertible = drop_malformed_metadata(call, &mut draft);
         write::seen_version(&draft)?;
         let draft = write::admit_new(call, draft, DraftState::DefaultedAndOwned).await?;
-        write::prepare_new(call, draft, CreateRight::NotYetChecked).await.map(Some)
+        let checked = write::prepare_new(call, draft, CreateRight::NotYetChecked).await?;
+        convertible?;
+        Ok(Some(checked))
     }
 }
 
@@ -158,21 +160,25 @@ fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Refus
 }
 
 /// Takes timestamps that cannot be parsed out of the metadata of a custom object.
-// Kubernetes: where the object is converted to the storage version, that fails instead.
+///
+/// The error is for after admission and validation: Kubernetes converts the object to the storage version
+/// last, and that fails.
 fn drop_malformed_metadata(call: &Call, draft: &mut Value) -> Result<(), Refusal> {
     if call.served.custom().is_none() {
         return Ok(());
     }
-    let is_kept_so = |at: &StoredAs| at.version == call.served.resource.version;
-    if !call.served.stored.as_ref().is_some_and(is_kept_so) {
+    let is_converted =
+        call.served.stored.as_ref().is_none_or(|at| at.version != call.served.resource.version);
+    let mut convertible = Ok(());
+    if is_converted {
         let mut converted = draft.clone();
         // The server sets creationTimestamp.
         object::set_creation_timestamp(&mut converted, None);
-        let readable = schema::structural::check_metadata(&converted);
-        readable.map_err(|error| Refusal::unclassified(error.to_string()))?;
+        convertible = schema::structural::check_metadata(&converted)
+            .map_err(|error| Refusal::unclassified(error.to_string()));
     }
     schema::structural::drop_malformed_metadata(draft);
-    Ok(())
+    convertible
 }
 
 /// Kubernetes: a value that fits the schema but not the Go type is found late, and answered as an internal
