@@ -17,7 +17,8 @@ use std::{
 
 /// The most faults of one cluster.
 const MAX_FAULTS: usize = 10_000;
-const ANY: &str = "*";
+/// Matches every verb or resource.
+pub(crate) const ANY: &str = "*";
 const WRITE: &str = "write";
 
 /// Something that goes wrong for the requests that match a [`Rule`].
