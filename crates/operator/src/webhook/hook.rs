@@ -19,6 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// A webhook for one kind: its function, when it is called, and what happens if that fails.
 #[derive(Clone)]
 pub struct Hook {
+    /// Of the resource that it is called for; the body of a subresource may be of another kind.
     kind: ApiResource,
     hook_type: HookType,
     /// 1 for the first of its type for a kind.
@@ -105,10 +106,31 @@ impl Hook {
         self
     }
 
-    /// Called for a subresource (`status`, `scale`, `*`) instead of the object itself.
+    /// Called for a subresource (`status`) instead of the object itself. The bodies of its requests must be
+    /// of the same kind: for others, such as `scale`, use [`Hook::of_subresource_of`].
     pub fn of_subresource(mut self, subresource: &str) -> Hook {
         self.subresource = Some(subresource.to_owned());
         self
+    }
+
+    /// Called for a subresource of the kind `K` whose requests have bodies of the hook's own kind.
+    ///
+    /// A rule about `spec.replicas` needs this beside a hook on the object itself: `kubectl scale` and
+    /// autoscalers write through `scale`.
+    ///
+    /// ```
+    /// use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v1::Scale};
+    /// use operator::webhook::{Hook, Review, Verdict};
+    ///
+    /// let hook = Hook::validator(|review: Review<Scale>| async move {
+    ///     let replicas = review.change.after().and_then(|scale| scale.spec.as_ref()?.replicas);
+    ///     if replicas > Some(5) { Verdict::deny("at most 5 replicas") } else { Verdict::allow() }
+    /// });
+    /// let hook = hook.of_subresource_of::<Deployment>("scale");
+    /// ```
+    pub fn of_subresource_of<K: Resource<DynamicType = ()>>(mut self, subresource: &str) -> Hook {
+        self.kind = ApiResource::erase::<K>(&());
+        self.of_subresource(subresource)
     }
 
     /// If the webhook cannot be called, writes are allowed without it; the default is that they are refused.

@@ -1,7 +1,11 @@
 //! Validators and defaulters have their say.
 
 use super::{Bucket, BucketSpec, URL, handle_webhooks};
-use kube::CustomResourceExt;
+use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v1::Scale};
+use kube::{
+    Api, CustomResourceExt,
+    api::{Patch, PatchParams},
+};
 use operator::webhook::{
     Address, Certificates, Change, Hook, Operation, Request, Review, Site, Verdict, Webhooks,
     field::{self, ErrorList, Path},
@@ -116,6 +120,44 @@ fn failing_webhooks_are_reported_to_the_user() {
         assert_eq!((code, cluster.world().now().since(begun)), (500, Duration::from_secs(3)));
         assert!(message.contains("failed calling webhook"), "{message}");
         cluster.create(&bucket("a", Some(0))).await;
+    });
+}
+
+#[test]
+fn a_rule_about_replicas_holds_for_kubectl_scale_too() {
+    testkit::run(|cluster| async move {
+        let at_most_5 = |replicas: Option<i32>| match replicas > Some(5) {
+            true => Verdict::deny("at most 5 replicas"),
+            false => Verdict::allow(),
+        };
+        let object = Hook::validator(move |review: Review<Deployment>| async move {
+            at_most_5(review.change.after().and_then(|object| object.spec.as_ref()?.replicas))
+        });
+        let scale = Hook::validator(move |review: Review<Scale>| async move {
+            at_most_5(review.change.after().and_then(|scale| scale.spec.as_ref()?.replicas))
+        });
+        let webhooks =
+            Webhooks::new("replicas").hook(object).hook(scale.of_subresource_of::<Deployment>("scale"));
+        let _keeping = prepare(&cluster, webhooks).await;
+        cluster
+            .apply_object(&json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "web", "namespace": "default"},
+                "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {
+                    "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}))
+            .await;
+        let deployments: Api<Deployment> = Api::namespaced(cluster.client(), "default");
+        let patch = |replicas: i32| Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        let denied = |hook: &str| {
+            (403, format!("admission webhook \"{hook}\" denied the request: at most 5 replicas"))
+        };
+        let params = PatchParams::default();
+        let refused = deployments.patch("web", &params, &patch(9)).await;
+        assert_eq!(told(refused), denied("validate.deployments.apps"));
+        let refused = deployments.patch_scale("web", &params, &patch(9)).await;
+        assert_eq!(told(refused), denied("validate-2.deployments.apps"));
+        deployments.patch_scale("web", &params, &patch(4)).await.unwrap();
+        let web: Deployment = cluster.get("default", "web").await;
+        assert_eq!(web.spec.unwrap().replicas, Some(4));
     });
 }
 
