@@ -18,6 +18,7 @@
 //! # Ok(()) };
 //! ```
 
+mod cached_reads;
 mod contents;
 mod cut;
 mod index;

@@ -3,12 +3,14 @@
 use crate::{
     BoxError, Key,
     cache::{
+        cached_reads,
         contents::Contents,
         scope::InScope,
         store::{CachedKind, METADATA, Store},
         write_request::{self, ResponseHead, WriteRequest},
     },
-    client, watch,
+    client::{self, CachedRead},
+    watch,
 };
 use http::{Request, Response};
 use http_body_util::{BodyExt, Limited};
@@ -43,13 +45,13 @@ impl Registry {
         (store, true)
     }
 
-    /// The stores that may hold the written object.
-    fn stores_of(&self, write: &WriteRequest) -> Vec<Arc<Store>> {
+    /// The stores that may hold objects of this kind in this namespace.
+    pub(crate) fn stores(&self, group: &str, plural: &str, namespace: Option<&str>) -> Vec<Arc<Store>> {
         let stores = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let stores = stores.iter().filter(|store| {
             let kind = store.kind();
-            let is_same_kind = kind.group == write.group && kind.plural == write.plural;
-            is_same_kind && store.read().reflector_of(write.namespace.as_deref()).is_some()
+            let is_same_kind = kind.group == group && kind.plural == plural;
+            is_same_kind && store.read().reflector_of(namespace).is_some()
         });
         stores.cloned().collect()
     }
@@ -71,10 +73,15 @@ struct CachingClient {
 
 impl CachingClient {
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        if let Some(CachedRead::Always) = request.extensions().get()
+            && let Some(response) = cached_reads::answer(&self.registry, &request)
+        {
+            return Ok(response);
+        }
         let Some(write) = WriteRequest::of(request.method(), request.uri()) else {
             return Ok(self.plain.send(request).await?);
         };
-        let stores = self.registry.stores_of(&write);
+        let stores = self.registry.stores(&write.group, &write.plural, write.namespace.as_deref());
         if stores.is_empty() {
             return Ok(self.plain.send(request).await?);
         }
