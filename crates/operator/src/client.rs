@@ -10,9 +10,12 @@ use kube::{
 };
 
 /// An extension of a request: when a cache may answer it. Clients without a cache ask the server.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum CachedRead {
     Always,
+    /// After the server has shown this process the object with this UID, by a read or a write: what a
+    /// cache got from a late watch may have been deleted before this process started to work.
+    AfterConfirmation(String),
 }
 
 /// The metadata of an object, from the cache of the manager's client or from the server; `None` if there

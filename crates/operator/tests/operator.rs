@@ -9,6 +9,7 @@ mod definition;
 mod election;
 mod event;
 mod finalizer;
+mod handover;
 mod predicate;
 mod retry;
 mod rules;

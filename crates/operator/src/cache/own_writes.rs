@@ -12,23 +12,32 @@ use crate::{
     client::{self, CachedRead},
     watch,
 };
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Limited};
 use kube::{Client, client::Body};
 use std::{
     fmt,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 use world::World;
 
 /// All stores of a process.
 #[derive(Default)]
-pub(crate) struct Registry(RwLock<Vec<Arc<Store>>>);
+pub(crate) struct Registry {
+    stores: RwLock<Vec<Arc<Store>>>,
+    /// The UIDs of objects that the server itself has shown to this process.
+    confirmed: Mutex<HashSet<Box<str>, FixedState>>,
+}
 
 /// How long a write waits until the watch has reported what its response leaves open. It returns after
 /// that in any case: a cache that is behind is better than a write that seems to hang.
 const WATCH_LIMIT: Duration = Duration::from_secs(5);
+
+/// How many confirmed objects are remembered: some ten megabytes. Those that are forgotten cost another read.
+const MOST_CONFIRMED: usize = 100_000;
 
 /// Longer than any object that a server stores.
 const MOST_RESPONSE_BYTES: usize = 64 << 20;
@@ -36,7 +45,7 @@ const MOST_RESPONSE_BYTES: usize = 64 << 20;
 impl Registry {
     /// The store of this kind and scope, and whether it is new.
     pub(crate) fn store(&self, kind: CachedKind) -> (Arc<Store>, bool) {
-        let mut stores = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = stores.iter().find(|store| *store.kind() == kind) {
             return (Arc::clone(store), false);
         }
@@ -45,9 +54,26 @@ impl Registry {
         (store, true)
     }
 
+    /// Remembers that the server has shown this object to this process.
+    fn confirm(&self, uid: &str) {
+        let mut confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
+        if confirmed.len() >= MOST_CONFIRMED {
+            confirmed.clear();
+        }
+        confirmed.insert(uid.into());
+    }
+
+    fn is_confirmed(&self, uid: &str) -> bool {
+        self.confirmed.lock().unwrap_or_else(PoisonError::into_inner).contains(uid)
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Store>> {
+        self.stores.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The stores that may hold objects of this kind in this namespace.
     pub(crate) fn stores(&self, group: &str, plural: &str, namespace: Option<&str>) -> Vec<Arc<Store>> {
-        let stores = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
         let stores = stores.iter().filter(|store| {
             let kind = store.kind();
             let is_same_kind = kind.group == group && kind.plural == plural;
@@ -73,10 +99,8 @@ struct CachingClient {
 
 impl CachingClient {
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
-        if let Some(CachedRead::Always) = request.extensions().get()
-            && let Some(response) = cached_reads::answer(&self.registry, &request)
-        {
-            return Ok(response);
+        if let Some(read) = request.extensions().get::<CachedRead>().cloned() {
+            return self.read(&read, request).await;
         }
         let Some(write) = WriteRequest::of(request.method(), request.uri()) else {
             return Ok(self.plain.send(request).await?);
@@ -92,6 +116,9 @@ impl CachingClient {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, MOST_RESPONSE_BYTES).collect().await?.to_bytes();
         if let Some((json, response)) = std::str::from_utf8(&body).ok().zip(ResponseHead::read(&body)) {
+            if let Some((uid, _)) = response.uid_and_version() {
+                self.registry.confirm(&uid);
+            }
             for store in &stores {
                 let left = self.take_in(store, &write, &response, json).await;
                 if let (Missing::Object, Some(key)) = (left, write.key()) {
@@ -100,6 +127,22 @@ impl CachingClient {
             }
         }
         Ok(Response::from_parts(head, Body::from(body)))
+    }
+
+    /// Reads from a cache if that may be, and from the server otherwise.
+    async fn read(&self, read: &CachedRead, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        let may_be_cached = match read {
+            CachedRead::Always => true,
+            CachedRead::AfterConfirmation(uid) => self.registry.is_confirmed(uid),
+        };
+        if may_be_cached && let Some(response) = cached_reads::answer(&self.registry, &request) {
+            return Ok(response);
+        }
+        let response = self.plain.send(request).await?;
+        if let (CachedRead::AfterConfirmation(uid), true) = (read, response.status().is_success()) {
+            self.registry.confirm(uid);
+        }
+        Ok(response)
     }
 
     /// Puts what the response says into the store, and waits for the watch where that is not enough.
@@ -231,6 +274,6 @@ fn have_changed_since(contents: &Contents, versions: &[(String, u64)]) -> bool {
 
 impl fmt::Debug for Registry {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_list().entries(self.0.read().unwrap_or_else(PoisonError::into_inner).iter()).finish()
+        out.debug_list().entries(self.stores.read().unwrap_or_else(PoisonError::into_inner).iter()).finish()
     }
 }

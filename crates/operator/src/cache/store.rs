@@ -41,6 +41,8 @@ pub(crate) struct Store {
     subscribers: Mutex<Vec<Subscriber>>,
     /// Counts changes, to wake tasks in [`Store::until`].
     changes: watch::Sender<u64>,
+    /// Tells the reflectors to list again.
+    list_again: watch::Sender<()>,
     memo: Memo,
 }
 
@@ -74,6 +76,7 @@ impl Store {
             contents: RwLock::new(Contents::new(kind.scope.namespaces())),
             subscribers: Mutex::default(),
             changes: watch::Sender::new(0),
+            list_again: watch::Sender::new(()),
             memo: Memo::new(),
             kind,
         }
@@ -147,6 +150,20 @@ impl Store {
             })
         });
         outcome
+    }
+
+    /// Lists once more: until that is complete, the store is not fresh.
+    pub(crate) fn refresh(&self) {
+        self.change(|contents| {
+            contents.want_list();
+            Vec::new()
+        });
+        self.list_again.send_replace(());
+    }
+
+    /// Reports every call of [`Store::refresh`] from now on.
+    pub(crate) fn refreshes(&self) -> watch::Receiver<()> {
+        self.list_again.subscribe()
     }
 
     /// Waits until `condition` holds; it is checked after every change.
