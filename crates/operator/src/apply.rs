@@ -103,7 +103,8 @@ struct Child {
 /// What [`Set::apply`] did.
 #[derive(Debug)]
 pub struct Applied {
-    /// The children after the apply, in the order in which they were applied.
+    /// The children after the apply, in the order in which they were applied. Those that did not have to be
+    /// written are without their managed fields, as the cache has them.
     pub children: Vec<DynamicObject>,
     pub pruned: Pruned,
 }
@@ -183,6 +184,9 @@ where
 
     /// Applies all children, then prunes the owner's other children of this manager.
     ///
+    /// With the manager's client, what is cached is read from the cache, and only what differs is written: a
+    /// set that is as it should be costs no request.
+    ///
     /// An object that another owner controls is never taken over: that is
     /// [`OwnerError::Controlled`], whatever `force` says. Nothing is pruned before all children are applied.
     pub async fn apply(mut self, client: &Client, force: Force) -> Result<Applied, Error> {
@@ -198,9 +202,9 @@ where
         }
 
         let scope = self.owner.meta().namespace.as_deref();
-        let selector = format!("{SET_LABEL}={}", label(self.manager, &self.reference.uid));
+        let set = label(self.manager, &self.reference.uid);
         let keep = children.iter().filter_map(|child| child.metadata.uid.clone()).collect();
-        let pruning = prune::run(client, &known, scope, &selector, &self.reference.uid, &keep).await;
+        let pruning = prune::run(client, &known, scope, &set, &self.reference.uid, &keep).await;
         let pruned = pruning.map_err(|source| self.failed(source))?;
 
         let left = prune::union(&wanted, &pruned.unfinished);

@@ -18,6 +18,8 @@
 //! # Ok(()) };
 //! ```
 
+mod applied_fields;
+mod apply_request;
 mod cached_reads;
 mod contents;
 mod cut;
@@ -146,7 +148,8 @@ impl Caches {
         self.0.registry.all().iter().for_each(|store| store.refresh());
     }
 
-    /// A client whose writes are in the caches before they return.
+    /// A client whose writes are in the caches before they return. A server-side apply that would change
+    /// nothing is not sent: its response is the cached object.
     pub fn client(&self) -> Client {
         self.0.client.clone()
     }

@@ -13,6 +13,11 @@ use kube::{
 #[derive(Clone, Debug)]
 pub(crate) enum CachedRead {
     Always,
+    /// A list of the objects with this value of a label, which is also in the query.
+    Labelled {
+        label: &'static str,
+        value: String,
+    },
     /// After the server has shown this process the object with this UID, by a read or a write: what a
     /// cache got from a late watch may have been deleted before this process started to work.
     AfterConfirmation(String),

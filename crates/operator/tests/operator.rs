@@ -11,6 +11,7 @@ mod event;
 mod finalizer;
 mod handover;
 mod predicate;
+mod requests;
 mod retry;
 mod rules;
 mod status;

@@ -122,6 +122,10 @@ impl Contents {
         self.indexes.get(index).into_iter().flat_map(move |index| index.find(value))
     }
 
+    pub(crate) fn has_index(&self, name: &str) -> bool {
+        self.indexes.contains_key(name)
+    }
+
     /// If there is an index of this name, it stays as it is.
     pub(crate) fn add_index(&mut self, name: &'static str, values: IndexFunction) {
         self.indexes.entry(name).or_insert_with(|| {

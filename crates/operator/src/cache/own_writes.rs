@@ -3,6 +3,7 @@
 use crate::{
     BoxError, Key,
     cache::{
+        apply_request::{self, AnsweredApplies, ApplyRequest},
         cached_reads,
         contents::Contents,
         scope::InScope,
@@ -30,6 +31,7 @@ pub(crate) struct Registry {
     stores: RwLock<Vec<Arc<Store>>>,
     /// The UIDs of objects that the server itself has shown to this process.
     confirmed: Mutex<HashSet<Box<str>, FixedState>>,
+    answered_applies: AnsweredApplies,
 }
 
 /// How long a write waits until the watch has reported what its response leaves open. It returns after
@@ -102,6 +104,25 @@ impl CachingClient {
         if let Some(read) = request.extensions().get::<CachedRead>().cloned() {
             return self.read(&read, request).await;
         }
+        if !apply_request::is_apply(&request) {
+            return self.write(request).await;
+        }
+        let (head, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let apply = ApplyRequest::read(&self.registry, &head, &body);
+        let answered = &self.registry.answered_applies;
+        if let Some(item) = apply.as_ref().and_then(|apply| apply.unchanged(answered)) {
+            return Ok(cached_reads::object(&item));
+        }
+        let response = self.write(Request::from_parts(head, Body::from(body))).await?;
+        if let (Some(apply), true) = (apply, response.status().is_success()) {
+            apply.answered(answered);
+        }
+        Ok(response)
+    }
+
+    /// Sends a request; what it writes is in the caches when this returns.
+    async fn write(&self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let Some(write) = WriteRequest::of(request.method(), request.uri()) else {
             return Ok(self.plain.send(request).await?);
         };
@@ -132,10 +153,10 @@ impl CachingClient {
     /// Reads from a cache if that may be, and from the server otherwise.
     async fn read(&self, read: &CachedRead, request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let may_be_cached = match read {
-            CachedRead::Always => true,
+            CachedRead::Always | CachedRead::Labelled { .. } => true,
             CachedRead::AfterConfirmation(uid) => self.registry.is_confirmed(uid),
         };
-        if may_be_cached && let Some(response) = cached_reads::answer(&self.registry, &request) {
+        if may_be_cached && let Some(response) = cached_reads::answer(&self.registry, read, &request) {
             return Ok(response);
         }
         let response = self.plain.send(request).await?;
