@@ -6,7 +6,9 @@
 //! that has left the set.
 
 use crate::{
-    name, owner,
+    client::{self, CachedRead},
+    name,
+    owner::{self, OwnerError},
     prune::{self, MemberKind, Pruned},
     retry,
 };
@@ -14,11 +16,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
     Api, Client, Resource,
     api::{Patch, PatchParams},
-    core::{ApiResource, DynamicObject, ObjectMeta, Status},
+    core::{ApiResource, DynamicObject, ObjectMeta, PartialObjectMeta, Status},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, fmt::Debug};
+use std::{borrow::Cow, collections::BTreeSet, fmt::Debug};
 
 /// The label of every child; its value is unique to the owner and the manager.
 pub const SET_LABEL: &str = "setpoint.dev/set";
@@ -49,8 +51,8 @@ pub enum Force {
 /// Why a set was not applied.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(transparent)]
-    Owner(#[from] owner::OwnerError),
+    #[error("{0}")]
+    Owner(#[from] OwnerError),
     #[error("owner {owner:?} is being deleted: what is made for it now may outlive it")]
     OwnerDeleting { owner: String },
     #[error("a {kind} of the set has no name")]
@@ -85,6 +87,7 @@ pub struct Set<'a, O: Resource> {
     owner_kind: ApiResource,
     reference: OwnerReference,
     manager: &'a str,
+    adopts: bool,
     children: Vec<Child>,
 }
 
@@ -100,7 +103,8 @@ struct Child {
 /// What [`Set::apply`] did.
 #[derive(Debug)]
 pub struct Applied {
-    /// The children after the apply, in the order in which they were applied.
+    /// The children after the apply, in the order in which they were applied. Those that did not have to be
+    /// written are without their managed fields, as the cache has them.
     pub children: Vec<DynamicObject>,
     pub pruned: Pruned,
 }
@@ -129,7 +133,13 @@ where
         if owner.meta().deletion_timestamp.is_some() {
             return Err(Error::OwnerDeleting { owner: reference.name });
         }
-        Ok(Set { owner, owner_kind, reference, manager, children: Vec::new() })
+        Ok(Set { owner, owner_kind, reference, manager, adopts: false, children: Vec::new() })
+    }
+
+    /// Adopts objects that have the name of a child and no controller; otherwise they are an error.
+    pub fn adopting(mut self) -> Self {
+        self.adopts = true;
+        self
     }
 
     /// Adds a child, and makes the owner its controller.
@@ -174,7 +184,11 @@ where
 
     /// Applies all children, then prunes the owner's other children of this manager.
     ///
-    /// Nothing is pruned before all children are applied.
+    /// With the manager's client, what is cached is read from the cache, and only what differs is written: a
+    /// set that is as it should be costs no request.
+    ///
+    /// An object that another owner controls is never taken over: that is
+    /// [`OwnerError::Controlled`], whatever `force` says. Nothing is pruned before all children are applied.
     pub async fn apply(mut self, client: &Client, force: Force) -> Result<Applied, Error> {
         self.children.sort_by(|one, other| one.order().cmp(&other.order()));
         let wanted: BTreeSet<MemberKind> = self.children.iter().map(|child| child.kind.clone()).collect();
@@ -184,19 +198,69 @@ where
 
         let mut children = Vec::with_capacity(self.children.len());
         for child in &self.children {
-            let done = child.send(client, self.manager, force).await;
-            children.push(done.map_err(|source| child.failed(source))?);
+            children.push(self.apply_child(client, child, force).await?);
         }
 
         let scope = self.owner.meta().namespace.as_deref();
-        let selector = format!("{SET_LABEL}={}", label(self.manager, &self.reference.uid));
+        let set = label(self.manager, &self.reference.uid);
         let keep = children.iter().filter_map(|child| child.metadata.uid.clone()).collect();
-        let pruning = prune::run(client, &known, scope, &selector, &self.reference.uid, &keep).await;
+        let pruning = prune::run(client, &known, scope, &set, &self.reference.uid, &keep).await;
         let pruned = pruning.map_err(|source| self.failed(source))?;
 
         let left = prune::union(&wanted, &pruned.unfinished);
         self.record(client, &known, &left).await?;
         Ok(Applied { children, pruned })
+    }
+
+    async fn apply_child(
+        &self,
+        client: &Client,
+        child: &Child,
+        force: Force,
+    ) -> Result<DynamicObject, Error> {
+        let api = prune::api(client, &child.kind.resource(), child.namespace.as_deref());
+        let present = client::metadata(client, api.resource_url(), &child.name, CachedRead::Always).await;
+        let body = match present.map_err(|source| child.failed(source))? {
+            Some(present) => self.body_over(client, child, &present).await?,
+            None => Cow::Borrowed(&child.body),
+        };
+        let applied = api.patch(&child.name, &params(self.manager, force), &Patch::Apply(&body)).await;
+        applied.map_err(|source| child.failed(source))
+    }
+
+    /// What to apply over an object that is there, if the owner controls or may adopt it.
+    async fn body_over<'c>(
+        &self,
+        client: &Client,
+        child: &'c Child,
+        present: &PartialObjectMeta<DynamicObject>,
+    ) -> Result<Cow<'c, Value>, Error> {
+        match owner::controller_of(present) {
+            Some(controller) if controller.uid == self.reference.uid => Ok(Cow::Borrowed(&child.body)),
+            Some(controller) if self.may_exist(client, controller).await? => {
+                Err(OwnerError::controlled(present, controller).into())
+            }
+            // The owner that the child had is deleted, and the garbage collector has not seen it yet.
+            Some(_) => Ok(Cow::Borrowed(&child.body)),
+            None if self.adopts => {
+                let mut body = child.body.clone();
+                // A conflict if another owner adopts it at the same time.
+                body["metadata"]["resourceVersion"] = json!(present.metadata.resource_version);
+                Ok(Cow::Owned(body))
+            }
+            None => Err(OwnerError::Uncontrolled { child: child.name.clone() }.into()),
+        }
+    }
+
+    /// Whether another owner exists, as far as is known: an owner of another kind cannot be read.
+    async fn may_exist(&self, client: &Client, other: &OwnerReference) -> Result<bool, Error> {
+        if (&other.kind, &other.api_version) != (&self.reference.kind, &self.reference.api_version) {
+            return Ok(true);
+        }
+        let owners = prune::api(client, &self.owner_kind, self.owner.meta().namespace.as_deref());
+        let live = client::metadata(client, owners.resource_url(), &other.name, CachedRead::Always).await;
+        let live = live.map_err(|source| self.failed(source))?;
+        Ok(live.is_some_and(|live| live.metadata.uid.as_ref() == Some(&other.uid)))
     }
 
     /// Records the kinds of which the set may have objects, if they have changed.
@@ -232,11 +296,6 @@ impl Child {
 
     fn order(&self) -> (usize, &MemberKind, Option<&str>, &str) {
         (self.kind.rank(), &self.kind, self.namespace.as_deref(), &self.name)
-    }
-
-    async fn send(&self, client: &Client, manager: &str, force: Force) -> Result<DynamicObject, kube::Error> {
-        let api = prune::api(client, &self.kind.resource(), self.namespace.as_deref());
-        api.patch(&self.name, &params(manager, force), &Patch::Apply(&self.body)).await
     }
 
     fn failed(&self, source: kube::Error) -> Error {

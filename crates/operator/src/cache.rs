@@ -18,6 +18,9 @@
 //! # Ok(()) };
 //! ```
 
+mod applied_fields;
+mod apply_request;
+mod cached_reads;
 mod contents;
 mod cut;
 mod index;
@@ -54,6 +57,7 @@ use std::{
     time::Duration,
 };
 use store::{CachedKind, Store};
+use tokio::sync::watch;
 use world::{Task, World};
 
 /// How often subscribers get every object once more by default: a safety net for missed changes.
@@ -73,6 +77,7 @@ struct Inner {
     client: Client,
     resync: Duration,
     registry: Arc<Registry>,
+    may_start: watch::Sender<bool>,
     tasks: Mutex<Vec<Task<()>>>,
 }
 
@@ -120,13 +125,31 @@ impl Caches {
 
     /// Reports every object to all subscribers once in each `resync`.
     pub fn with_resync(world: World, client: Client, resync: Duration) -> Caches {
-        let registry = Arc::new(Registry::default());
-        let own = own_writes::client(&world, &client, &registry);
-        let tasks = Mutex::default();
-        Caches(Arc::new(Inner { world, plain: client, client: own, resync, registry, tasks }))
+        let caches = Caches::paused(world, client, resync);
+        caches.start();
+        caches
     }
 
-    /// A client whose writes are in the caches before they return.
+    /// Caches that list nothing before [`Caches::start`].
+    pub(crate) fn paused(world: World, client: Client, resync: Duration) -> Caches {
+        let registry = Arc::new(Registry::default());
+        let own = own_writes::client(&world, &client, &registry);
+        let (may_start, tasks) = (watch::Sender::new(false), Mutex::default());
+        Caches(Arc::new(Inner { world, plain: client, client: own, resync, registry, may_start, tasks }))
+    }
+
+    pub(crate) fn start(&self) {
+        self.0.may_start.send_replace(true);
+    }
+
+    /// Lists every kind once more: what the caches hold may be as old as their watches are late.
+    /// [`View::synced`] waits for the new lists; reads go on meanwhile.
+    pub fn refresh(&self) {
+        self.0.registry.all().iter().for_each(|store| store.refresh());
+    }
+
+    /// A client whose writes are in the caches before they return. A server-side apply that would change
+    /// nothing is not sent: its response is the cached object.
     pub fn client(&self) -> Client {
         self.0.client.clone()
     }
@@ -149,7 +172,8 @@ impl Caches {
     fn store(&self, kind: CachedKind) -> Arc<Store> {
         let (store, is_new) = self.0.registry.store(kind);
         if is_new {
-            let reflectors = reflector::start(&self.0.world, &self.0.plain, &store);
+            let may_start = self.0.may_start.subscribe();
+            let reflectors = reflector::start(&self.0.world, &self.0.plain, &store, &may_start);
             let mut tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             tasks.extend(reflectors);
             tasks.push(self.resync(Arc::clone(&store)));

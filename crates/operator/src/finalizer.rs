@@ -3,7 +3,11 @@
 //! Finalizers are written as JSON patches that test what they change: they cannot remove other finalizers,
 //! change another object of the same name, or be added to an object that is being deleted.
 
-use crate::{Failure, Next, retry};
+use crate::{
+    Failure, Next,
+    client::{self, CachedRead},
+    retry,
+};
 use api::name::Format;
 use kube::{
     Api, Resource, ResourceExt,
@@ -41,6 +45,10 @@ pub enum Action {
 /// The finalizer is removed when `work` returns [`Next::Settled`] for an object that is being deleted; if it
 /// returns anything else, the finalizer stays. If the object is deleted meanwhile, this returns
 /// [`Next::Settled`].
+///
+/// A cached object may have been cleaned up and deleted by the process that led before, and `work` would
+/// create again what nothing will ever clean up. So the first call of a process for a live object reads it
+/// from the server; with the manager's client, later ones do not.
 pub async fn guard<K, F, Fut>(api: &Api<K>, object: K, finalizer: &str, work: F) -> Result<Next, Failure>
 where
     K: Resource + Clone + Debug + DeserializeOwned,
@@ -53,6 +61,10 @@ where
             Some(object) => object,
             None => return Ok(Next::Settled),
         },
+        Action::Work => match confirmed(api, object, finalizer).await? {
+            Some(object) => object,
+            None => return Ok(Next::Settled),
+        },
         _ => object,
     };
     match next_action(object.meta(), finalizer) {
@@ -62,6 +74,22 @@ where
             unsettled => Ok(unsettled),
         },
         Action::Nothing | Action::AddFinalizer => Ok(Next::Settled),
+    }
+}
+
+/// The object if the server has it like this, or as the server has it; `None` if it is deleted.
+async fn confirmed<K>(api: &Api<K>, object: K, finalizer: &str) -> Result<Option<K>, Failure>
+where
+    K: Resource + Clone + Debug + DeserializeOwned,
+{
+    let (name, uid) = (object.name_any(), object.uid());
+    let client = api.clone().into_client();
+    let read = CachedRead::AfterConfirmation(uid.clone().unwrap_or_default());
+    let found = client::metadata(&client, api.resource_url(), &name, read).await?;
+    match found.filter(|found| found.metadata.uid == uid) {
+        Some(found) if next_action(&found.metadata, finalizer) == Action::Work => Ok(Some(object)),
+        Some(_) => Ok(api.get_opt(&name).await?.filter(|live| live.uid() == uid)),
+        None => Ok(None),
     }
 }
 

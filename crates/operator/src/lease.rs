@@ -102,16 +102,17 @@ pub(crate) fn identity(world: &World) -> String {
 impl Candidate {
     /// Waits until this process leads.
     pub async fn acquire(&mut self) {
-        loop {
-            match self.attempt().await {
-                Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::warn!(lease = self.election.name, problem = %error, "the lease cannot be asked for");
-                }
-            }
+        while !self.try_acquire().await {
             self.pause().await;
         }
+    }
+
+    /// Asks for the lease once. True if this process leads now.
+    pub async fn try_acquire(&mut self) -> bool {
+        self.attempt().await.unwrap_or_else(|error| {
+            tracing::warn!(lease = self.election.name, problem = %error, "the lease cannot be asked for");
+            false
+        })
     }
 
     /// Renews the lease until that fails for too long, or another process holds it.
@@ -190,7 +191,8 @@ impl Candidate {
         lost
     }
 
-    async fn pause(&self) {
+    /// The pause between two attempts.
+    pub(crate) async fn pause(&self) {
         self.world.sleep(self.world.jitter(self.election.timing.retry, JITTER)).await;
     }
 }

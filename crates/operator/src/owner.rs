@@ -15,6 +15,19 @@ pub enum OwnerError {
     OutsideNamespaces { owner: String, namespace: String, child: String },
     #[error("child {child:?} is controlled by {kind} {name:?} ({uid})")]
     Controlled { child: String, kind: String, name: String, uid: String },
+    #[error("child {child:?} exists and has no controller: let the set adopt it, or use another name")]
+    Uncontrolled { child: String },
+}
+
+impl OwnerError {
+    pub(crate) fn controlled(child: &impl Resource, controller: &OwnerReference) -> OwnerError {
+        OwnerError::Controlled {
+            child: name_of(child),
+            kind: controller.kind.clone(),
+            name: controller.name.clone(),
+            uid: controller.uid.clone(),
+        }
+    }
 }
 
 /// Makes `owner` the controller of `child`: the child is deleted with the owner, and a change of the child
@@ -58,12 +71,7 @@ where
     let reference = reference_with(owner, kind)?;
     let namespace = inherited_namespace(owner.meta().namespace.as_deref(), child, &reference)?;
     if let Some(other) = controller_of(child).filter(|other| other.uid != reference.uid) {
-        return Err(OwnerError::Controlled {
-            child: name_of(child),
-            kind: other.kind.clone(),
-            name: other.name.clone(),
-            uid: other.uid.clone(),
-        });
+        return Err(OwnerError::controlled(child, other));
     }
     if namespace.is_some() {
         child.meta_mut().namespace = namespace;

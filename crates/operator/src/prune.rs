@@ -3,11 +3,11 @@
 //! Candidates are found by the set's label, and deleted by UID if the owner controls them: names may
 //! belong to other objects.
 
-use crate::retry;
+use crate::{apply::SET_LABEL, client::CachedRead, retry};
 use kube::{
     Api, Client,
-    api::{DeleteParams, ListParams, Preconditions},
-    core::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta},
+    api::{DeleteParams, ListParams, ObjectList, Preconditions},
+    core::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta, PartialObjectMeta},
 };
 use std::{collections::BTreeSet, fmt};
 
@@ -122,23 +122,37 @@ pub fn plan(owner: &str, keep: &BTreeSet<String>, members: Vec<Member>) -> Plan 
     plan
 }
 
+/// The objects of this kind that carry the label of the set, from the cache or the server.
+async fn list(
+    client: &Client,
+    kind: &MemberKind,
+    namespace: Option<&str>,
+    set: &str,
+) -> Result<Vec<PartialObjectMeta<DynamicObject>>, kube::Error> {
+    let params = ListParams::default().labels(&format!("{SET_LABEL}={set}"));
+    let objects = api(client, &kind.resource(), namespace);
+    let request = kube::core::Request::new(objects.resource_url()).list_metadata(&params);
+    let mut request = request.map_err(kube::Error::BuildRequest)?;
+    let value = set.to_owned();
+    request.extensions_mut().insert(CachedRead::Labelled { label: SET_LABEL, value });
+    let list: ObjectList<PartialObjectMeta<DynamicObject>> = client.request(request).await?;
+    Ok(list.items)
+}
+
 /// Lists the members of the set in all `kinds`, and carries out the plan.
 pub(crate) async fn run(
     client: &Client,
     kinds: &BTreeSet<MemberKind>,
     namespace: Option<&str>,
-    selector: &str,
+    set: &str,
     owner: &str,
     keep: &BTreeSet<String>,
 ) -> Result<Pruned, kube::Error> {
     let mut pruned = Pruned::default();
     let mut members = Vec::new();
     for kind in kinds {
-        match api(client, &kind.resource(), namespace)
-            .list_metadata(&ListParams::default().labels(selector))
-            .await
-        {
-            Ok(list) => members.extend(list.items.into_iter().map(|item| Member::of(kind, item.metadata))),
+        match list(client, kind, namespace, set).await {
+            Ok(list) => members.extend(list.into_iter().map(|item| Member::of(kind, item.metadata))),
             // Perhaps only this version is not served any more: keep the kind in the record.
             Err(error) if retry::is_missing(&error) => drop(pruned.unfinished.insert(kind.clone())),
             Err(error) => return Err(error),

@@ -1,6 +1,6 @@
 //! What a reconcile returns: what to do next, or why it failed.
 
-use crate::{Key, cache::Undecodable};
+use crate::{Key, cache::Undecodable, owner::OwnerError};
 use futures::future::BoxFuture;
 use kube::core::Status;
 use std::{fmt, iter::successors, time::Duration};
@@ -69,6 +69,14 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for Failure {
 fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     if let Some(kube::Error::Api(status)) = cause.downcast_ref() {
         return of_status(status);
+    }
+    if let Some(refused) = cause.downcast_ref::<OwnerError>() {
+        let reason = match refused {
+            OwnerError::Controlled { .. } => "Controlled",
+            OwnerError::Uncontrolled { .. } => "Uncontrolled",
+            _ => "CannotOwn",
+        };
+        return Some(Failure::terminal(reason, refused.to_string()));
     }
     let misfit = cause.downcast_ref::<Undecodable>()?;
     Some(Failure::terminal("Undecodable", misfit.to_string()))

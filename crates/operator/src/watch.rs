@@ -8,12 +8,16 @@ mod state;
 mod wire;
 
 use crate::cache::{Item, Reader, StaleList};
-use futures::StreamExt;
+use futures::{
+    StreamExt,
+    future::{Either, select},
+};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::{Client, client::Body};
 use lines::Lines;
 use state::{Input, Query, WatchState};
-use std::{ops::ControlFlow, time::Duration};
+use std::{ops::ControlFlow, pin::pin, time::Duration};
+use tokio::sync::watch::Receiver;
 use wire::WatchEvent;
 use world::World;
 
@@ -57,21 +61,25 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Up to this share longer, so that the clients of a restarted server do not all return at once.
 const PAUSE_JITTER: f64 = 1.0;
 
-/// Lists and watches `target` for ever, and hands every update to `apply`.
+/// Lists and watches `target` for ever, and hands every update to `apply`. Each of `refreshes` ends the
+/// request in progress and lists again.
 pub(crate) async fn follow(
     world: World,
     client: Client,
     target: Target,
     reader: Reader,
+    mut refreshes: Receiver<()>,
     apply: impl FnMut(CacheUpdate) -> Result<(), StaleList> + Send,
 ) {
     let mut watch = Watch { world, client, target, reader, apply, state: WatchState::new() };
     loop {
-        let least = watch.request().await;
-        let pause = watch.pause(least);
-        if !pause.is_zero() {
-            watch.world.sleep(pause).await;
+        // The sender lives as long as the store that `apply` changes.
+        let refresh = pin!(refreshes.changed());
+        match select(refresh, pin!(watch.request_and_pause())).await {
+            Either::Left(_) => {}
+            Either::Right(((), _)) => continue,
         }
+        watch.end(Input::Refresh);
     }
 }
 
@@ -85,6 +93,14 @@ struct Watch<A> {
 }
 
 impl<A: FnMut(CacheUpdate) -> Result<(), StaleList> + Send> Watch<A> {
+    async fn request_and_pause(&mut self) {
+        let least = self.request().await;
+        let pause = self.pause(least);
+        if !pause.is_zero() {
+            self.world.sleep(pause).await;
+        }
+    }
+
     /// Sends one request and reads its answer to the end. Returns the least pause before the next request.
     async fn request(&mut self) -> Duration {
         let query = self.state.query();

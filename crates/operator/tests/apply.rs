@@ -1,13 +1,17 @@
 //! Sets of children on a server: applied, pruned, remembered.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
+use k8s_openapi::api::{
+    core::v1::{ConfigMap, Secret, Service},
+    events::v1::Event,
+};
 use kube::{Api, Resource, ResourceExt};
 use operator::{
-    Failure,
+    Context, Controller, Failure, Manager, Next, all,
     apply::{self, Applied, Error, Force, SET_LABEL, Set},
-    owner,
+    owner::{self, OwnerError},
 };
 use serde_json::json;
+use std::time::Duration;
 use testkit::{Cluster, Fault};
 
 const MANAGER: &str = "web.example.com";
@@ -16,6 +20,12 @@ const RECORD: &str = "setpoint.dev/web-example-com-children-";
 async fn owner(cluster: &Cluster) -> ConfigMap {
     let object = json!({ "metadata": { "name": "owner", "namespace": "default" } });
     cluster.create(&serde_json::from_value(object).unwrap()).await
+}
+
+fn map(name: &str) -> ConfigMap {
+    let mut map: ConfigMap = named(name);
+    map.metadata.namespace = Some("default".into());
+    map
 }
 
 fn named<K: Resource + Default>(name: &str) -> K {
@@ -114,6 +124,92 @@ fn a_child_of_another_controller_is_refused() {
         let error = apply(&cluster, &[], &["s"]).await.unwrap_err();
         assert!(matches!(Failure::from(error), Failure::Terminal { .. }));
         assert!(owner::is_controlled_by(&cluster.get::<Secret>("default", "s").await, &rival));
+    });
+}
+
+/// Applies Secret `s` for the ConfigMap of this name.
+async fn apply_secret(cluster: &Cluster, owner: &str, force: Force) -> Result<Applied, Error> {
+    let owner: ConfigMap = cluster.get("default", owner).await;
+    let mut set = Set::of(&owner, MANAGER)?;
+    set.add(named::<Secret>("s"))?;
+    set.apply(&cluster.client(), force).await
+}
+
+#[test]
+fn a_child_is_not_taken_from_another_owner_of_the_same_manager() {
+    testkit::run(|cluster| async move {
+        for owner in ["first", "second"].map(map) {
+            cluster.create(&owner).await;
+        }
+        apply_secret(&cluster, "first", Force::No).await.unwrap();
+        let child: Secret = cluster.get("default", "s").await;
+        for force in [Force::No, Force::Yes] {
+            let error = apply_secret(&cluster, "second", force).await.unwrap_err();
+            assert!(matches!(error, Error::Owner(OwnerError::Controlled { .. })), "{error}");
+            let uid = owner::controller_of(&child).unwrap().uid.clone();
+            let message = format!(r#"child "s" is controlled by ConfigMap "first" ({uid})"#);
+            assert_eq!(error.to_string(), message);
+        }
+        assert_eq!(cluster.get::<Secret>("default", "s").await, child);
+
+        // The garbage collector has not deleted the child of the deleted owner yet.
+        cluster.delete::<ConfigMap>("default", "first").await;
+        apply_secret(&cluster, "second", Force::No).await.unwrap();
+        let second: ConfigMap = cluster.get("default", "second").await;
+        assert!(owner::is_controlled_by(&cluster.get::<Secret>("default", "s").await, &second));
+    });
+}
+
+#[test]
+fn an_object_without_a_controller_is_adopted_only_if_the_set_adopts() {
+    testkit::run(|cluster| async move {
+        let owner = owner(&cluster).await;
+        let mut orphan: Secret = named("s");
+        orphan.metadata.namespace = Some("default".into());
+        let orphan = cluster.create(&orphan).await;
+        let error = apply(&cluster, &[], &["s"]).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            r#"child "s" exists and has no controller: let the set adopt it, or use another name"#
+        );
+        assert_eq!(cluster.get::<Secret>("default", "s").await, orphan);
+
+        let owner_now: ConfigMap = cluster.get("default", "owner").await;
+        let mut set = Set::of(&owner_now, MANAGER).unwrap().adopting();
+        set.add(named::<Secret>("s")).unwrap();
+        set.apply(&cluster.client(), Force::No).await.unwrap();
+        assert!(owner::is_controlled_by(&cluster.get::<Secret>("default", "s").await, &owner));
+    });
+}
+
+#[test]
+fn two_owners_with_one_child_name_do_not_write_for_ever() {
+    testkit::run(|cluster| async move {
+        let controller = Controller::new("owners", all::<ConfigMap>().labelled("wants=s"))
+            .owns(all::<Secret>())
+            .workers(2)
+            .reconcile((), |context: Context<()>, key| async move {
+                let Some(owner) = context.get::<ConfigMap>(&key)? else { return Ok(Next::Settled) };
+                let mut set = Set::of(owner.as_ref(), MANAGER)?;
+                set.add(named::<Secret>("s"))?;
+                set.apply(&context.client(), Force::No).await?;
+                Ok(Next::Settled)
+            });
+        let manager = Manager::new("owners", cluster.world(), cluster.client_as("op", &["system:masters"]));
+        let running = manager.controller(controller).start();
+        cluster.watch_idle("owners", running.idle_probe());
+        for name in ["first", "second"] {
+            let mut owner = map(name);
+            owner.metadata.labels = Some([("wants".to_owned(), "s".to_owned())].into());
+            cluster.create(&owner).await;
+        }
+        cluster.settle().await;
+        let child: Secret = cluster.get("default", "s").await;
+        cluster.advance(Duration::from_secs(11 * 3600)).await;
+        assert_eq!(cluster.get::<Secret>("default", "s").await, child);
+        let events: Vec<Event> = cluster.list("default").await;
+        let refusals = events.iter().filter(|event| event.reason.as_deref() == Some("Controlled"));
+        assert!(refusals.count() > 0, "the owner without a child says why");
     });
 }
 

@@ -122,7 +122,7 @@ impl Cluster {
         self.inner.transport.pending.disconnect(resource)
     }
 
-    /// Holds back all events of a resource until the result is dropped, so that caches go stale.
+    /// Holds back all events of a resource, or of all with `*`, until the result is dropped, so that caches go stale.
     pub fn hold_watches(&self, resource: &str) -> HeldWatches {
         self.inner.transport.pending.hold(resource)
     }

@@ -18,7 +18,8 @@ use tokio::sync::watch;
 
 /// The most faults of one cluster.
 const MAX_FAULTS: usize = 10_000;
-const ANY: &str = "*";
+/// Matches every verb or resource.
+pub(crate) const ANY: &str = "*";
 const WRITE: &str = "write";
 
 /// Something that goes wrong for the requests that match a [`Rule`].

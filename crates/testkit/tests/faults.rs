@@ -178,6 +178,23 @@ fn open_watches_are_disconnected_held_back_and_delayed() {
 }
 
 #[test]
+fn a_star_holds_back_the_watches_of_all_resources() {
+    run(|cluster| async move {
+        let from = cluster.apply(MAP).await[0]["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+        let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+        let mut watch = maps.watch(&WatchParams::default(), &from).await.unwrap().boxed();
+        let (all, configmaps) = (cluster.hold_watches("*"), cluster.hold_watches("configmaps"));
+        set(&cluster, 1).await.unwrap();
+        let seconds = Duration::from_secs(10);
+        assert!(cluster.world().timeout(seconds, watch.next()).await.is_err(), "both hold it back");
+        drop(configmaps);
+        assert!(cluster.world().timeout(seconds, watch.next()).await.is_err(), "`*` holds it back");
+        drop(all);
+        assert!(matches!(watch.next().await, Some(Ok(WatchEvent::Modified(_)))));
+    });
+}
+
+#[test]
 fn lists_are_affected_like_any_request() {
     run(|cluster| async move {
         let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());

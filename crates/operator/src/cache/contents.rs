@@ -50,16 +50,25 @@ struct Reflector {
     caught_up_to: u64,
     /// How many lists have started.
     lists: u64,
+    /// The number of the latest list that is complete; 0 before the first.
+    complete_list: u64,
+    /// The cache is fresh when the list of this number, or a later one, is complete.
+    wanted_list: u64,
     /// The keys that the current list has contained so far.
     listed: Option<HashSet<Key, FixedState>>,
     /// Listed objects that the watch had passed without showing them: taken in at the end of the
     /// list, unless that turns out to be a stale one.
     unconfirmed: Vec<Item>,
-    is_synced: bool,
     /// How many complete lists in a row were stale.
     stale_lists: u32,
     /// The server has lost its history: the versions of cached objects are not comparable with new ones.
     ignores_versions: bool,
+}
+
+impl Reflector {
+    fn is_synced(&self) -> bool {
+        self.complete_list > 0
+    }
 }
 
 /// The index of a reflector in its contents.
@@ -83,9 +92,10 @@ impl Contents {
             namespace,
             caught_up_to: 0,
             lists: 0,
+            complete_list: 0,
+            wanted_list: 1,
             listed: None,
             unconfirmed: Vec::new(),
-            is_synced: false,
             stale_lists: 0,
             ignores_versions: false,
         });
@@ -112,6 +122,10 @@ impl Contents {
         self.indexes.get(index).into_iter().flat_map(move |index| index.find(value))
     }
 
+    pub(crate) fn has_index(&self, name: &str) -> bool {
+        self.indexes.contains_key(name)
+    }
+
     /// If there is an index of this name, it stays as it is.
     pub(crate) fn add_index(&mut self, name: &'static str, values: IndexFunction) {
         self.indexes.entry(name).or_insert_with(|| {
@@ -121,8 +135,19 @@ impl Contents {
         });
     }
 
+    /// Whether the first list is complete.
     pub(crate) fn is_synced(&self) -> bool {
-        self.reflectors.iter().all(|reflector| reflector.is_synced)
+        self.reflectors.iter().all(Reflector::is_synced)
+    }
+
+    /// Whether a list is complete that started after the last call of [`Contents::want_list`].
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.reflectors.iter().all(|reflector| reflector.complete_list >= reflector.wanted_list)
+    }
+
+    /// What the cache holds now may be old: it is fresh again after another list.
+    pub(crate) fn want_list(&mut self) {
+        self.reflectors.iter_mut().for_each(|reflector| reflector.wanted_list = reflector.lists + 1);
     }
 
     /// The reflector that fills this namespace, if there is one.
@@ -143,7 +168,7 @@ impl Contents {
 
     /// Carries out an update, and returns what it changed.
     pub(crate) fn apply(&mut self, id: ReflectorId, update: CacheUpdate) -> Result<Vec<Delta>, StaleList> {
-        let origin = if self.reflectors[id].is_synced { Origin::Watch } else { Origin::InitialList };
+        let origin = if self.reflectors[id].is_synced() { Origin::Watch } else { Origin::InitialList };
         match update {
             CacheUpdate::ListStarted => self.start_list(id),
             CacheUpdate::Listed(item) => return Ok(self.put(id, item, origin)),
@@ -239,7 +264,7 @@ impl Contents {
         }
         reflector.stale_lists = 0;
         reflector.caught_up_to = version;
-        reflector.is_synced = true;
+        reflector.complete_list = reflector.lists;
         self.deleted_uids.complete_list(id, reflector.lists);
         self.deleted_keys.complete_list(id, reflector.lists);
         let (namespace, unconfirmed) = (reflector.namespace.clone(), mem::take(&mut reflector.unconfirmed));

@@ -3,6 +3,7 @@
 use crate::{
     Key,
     cache::{
+        applied_fields::AppliedFields,
         cut::{NotAnObject, Shape, cut},
         pairs::Pairs,
     },
@@ -27,6 +28,7 @@ struct Fields {
     labels: TextRange,
     annotations: TextRange,
     owners: TextRange,
+    applied: Box<[AppliedFields]>,
     is_deleting: bool,
     is_final: bool,
 }
@@ -139,6 +141,11 @@ impl Item {
         &self.0.json
     }
 
+    /// The fields that this manager has applied.
+    pub(crate) fn applied_by(&self, manager: &str) -> Option<&AppliedFields> {
+        self.0.applied.iter().find(|fields| fields.is_of(manager))
+    }
+
     /// Whether it is being deleted and neither finalizers nor a grace period keep it: then it no longer exists.
     pub(crate) fn is_final(&self) -> bool {
         self.0.is_final
@@ -160,7 +167,8 @@ impl Reader {
 
     pub(crate) fn read(&mut self, json: &str) -> Result<Item, BadObject> {
         let range = cut(json, &self.shape, &mut self.buffer)?;
-        let fields = read_fields(&self.buffer, range)?;
+        let mut fields = read_fields(&self.buffer, range)?;
+        fields.applied = AppliedFields::read(json);
         Ok(Item(Arc::new(fields)))
     }
 }
@@ -205,6 +213,7 @@ fn read_fields(json: &str, metadata: Range<usize>) -> Result<Fields, BadObject> 
         labels: raw(metadata.labels),
         annotations: raw(metadata.annotations),
         owners: raw(metadata.owner_references),
+        applied: Box::default(),
         is_deleting,
         is_final: is_deleting && !is_held,
         json: json.into(),

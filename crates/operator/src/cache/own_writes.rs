@@ -3,30 +3,43 @@
 use crate::{
     BoxError, Key,
     cache::{
+        apply_request::{self, AnsweredApplies, ApplyRequest},
+        cached_reads,
         contents::Contents,
         scope::InScope,
         store::{CachedKind, METADATA, Store},
         write_request::{self, ResponseHead, WriteRequest},
     },
-    client, watch,
+    client::{self, CachedRead},
+    watch,
 };
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Limited};
 use kube::{Client, client::Body};
 use std::{
     fmt,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 use world::World;
 
 /// All stores of a process.
 #[derive(Default)]
-pub(crate) struct Registry(RwLock<Vec<Arc<Store>>>);
+pub(crate) struct Registry {
+    stores: RwLock<Vec<Arc<Store>>>,
+    /// The UIDs of objects that the server itself has shown to this process.
+    confirmed: Mutex<HashSet<Box<str>, FixedState>>,
+    answered_applies: AnsweredApplies,
+}
 
 /// How long a write waits until the watch has reported what its response leaves open. It returns after
 /// that in any case: a cache that is behind is better than a write that seems to hang.
 const WATCH_LIMIT: Duration = Duration::from_secs(5);
+
+/// How many confirmed objects are remembered: some ten megabytes. Those that are forgotten cost another read.
+const MOST_CONFIRMED: usize = 100_000;
 
 /// Longer than any object that a server stores.
 const MOST_RESPONSE_BYTES: usize = 64 << 20;
@@ -34,7 +47,7 @@ const MOST_RESPONSE_BYTES: usize = 64 << 20;
 impl Registry {
     /// The store of this kind and scope, and whether it is new.
     pub(crate) fn store(&self, kind: CachedKind) -> (Arc<Store>, bool) {
-        let mut stores = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = stores.iter().find(|store| *store.kind() == kind) {
             return (Arc::clone(store), false);
         }
@@ -43,13 +56,30 @@ impl Registry {
         (store, true)
     }
 
-    /// The stores that may hold the written object.
-    fn stores_of(&self, write: &WriteRequest) -> Vec<Arc<Store>> {
-        let stores = self.0.read().unwrap_or_else(PoisonError::into_inner);
+    /// Remembers that the server has shown this object to this process.
+    fn confirm(&self, uid: &str) {
+        let mut confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
+        if confirmed.len() >= MOST_CONFIRMED {
+            confirmed.clear();
+        }
+        confirmed.insert(uid.into());
+    }
+
+    fn is_confirmed(&self, uid: &str) -> bool {
+        self.confirmed.lock().unwrap_or_else(PoisonError::into_inner).contains(uid)
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Store>> {
+        self.stores.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The stores that may hold objects of this kind in this namespace.
+    pub(crate) fn stores(&self, group: &str, plural: &str, namespace: Option<&str>) -> Vec<Arc<Store>> {
+        let stores = self.stores.read().unwrap_or_else(PoisonError::into_inner);
         let stores = stores.iter().filter(|store| {
             let kind = store.kind();
-            let is_same_kind = kind.group == write.group && kind.plural == write.plural;
-            is_same_kind && store.read().reflector_of(write.namespace.as_deref()).is_some()
+            let is_same_kind = kind.group == group && kind.plural == plural;
+            is_same_kind && store.read().reflector_of(namespace).is_some()
         });
         stores.cloned().collect()
     }
@@ -71,10 +101,32 @@ struct CachingClient {
 
 impl CachingClient {
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        if let Some(read) = request.extensions().get::<CachedRead>().cloned() {
+            return self.read(&read, request).await;
+        }
+        if !apply_request::is_apply(&request) {
+            return self.write(request).await;
+        }
+        let (head, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let apply = ApplyRequest::read(&self.registry, &head, &body);
+        let answered = &self.registry.answered_applies;
+        if let Some(item) = apply.as_ref().and_then(|apply| apply.unchanged(answered)) {
+            return Ok(cached_reads::object(&item));
+        }
+        let response = self.write(Request::from_parts(head, Body::from(body))).await?;
+        if let (Some(apply), true) = (apply, response.status().is_success()) {
+            apply.answered(answered);
+        }
+        Ok(response)
+    }
+
+    /// Sends a request; what it writes is in the caches when this returns.
+    async fn write(&self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let Some(write) = WriteRequest::of(request.method(), request.uri()) else {
             return Ok(self.plain.send(request).await?);
         };
-        let stores = self.registry.stores_of(&write);
+        let stores = self.registry.stores(&write.group, &write.plural, write.namespace.as_deref());
         if stores.is_empty() {
             return Ok(self.plain.send(request).await?);
         }
@@ -85,6 +137,9 @@ impl CachingClient {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, MOST_RESPONSE_BYTES).collect().await?.to_bytes();
         if let Some((json, response)) = std::str::from_utf8(&body).ok().zip(ResponseHead::read(&body)) {
+            if let Some((uid, _)) = response.uid_and_version() {
+                self.registry.confirm(&uid);
+            }
             for store in &stores {
                 let left = self.take_in(store, &write, &response, json).await;
                 if let (Missing::Object, Some(key)) = (left, write.key()) {
@@ -93,6 +148,22 @@ impl CachingClient {
             }
         }
         Ok(Response::from_parts(head, Body::from(body)))
+    }
+
+    /// Reads from a cache if that may be, and from the server otherwise.
+    async fn read(&self, read: &CachedRead, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        let may_be_cached = match read {
+            CachedRead::Always | CachedRead::Labelled { .. } => true,
+            CachedRead::AfterConfirmation(uid) => self.registry.is_confirmed(uid),
+        };
+        if may_be_cached && let Some(response) = cached_reads::answer(&self.registry, read, &request) {
+            return Ok(response);
+        }
+        let response = self.plain.send(request).await?;
+        if let (CachedRead::AfterConfirmation(uid), true) = (read, response.status().is_success()) {
+            self.registry.confirm(uid);
+        }
+        Ok(response)
     }
 
     /// Puts what the response says into the store, and waits for the watch where that is not enough.
@@ -224,6 +295,6 @@ fn have_changed_since(contents: &Contents, versions: &[(String, u64)]) -> bool {
 
 impl fmt::Debug for Registry {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_list().entries(self.0.read().unwrap_or_else(PoisonError::into_inner).iter()).finish()
+        out.debug_list().entries(self.stores.read().unwrap_or_else(PoisonError::into_inner).iter()).finish()
     }
 }

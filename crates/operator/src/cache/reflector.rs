@@ -6,10 +6,16 @@ use crate::{
 };
 use kube::Client;
 use std::sync::Arc;
+use tokio::sync::watch::Receiver;
 use world::{Task, World};
 
-/// One reflector for each namespace of the scope, or one for all.
-pub(crate) fn start(world: &World, client: &Client, store: &Arc<Store>) -> Vec<Task<()>> {
+/// One reflector for each namespace of the scope, or one for all. They wait until `may_start` is true.
+pub(crate) fn start(
+    world: &World,
+    client: &Client,
+    store: &Arc<Store>,
+    may_start: &Receiver<bool>,
+) -> Vec<Task<()>> {
     let kind = store.kind();
     let namespaces = kind.scope.namespaces().into_iter().enumerate();
     let watches = namespaces.map(|(id, namespace)| {
@@ -19,9 +25,15 @@ pub(crate) fn start(world: &World, client: &Client, store: &Arc<Store>) -> Vec<T
             field_selector: kind.scope.field_selector().to_owned(),
             metadata_only: kind.metadata_only,
         };
-        let (reader, store) = (store.reader(), Arc::clone(store));
+        let (reader, refreshes, store) = (store.reader(), store.refreshes(), Arc::clone(store));
         let apply = move |update| store.apply(id, update);
-        world.spawn("watch", watch::follow(world.clone(), client.clone(), target, reader, apply))
+        let watch = watch::follow(world.clone(), client.clone(), target, reader, refreshes, apply);
+        let mut may_start = may_start.clone();
+        world.spawn("watch", async move {
+            if may_start.wait_for(|may_start| *may_start).await.is_ok() {
+                watch.await;
+            }
+        })
     });
     watches.collect()
 }

@@ -41,6 +41,8 @@ pub(crate) struct Store {
     subscribers: Mutex<Vec<Subscriber>>,
     /// Counts changes, to wake tasks in [`Store::until`].
     changes: watch::Sender<u64>,
+    /// Tells the reflectors to list again.
+    list_again: watch::Sender<()>,
     memo: Memo,
 }
 
@@ -74,6 +76,7 @@ impl Store {
             contents: RwLock::new(Contents::new(kind.scope.namespaces())),
             subscribers: Mutex::default(),
             changes: watch::Sender::new(0),
+            list_again: watch::Sender::new(()),
             memo: Memo::new(),
             kind,
         }
@@ -105,6 +108,19 @@ impl Store {
 
     pub(crate) fn add_index(&self, name: &'static str, values: IndexFunction) {
         self.contents.write().unwrap_or_else(PoisonError::into_inner).add_index(name, values);
+    }
+
+    /// The objects with this value of a label, in one namespace or in all. The first call for a label makes
+    /// an index of it.
+    pub(crate) fn labelled(&self, label: &'static str, value: &str, namespace: Option<&str>) -> Vec<Item> {
+        if !self.read().has_index(label) {
+            let values = move |item: &Item| item.labels().get(label).map(str::to_owned).into_iter().collect();
+            self.add_index(label, Arc::new(values));
+        }
+        let contents = self.read();
+        let found = contents.indexed(label, value);
+        let is_there = |item: &&Item| namespace.is_none() || item.key().namespace() == namespace;
+        found.filter(is_there).cloned().collect()
     }
 
     /// Calls `subscriber` for every object there is, and from then on for every change.
@@ -147,6 +163,20 @@ impl Store {
             })
         });
         outcome
+    }
+
+    /// Lists once more: until that is complete, the store is not fresh.
+    pub(crate) fn refresh(&self) {
+        self.change(|contents| {
+            contents.want_list();
+            Vec::new()
+        });
+        self.list_again.send_replace(());
+    }
+
+    /// Reports every call of [`Store::refresh`] from now on.
+    pub(crate) fn refreshes(&self) -> watch::Receiver<()> {
+        self.list_again.subscribe()
     }
 
     /// Waits until `condition` holds; it is checked after every change.

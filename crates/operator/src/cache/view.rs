@@ -50,12 +50,13 @@ impl<K> View<K> {
         self.len() == 0
     }
 
-    /// Waits until the first list is complete.
+    /// Waits until the first list is complete; after [`crate::cache::Caches::refresh`], until the next one is.
     pub fn synced(&self) -> impl Future<Output = ()> + Send + use<K> {
         let store = Arc::clone(&self.store);
-        async move { store.until(|contents| contents.is_synced()).await }
+        async move { store.until(|contents| contents.is_fresh()).await }
     }
 
+    /// Whether the first list is complete.
     pub fn is_synced(&self) -> bool {
         self.store.read().is_synced()
     }

@@ -3,7 +3,7 @@
 use super::{Error, Manager, Running, StopOnDrop};
 use crate::{
     Controller,
-    cache::Caches,
+    cache::{Caches, RESYNC},
     context::{ControllerContext, Views},
     controller::{ReferenceTo, Sources, SyncCheck},
     event::{EventType, Recorder},
@@ -52,7 +52,8 @@ pub(super) fn start(manager: Manager) -> Running {
         manager;
     let (stop, stopped) = watch::channel(false);
     let fence = Fence::open(&world);
-    let caches = Caches::new(world.clone(), metrics.around(&world, fence.around(client.clone())));
+    let around = metrics.around(&world, fence.around(client.clone()));
+    let caches = Caches::paused(world.clone(), around, RESYNC);
     let runtime = Runtime {
         client: caches.client(),
         unfenced: client,
@@ -142,11 +143,12 @@ impl Runtime {
             .map(|election| election.candidate(&self.world, self.unfenced.clone(), self.fence.clone()));
         if let Some(candidate) = &mut candidate {
             self.metrics.set_leader(name, false);
-            if self.unless_stopped(candidate.acquire()).await.is_none() {
+            if self.unless_stopped(self.acquire(candidate)).await.is_none() {
                 return Ok(());
             }
             self.metrics.set_leader(name, true);
         }
+        self.caches.start();
         let ended = {
             let lease = std::pin::pin!(hold(candidate.as_mut()));
             // Losing the lease drops the workers, and cancels their reconciles.
@@ -160,6 +162,18 @@ impl Runtime {
             candidate.release().await;
         }
         ended
+    }
+
+    /// Waits for the lease, with caches that fill meanwhile. A list from before the lease may lack what the
+    /// leader before did last: then every cache lists again, and [`Runtime::sync`] waits for that.
+    async fn acquire(&self, candidate: &mut Candidate) {
+        if candidate.try_acquire().await {
+            return;
+        }
+        self.caches.start();
+        candidate.pause().await;
+        candidate.acquire().await;
+        self.caches.refresh();
     }
 
     /// Reconciles until the manager stops, then waits for reconciles in progress.

@@ -58,6 +58,8 @@ pub(crate) enum Input {
     Silence,
     /// The list was complete, but older than what the cache had seen.
     StaleList,
+    /// The cache asks for a new list.
+    Refresh,
 }
 
 /// An error response of the API server.
@@ -129,6 +131,7 @@ impl WatchState {
             Input::Ended if self.has_received && !self.is_listing() => (None, REQUEST_AGAIN),
             Input::Ended | Input::ConnectionLost => (None, self.failed()),
             Input::Silence => (None, self.silence()),
+            Input::Refresh => (None, self.list_again()),
             Input::StaleList => {
                 _ = self.list_again();
                 (None, ControlFlow::Break(LAG))

@@ -16,9 +16,12 @@ use std::{fmt, sync::Arc, time::Duration};
 /// Kubernetes' own default.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+const UNREADABLE: &str = "the object cannot be read";
+
 /// A webhook for one kind: its function, when it is called, and what happens if that fails.
 #[derive(Clone)]
 pub struct Hook {
+    /// Of the resource that it is called for; the body of a subresource may be of another kind.
     kind: ApiResource,
     hook_type: HookType,
     /// 1 for the first of its type for a kind.
@@ -67,6 +70,10 @@ impl Hook {
 
     /// Sets defaults. It may be called several times for one write, and must not change its own result.
     /// Fields that your type does not have stay as they are.
+    ///
+    /// An object that does not fit your type gets no defaults, and a warning that says why: the schema then
+    /// refuses it with messages about each field. To set a field that your type requires, use
+    /// [`Hook::json_defaulter`].
     pub fn defaulter<K, F>(set_defaults: F) -> Hook
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Serialize + 'static,
@@ -78,8 +85,38 @@ impl Hook {
                 let patch = patch::between(&request.object, |object| set_defaults(object, &request));
                 Box::pin(std::future::ready(match patch {
                     Ok(patch) => (Verdict::allow(), Some(patch)),
-                    Err(problem) => (unreadable(&problem), None),
+                    Err(problem) => (Verdict::allow().warn(format!("{UNREADABLE}: {problem}")), None),
                 }))
+            }),
+        )
+    }
+
+    /// [`Hook::defaulter`] on the JSON of the object, as the user has sent it: it may lack fields that your
+    /// type requires.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// use operator::webhook::Hook;
+    ///
+    /// let hook = Hook::json_defaulter::<Deployment, _>(|deployment, _| {
+    ///     let spec = &mut deployment["spec"];
+    ///     if spec["selector"].is_null() {
+    ///         spec["selector"] = serde_json::json!({"matchLabels": spec["template"]["metadata"]["labels"]});
+    ///     }
+    /// });
+    /// ```
+    pub fn json_defaulter<K, F>(set_defaults: F) -> Hook
+    where
+        K: Resource<DynamicType = ()>,
+        F: Fn(&mut Value, &Request) + Send + Sync + 'static,
+    {
+        Hook::new::<K>(
+            HookType::Mutating,
+            Arc::new(move |request| {
+                let mut object = request.object.clone();
+                set_defaults(&mut object, &request);
+                let patch = json_patch::diff(&request.object, &object);
+                Box::pin(std::future::ready((Verdict::allow(), Some(patch))))
             }),
         )
     }
@@ -105,10 +142,31 @@ impl Hook {
         self
     }
 
-    /// Called for a subresource (`status`, `scale`, `*`) instead of the object itself.
+    /// Called for a subresource (`status`) instead of the object itself. The bodies of its requests must be
+    /// of the same kind: for others, such as `scale`, use [`Hook::of_subresource_of`].
     pub fn of_subresource(mut self, subresource: &str) -> Hook {
         self.subresource = Some(subresource.to_owned());
         self
+    }
+
+    /// Called for a subresource of the kind `K` whose requests have bodies of the hook's own kind.
+    ///
+    /// A rule about `spec.replicas` needs this beside a hook on the object itself: `kubectl scale` and
+    /// autoscalers write through `scale`.
+    ///
+    /// ```
+    /// use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v1::Scale};
+    /// use operator::webhook::{Hook, Review, Verdict};
+    ///
+    /// let hook = Hook::validator(|review: Review<Scale>| async move {
+    ///     let replicas = review.change.after().and_then(|scale| scale.spec.as_ref()?.replicas);
+    ///     if replicas > Some(5) { Verdict::deny("at most 5 replicas") } else { Verdict::allow() }
+    /// });
+    /// let hook = hook.of_subresource_of::<Deployment>("scale");
+    /// ```
+    pub fn of_subresource_of<K: Resource<DynamicType = ()>>(mut self, subresource: &str) -> Hook {
+        self.kind = ApiResource::erase::<K>(&());
+        self.of_subresource(subresource)
     }
 
     /// If the webhook cannot be called, writes are allowed without it; the default is that they are refused.
@@ -210,7 +268,7 @@ impl Hook {
 }
 
 fn unreadable(problem: &(dyn std::error::Error + 'static)) -> Verdict {
-    Verdict::refuse(400, "BadRequest", format!("the object cannot be read: {problem}"))
+    Verdict::refuse(400, "BadRequest", format!("{UNREADABLE}: {problem}"))
 }
 
 impl fmt::Debug for Hook {

@@ -1,11 +1,17 @@
 //! Validators and defaulters have their say.
 
 use super::{Bucket, BucketSpec, URL, handle_webhooks};
-use kube::CustomResourceExt;
+use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v1::Scale};
+use kube::{
+    Api, CustomResource, CustomResourceExt, Resource,
+    api::{Patch, PatchParams, PostParams},
+};
 use operator::webhook::{
     Address, Certificates, Change, Hook, Operation, Request, Review, Site, Verdict, Webhooks,
     field::{self, ErrorList, Path},
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use testkit::Cluster;
@@ -116,6 +122,92 @@ fn failing_webhooks_are_reported_to_the_user() {
         assert_eq!((code, cluster.world().now().since(begun)), (500, Duration::from_secs(3)));
         assert!(message.contains("failed calling webhook"), "{message}");
         cluster.create(&bucket("a", Some(0))).await;
+    });
+}
+
+/// Its type requires `colour` and `size`; so does its schema.
+#[derive(CustomResource, Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Paint", namespaced)]
+pub(crate) struct PaintSpec {
+    colour: String,
+    size: u32,
+}
+
+fn paint(spec: Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Paint",
+        "metadata": {"name": "wall", "namespace": "default"}, "spec": spec})
+}
+
+/// Creates the object without its Rust type, which it may not fit.
+async fn create_paint(cluster: &Cluster, spec: Value) -> kube::Result<Value> {
+    let body = serde_json::to_vec(&paint(spec)).unwrap();
+    let request = kube::core::Request::new(Paint::url_path(&(), Some("default")));
+    cluster.client().request(request.create(&PostParams::default(), body).unwrap()).await
+}
+
+#[test]
+fn a_json_defaulter_fills_a_required_field() {
+    testkit::run(|cluster| async move {
+        cluster.apply_object(&serde_json::to_value(Paint::crd()).unwrap()).await;
+        let hook = Hook::json_defaulter::<Paint, _>(|paint, request| {
+            assert_eq!(request.operation, Operation::Create);
+            if paint["spec"]["colour"].is_null() {
+                paint["spec"]["colour"] = json!("white");
+            }
+        });
+        let _keeping = prepare(&cluster, Webhooks::new("paints").hook(hook)).await;
+        let created = create_paint(&cluster, json!({"size": 3})).await.unwrap();
+        assert_eq!(created["spec"], json!({"colour": "white", "size": 3}));
+    });
+}
+
+#[test]
+fn the_schema_and_not_the_defaulter_refuses_an_object_that_does_not_fit_its_type() {
+    testkit::run(|cluster| async move {
+        cluster.apply_object(&serde_json::to_value(Paint::crd()).unwrap()).await;
+        let hook = Hook::defaulter(|paint: &mut Paint, _: &Request| paint.spec.size = 1);
+        let _keeping = prepare(&cluster, Webhooks::new("paints").hook(hook)).await;
+        let (code, message) = told(create_paint(&cluster, json!({"size": 3})).await);
+        let missing = "Paint.example.com \"wall\" is invalid: spec.colour: Required value";
+        assert_eq!((code, message.as_str()), (422, missing));
+    });
+}
+
+#[test]
+fn a_rule_about_replicas_holds_for_kubectl_scale_too() {
+    testkit::run(|cluster| async move {
+        let at_most_5 = |replicas: Option<i32>| match replicas > Some(5) {
+            true => Verdict::deny("at most 5 replicas"),
+            false => Verdict::allow(),
+        };
+        let object = Hook::validator(move |review: Review<Deployment>| async move {
+            at_most_5(review.change.after().and_then(|object| object.spec.as_ref()?.replicas))
+        });
+        let scale = Hook::validator(move |review: Review<Scale>| async move {
+            at_most_5(review.change.after().and_then(|scale| scale.spec.as_ref()?.replicas))
+        });
+        let webhooks =
+            Webhooks::new("replicas").hook(object).hook(scale.of_subresource_of::<Deployment>("scale"));
+        let _keeping = prepare(&cluster, webhooks).await;
+        cluster
+            .apply_object(&json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "web", "namespace": "default"},
+                "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {
+                    "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}))
+            .await;
+        let deployments: Api<Deployment> = Api::namespaced(cluster.client(), "default");
+        let patch = |replicas: i32| Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        let denied = |hook: &str| {
+            (403, format!("admission webhook \"{hook}\" denied the request: at most 5 replicas"))
+        };
+        let params = PatchParams::default();
+        let refused = deployments.patch("web", &params, &patch(9)).await;
+        assert_eq!(told(refused), denied("validate.deployments.apps"));
+        let refused = deployments.patch_scale("web", &params, &patch(9)).await;
+        assert_eq!(told(refused), denied("validate-2.deployments.apps"));
+        deployments.patch_scale("web", &params, &patch(4)).await.unwrap();
+        let web: Deployment = cluster.get("default", "web").await;
+        assert_eq!(web.spec.unwrap().replicas, Some(4));
     });
 }
 

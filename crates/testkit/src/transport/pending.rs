@@ -1,6 +1,6 @@
 //! What a cluster still waits for: requests without a response, and clients whose watch has ended.
 
-use crate::request_info::RequestInfo;
+use crate::{fault::ANY, request_info::RequestInfo};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
@@ -100,7 +100,7 @@ impl Pending {
     /// Breaks the connections of all watches of a resource, or of all with `*`; returns how many.
     pub(crate) fn disconnect(&self, resource: &str) -> usize {
         let broken: Vec<OpenWatch> = self.with(|state| {
-            let fits = |it: &OpenWatch| resource == "*" || it.resource == resource;
+            let fits = |it: &OpenWatch| resource == ANY || it.resource == resource;
             let ids: Vec<u64> = state.watches.iter().filter(|(_, it)| fits(it)).map(|(id, _)| *id).collect();
             ids.iter().filter_map(|id| state.watches.remove(id)).collect()
         });
@@ -120,7 +120,10 @@ impl Pending {
     /// Waits until events of the resource are not held back.
     pub(crate) async fn released(&self, resource: &str) {
         loop {
-            let held = self.with(|state| state.held.get(resource).map(|(_, held)| held.subscribe()));
+            let held = self.with(|state| {
+                let held = state.held.get(resource).or_else(|| state.held.get(ANY));
+                held.map(|(_, held)| held.subscribe())
+            });
             match held {
                 // The channel is closed when they no longer are.
                 Some(mut held) => drop(held.changed().await),
