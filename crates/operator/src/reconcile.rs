@@ -28,6 +28,9 @@ pub enum Failure {
     Transient(BoxError),
     /// The object has changed meanwhile: retried at once, with fresh state.
     Conflict(BoxError),
+    /// Another object is in the way, and no watch tells when it no longer is: recorded as an event, and
+    /// tried again every five minutes.
+    Blocked { reason: &'static str, message: String },
     /// No retry helps until the object changes: recorded as an event, not retried.
     Terminal { reason: &'static str, message: String },
 }
@@ -44,6 +47,10 @@ impl Failure {
         Failure::Transient(source.into())
     }
 
+    pub fn blocked(reason: &'static str, message: impl Into<String>) -> Failure {
+        Failure::Blocked { reason, message: message.into() }
+    }
+
     pub fn terminal(reason: &'static str, message: impl Into<String>) -> Failure {
         Failure::Terminal { reason, message: message.into() }
     }
@@ -53,7 +60,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Transient(source) | Failure::Conflict(source) => fmt::Display::fmt(source, out),
-            Failure::Terminal { reason, message } => write!(out, "{reason}: {message}"),
+            Failure::Blocked { reason, message } | Failure::Terminal { reason, message } => {
+                write!(out, "{reason}: {message}")
+            }
         }
     }
 }
@@ -71,12 +80,12 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
         return of_status(status);
     }
     if let Some(refused) = cause.downcast_ref::<OwnerError>() {
-        let reason = match refused {
-            OwnerError::Controlled { .. } => "Controlled",
-            OwnerError::Uncontrolled { .. } => "Uncontrolled",
-            _ => "CannotOwn",
-        };
-        return Some(Failure::terminal(reason, refused.to_string()));
+        let message = refused.to_string();
+        return Some(match refused {
+            OwnerError::Controlled { .. } => Failure::blocked("Controlled", message),
+            OwnerError::Uncontrolled { .. } => Failure::blocked("Uncontrolled", message),
+            _ => Failure::terminal("CannotOwn", message),
+        });
     }
     let misfit = cause.downcast_ref::<Undecodable>()?;
     Some(Failure::terminal("Undecodable", misfit.to_string()))
@@ -104,6 +113,7 @@ mod tests {
         match failure {
             Failure::Transient(_) => "transient",
             Failure::Conflict(_) => "conflict",
+            Failure::Blocked { .. } => "blocked",
             Failure::Terminal { .. } => "terminal",
         }
     }

@@ -20,6 +20,9 @@ const DEADLINE: Duration = Duration::from_secs(300);
 /// A worker that finds a key each time, without waiting, yields to other tasks after so many.
 const KEYS_IN_A_ROW: u32 = 32;
 
+/// How often a reconcile is tried again while another object is in the way.
+const RETRY_BLOCKED: Duration = Duration::from_secs(300);
+
 /// The settings of one controller.
 #[derive(Clone)]
 pub(crate) struct Settings {
@@ -27,11 +30,11 @@ pub(crate) struct Settings {
     /// For one reconcile.
     pub(crate) deadline: Duration,
     pub(crate) pace: Pace,
-    pub(crate) on_terminal: Option<OnTerminal>,
+    pub(crate) on_failure: Option<OnFailure>,
 }
 
-/// Is called for a terminal failure, with the key, the reason and the message.
-pub(crate) type OnTerminal = Arc<dyn Fn(&Key, &'static str, &str) + Send + Sync>;
+/// Is called for a failure that a person must look at, with the key, the reason and the message.
+pub(crate) type OnFailure = Arc<dyn Fn(&Key, &'static str, &str) + Send + Sync>;
 
 /// The workers of one controller. Dropping them cancels their reconciles.
 pub(crate) struct Workers {
@@ -127,6 +130,13 @@ impl Pool {
         self.finish(taken, outcome);
     }
 
+    /// Records a failure that a person must look at as an event.
+    fn record(&self, taken: &TakenKey<'_>, reason: &'static str, message: &str) {
+        if let Some(on_failure) = &self.settings.on_failure {
+            on_failure(taken.key(), reason, message);
+        }
+    }
+
     /// Logs how the reconcile ended, and requeues the key accordingly.
     fn finish(&self, taken: TakenKey<'_>, outcome: Outcome) {
         let (requeue, note) = match outcome {
@@ -136,11 +146,14 @@ impl Pool {
                 tracing::debug!(what, "waits");
                 (Requeue::No, Some(Note::WaitsFor(what)))
             }
+            Outcome::Returned(Err(Failure::Blocked { reason, message })) => {
+                tracing::warn!(reason, message, "another object is in the way");
+                self.record(&taken, reason, &message);
+                (Requeue::After(RETRY_BLOCKED), None)
+            }
             Outcome::Returned(Err(Failure::Terminal { reason, message })) => {
                 tracing::error!(reason, message, "failed, and is not retried before the object changes");
-                if let Some(on_terminal) = &self.settings.on_terminal {
-                    on_terminal(taken.key(), reason, &message);
-                }
+                self.record(&taken, reason, &message);
                 (Requeue::No, None)
             }
             Outcome::Returned(Err(Failure::Conflict(error))) => {
@@ -186,7 +199,7 @@ impl Outcome {
             Outcome::Returned(Ok(Next::CheckAfter(_))) => ResultLabel::RequeueAfter,
             // No error: conflicts are normal when several clients write.
             Outcome::Returned(Err(Failure::Conflict(_))) => ResultLabel::Requeue,
-            Outcome::Returned(Err(Failure::Transient(_))) => ResultLabel::Error,
+            Outcome::Returned(Err(Failure::Transient(_) | Failure::Blocked { .. })) => ResultLabel::Error,
             Outcome::Returned(Err(Failure::Terminal { .. })) => ResultLabel::Terminal,
             Outcome::Panicked(_) => ResultLabel::Panic,
             Outcome::TimedOut(_) => ResultLabel::Timeout,
@@ -215,13 +228,13 @@ async fn yield_now() {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { workers: 1, deadline: DEADLINE, pace: Pace::default(), on_terminal: None }
+        Settings { workers: 1, deadline: DEADLINE, pace: Pace::default(), on_failure: None }
     }
 }
 
 impl fmt::Debug for Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Settings { workers, deadline, pace, on_terminal: _ } = self;
+        let Settings { workers, deadline, pace, on_failure: _ } = self;
         let mut out = out.debug_struct("Settings");
         out.field("workers", workers).field("deadline", deadline).field("pace", pace).finish_non_exhaustive()
     }

@@ -122,7 +122,7 @@ fn a_child_of_another_controller_is_refused() {
         owner::control(&rival, &mut theirs).unwrap();
         cluster.create(&theirs).await;
         let error = apply(&cluster, &[], &["s"]).await.unwrap_err();
-        assert!(matches!(Failure::from(error), Failure::Terminal { .. }));
+        assert!(matches!(Failure::from(error), Failure::Blocked { .. }));
         assert!(owner::is_controlled_by(&cluster.get::<Secret>("default", "s").await, &rival));
     });
 }

@@ -12,7 +12,7 @@ use crate::{
     probe,
     queue::Queue,
     webhook::{self, Site, Webhooks},
-    worker::{self, OnTerminal, Workers},
+    worker::{self, OnFailure, Workers},
 };
 use futures::future::{BoxFuture, Either, FutureExt, join_all, pending, select, try_join_all};
 use kube::Client;
@@ -187,7 +187,7 @@ impl Runtime {
             let mut settings = controller.settings().clone();
             let name = controller.name().to_owned();
             let recorder = Recorder::new(&self.world, self.client.clone(), &name, &self.instance);
-            settings.on_terminal = reference.map(|reference| record_terminal(recorder.clone(), reference));
+            settings.on_failure = reference.map(|reference| record_terminal(recorder.clone(), reference));
             let context = Arc::new(ControllerContext {
                 controller: name,
                 world: self.world.clone(),
@@ -230,7 +230,7 @@ impl Runtime {
 }
 
 /// Records terminal failures as events on their objects.
-fn record_terminal(recorder: Recorder, reference: ReferenceTo) -> OnTerminal {
+fn record_terminal(recorder: Recorder, reference: ReferenceTo) -> OnFailure {
     Arc::new(move |key, reason, message| {
         recorder.record(reference(key), EventType::Warning, reason, "Reconcile", message.to_owned());
     })

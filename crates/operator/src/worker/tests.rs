@@ -57,12 +57,12 @@ struct Shop {
 impl Shop {
     fn open(world: &World, pace: Pace) -> Shop {
         let (metrics, told) = (Metrics::default(), Arc::<Mutex<Vec<String>>>::default());
-        let on_terminal: OnTerminal = Arc::new({
+        let on_failure: OnFailure = Arc::new({
             let told = told.clone();
             move |key, reason, message| told.lock().unwrap().push(format!("{key}: {reason}: {message}"))
         });
         let settings =
-            Settings { workers: 3, deadline: Duration::from_secs(30), pace, on_terminal: Some(on_terminal) };
+            Settings { workers: 3, deadline: Duration::from_secs(30), pace, on_failure: Some(on_failure) };
         let queue = queue(world, "shop", &settings, &metrics);
         let named = Arc::new(Named { world: world.clone(), turns: Mutex::default() });
         let workers = spawn(world, "shop", queue.clone(), named.clone(), settings, &metrics);
