@@ -43,6 +43,7 @@ pub struct Manager {
     election: Option<Election>,
     probes: Option<SocketAddr>,
     webhooks: Vec<(Webhooks, SocketAddr, Site)>,
+    host: Option<Arc<dyn webhook::Host>>,
     metrics: Metrics,
     grace: Duration,
     sync_limit: Duration,
@@ -81,11 +82,17 @@ pub struct Running {
     _stop_on_drop: StopOnDrop,
 }
 
-/// Stops all writes and queues when it is dropped: at once, not when their tasks run next.
-#[derive(Debug)]
+/// Stops all writes, queues and webhooks when it is dropped: at once, not when their tasks run next.
 struct StopOnDrop {
     fence: Fence,
     queues: Arc<Vec<(String, Queue)>>,
+    _hosted: Vec<webhook::Hosted>,
+}
+
+impl fmt::Debug for StopOnDrop {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("StopOnDrop").field("fence", &self.fence).finish_non_exhaustive()
+    }
 }
 
 impl Drop for StopOnDrop {
@@ -117,10 +124,15 @@ impl Manager {
             election: None,
             probes: None,
             webhooks: Vec::new(),
+            host: None,
             metrics: Metrics::default(),
             grace: GRACE,
             sync_limit: SYNC_LIMIT,
         }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     pub fn controller(mut self, controller: Controller) -> Manager {
@@ -149,6 +161,13 @@ impl Manager {
     /// Serves webhooks at `address`, also while another process leads. The API server reaches them at `site`.
     pub fn webhooks(mut self, webhooks: Webhooks, address: impl Into<SocketAddr>, site: Site) -> Manager {
         self.webhooks.push((webhooks, address.into(), site));
+        self
+    }
+
+    /// Opens no sockets: webhooks are called through `host`, and there are no probes.
+    pub fn hosted(mut self, host: Arc<dyn webhook::Host>) -> Manager {
+        self.host = Some(host);
+        self.probes = None;
         self
     }
 

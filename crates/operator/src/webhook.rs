@@ -55,7 +55,7 @@ use futures::FutureExt;
 use hook::HookType;
 use http::StatusCode;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, time::Duration};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use world::World;
 
 /// Kubernetes: the longest timeout of a webhook.
@@ -68,6 +68,15 @@ pub struct Webhooks {
     /// By path.
     hooks: BTreeMap<String, Hook>,
     conversions: Vec<ErasedConversion>,
+}
+
+/// Webhooks that a [`Host`] calls: until it is dropped.
+pub type Hosted = Box<dyn Send + Sync>;
+
+/// Calls webhooks without sockets: how a test's control plane reaches them.
+pub trait Host: Send + Sync {
+    /// Answers requests to these server names with `webhooks`, until the result is dropped.
+    fn host(&self, world: &World, server_names: Vec<String>, webhooks: Arc<Webhooks>) -> Hosted;
 }
 
 /// The HTTP response to the API server.

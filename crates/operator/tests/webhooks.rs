@@ -3,6 +3,7 @@
 
 mod admission;
 mod conversion;
+mod managed;
 mod rotation;
 mod tls;
 

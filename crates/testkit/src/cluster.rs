@@ -7,6 +7,7 @@ use crate::{
     webhooks::WebhookHandlers,
 };
 use bytes::Bytes;
+use operator::{Manager, Running};
 use server::{Caller, Config, Exchange, Outbound, Server, SigningKey};
 use std::sync::Arc;
 use store::{Limits, Memory};
@@ -99,6 +100,28 @@ impl Cluster {
     pub fn client_as(&self, user: &str, groups: &[&str]) -> kube::Client {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
         self.inner.transport.client(Caller::known(user, "", groups))
+    }
+
+    /// Starts a manager: [`Cluster::settle`] waits for its controllers, and the server reaches its webhooks.
+    /// To drop the result is a crash.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use operator::{Context, Controller, Failure, Key, Manager, Next, all};
+    /// # async fn reconcile(_: Context<()>, _: Key) -> Result<Next, Failure> { Ok(Next::Settled) }
+    /// # fn controller() -> Controller { Controller::new("copier", all::<ConfigMap>()).reconcile((), reconcile) }
+    /// testkit::run(|cluster| async move {
+    ///     let client = cluster.client_as("copier", &["system:masters"]);
+    ///     let _running = cluster.run(Manager::new("copier", cluster.world(), client).controller(controller()));
+    ///     cluster.settle().await;
+    /// });
+    /// ```
+    pub fn run(&self, manager: Manager) -> Running {
+        let name = manager.name().to_owned();
+        let host = Arc::clone(&self.inner.webhooks);
+        let running = manager.hosted(host).start();
+        self.watch_idle(&name, running.idle_probe());
+        running
     }
 
     /// The server itself, for tests with a transport of their own. Such requests meet no faults and are not

@@ -12,11 +12,8 @@ const SHOP: &str = "{apiVersion: example.com/v1, kind: ApplicationNamespace, met
 
 async fn begin(cluster: &Cluster) -> Running {
     cluster.apply(&definition::yaml(&definition::of::<ApplicationNamespace>())).await;
-    let running = Manager::new("adopter", cluster.world(), cluster.client_as("adopter", &["system:masters"]))
-        .controller(controller());
-    let running = running.start();
-    cluster.watch_idle("adopter", running.idle_probe());
-    running
+    let client = cluster.client_as("adopter", &["system:masters"]);
+    cluster.run(Manager::new("adopter", cluster.world(), client).controller(controller()))
 }
 
 async fn namespace(cluster: &Cluster, name: &str) {

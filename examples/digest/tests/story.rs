@@ -9,9 +9,7 @@ use std::time::Duration;
 use testkit::{Cluster, Fault};
 
 fn start(cluster: &Cluster) -> Running {
-    let running = Manager::new("digest", cluster.world(), cluster.client()).controller(controller()).start();
-    cluster.watch_idle("digest", running.idle_probe());
-    running
+    cluster.run(Manager::new("digest", cluster.world(), cluster.client()).controller(controller()))
 }
 
 async fn apply(cluster: &Cluster, size: &str) {
@@ -71,8 +69,7 @@ fn errors_and_lost_answers_are_survived() {
         cluster.inject(Fault::on("patch", "configmaps").by("digest").nth(1).error(500, "InternalError"));
         cluster.inject(Fault::on("patch", "configmaps").by("digest").nth(2).lose_answer());
         let client = cluster.client_as("digest", &["system:masters"]);
-        let running = Manager::new("digest", cluster.world(), client).controller(controller()).start();
-        cluster.watch_idle("digest", running.idle_probe());
+        let _running = cluster.run(Manager::new("digest", cluster.world(), client).controller(controller()));
         apply(&cluster, "small").await;
         assert!(digest(&cluster).await.is_some());
     });

@@ -48,8 +48,19 @@ struct Runtime {
 }
 
 pub(super) fn start(manager: Manager) -> Running {
-    let Manager { name, world, client, controllers, election, probes, webhooks, metrics, grace, sync_limit } =
-        manager;
+    let Manager {
+        name,
+        world,
+        client,
+        controllers,
+        election,
+        probes,
+        webhooks,
+        host,
+        metrics,
+        grace,
+        sync_limit,
+    } = manager;
     let (stop, stopped) = watch::channel(false);
     let fence = Fence::open(&world);
     let around = metrics.around(&world, fence.around(client.clone()));
@@ -70,17 +81,33 @@ pub(super) fn start(manager: Manager) -> Running {
         controllers.into_iter().map(|controller| runtime.connect(controller)).collect();
     let queues: Arc<Vec<(String, Queue)>> =
         Arc::new(controllers.iter().map(|it| (it.controller.name().to_owned(), it.queue.clone())).collect());
-    let listeners = Listeners { probes, webhooks, queues: Arc::clone(&queues) };
+    let mut hosted = Vec::new();
+    let webhooks = webhooks.into_iter().map(|(webhooks, address, site)| match &host {
+        Some(host) => {
+            let webhooks = Arc::new(webhooks);
+            hosted.push(host.host(&world, site.address.names(), Arc::clone(&webhooks)));
+            Served::Hosted(webhooks, site)
+        }
+        None => Served::Listening(webhooks, address, site),
+    });
+    let listeners = Listeners { probes, webhooks: webhooks.collect(), queues: Arc::clone(&queues) };
     let body = async move { runtime.run(&name, election, controllers, listeners).await };
-    let stop_on_drop = StopOnDrop { fence, queues: Arc::clone(&queues) };
+    let stop_on_drop = StopOnDrop { fence, queues: Arc::clone(&queues), _hosted: hosted };
     Running { stop, task: world.spawn("manager", body), queues, metrics, _stop_on_drop: stop_on_drop }
 }
 
 /// The probes and webhooks of this process.
 struct Listeners {
     probes: Option<SocketAddr>,
-    webhooks: Vec<(Webhooks, SocketAddr, Site)>,
+    webhooks: Vec<Served>,
     queues: Arc<Vec<(String, Queue)>>,
+}
+
+/// How webhooks are reached.
+enum Served {
+    Listening(Webhooks, SocketAddr, Site),
+    /// Through the host of the manager.
+    Hosted(Arc<Webhooks>, Site),
 }
 
 impl Runtime {
@@ -110,9 +137,14 @@ impl Runtime {
             None => None,
         };
         let mut hooks = Vec::new();
-        for (webhooks, address, site) in listeners.webhooks {
-            let listener = TcpListener::bind(address).await.map_err(cannot_listen(address))?;
-            hooks.push(self.serve(webhooks, listener, site).boxed());
+        for served in listeners.webhooks {
+            hooks.push(match served {
+                Served::Listening(webhooks, address, site) => {
+                    let listener = TcpListener::bind(address).await.map_err(cannot_listen(address))?;
+                    self.serve(webhooks, listener, site).boxed()
+                }
+                Served::Hosted(webhooks, site) => self.keep_registered(webhooks, site).boxed(),
+            });
         }
         let leading = std::pin::pin!(self.lead(name, election, controllers));
         match select(std::pin::pin!(all(hooks)), leading).await {
@@ -120,6 +152,11 @@ impl Runtime {
             Either::Left((Err(error), _)) => Err(error.into()),
             Either::Right((ended, _)) => ended,
         }
+    }
+
+    async fn keep_registered(&self, webhooks: Arc<Webhooks>, site: Site) -> Result<(), webhook::Error> {
+        let kept = webhooks.keep_registered(&self.world, self.unfenced.clone(), site);
+        self.unless_stopped(kept).await.unwrap_or(Ok(()))
     }
 
     async fn serve(

@@ -38,7 +38,7 @@ impl Address {
     }
 
     /// The DNS names or addresses that the certificate must have.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         match self {
             Address::Service { namespace, name, .. } => {
                 let short = format!("{name}.{namespace}");
