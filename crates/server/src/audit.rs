@@ -20,7 +20,7 @@ pub(crate) use trail::Trail;
 
 use crate::metrics::Page;
 use log::Log;
-use policy::Level;
+use policy::AuditLevel;
 use std::{
     io::Write,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -61,7 +61,7 @@ impl Auditor {
         self.log.flush().await;
     }
 
-    fn count(&self, level: Level) {
+    fn count(&self, level: AuditLevel) {
         self.levels[level as usize].fetch_add(1, Relaxed);
     }
 }
@@ -83,7 +83,7 @@ pub(crate) fn measure(auditor: Option<&Auditor>, page: &mut Page) {
     page.sample(name, &[("plugin", "log")], auditor.log.dropped() as f64);
     let name = "apiserver_audit_level_total";
     page.family(name, "counter", "[ALPHA] Counter of policy levels for audit events (1 per request).");
-    for (level, count) in Level::ALL.iter().zip(&auditor.levels) {
+    for (level, count) in AuditLevel::ALL.iter().zip(&auditor.levels) {
         page.sample(name, &[("level", level.text())], count.load(Relaxed) as f64);
     }
 }

@@ -31,13 +31,13 @@ pub(crate) struct Custom {
     pub(crate) since: Revision,
     /// Its index among the definition's versions.
     at: usize,
-    compiled: Arc<[OnceLock<Compiled>]>,
+    compiled: Arc<[OnceLock<CompiledSchema>]>,
     schemas: Arc<Schemas>,
 }
 
 /// The compiled schema of a version.
 #[derive(Debug)]
-pub(crate) struct Compiled {
+pub(crate) struct CompiledSchema {
     pub(crate) schema: Arc<Structural>,
     /// The schema as a type table, which only writes need.
     table: OnceLock<(Types, TypeId)>,
@@ -91,21 +91,21 @@ impl Custom {
         &self.definition.versions[self.at]
     }
 
-    pub(crate) fn compiled(&self) -> &Compiled {
+    pub(crate) fn compiled(&self) -> &CompiledSchema {
         self.compile(self.at)
     }
 
     /// The compiled schema of another version, if it exists.
-    pub(crate) fn compiled_as(&self, version: &str) -> Option<&Compiled> {
+    pub(crate) fn compiled_as(&self, version: &str) -> Option<&CompiledSchema> {
         let at = self.definition.versions.iter().position(|other| other.name == version)?;
         Some(self.compile(at))
     }
 
-    fn compile(&self, at: usize) -> &Compiled {
+    fn compile(&self, at: usize) -> &CompiledSchema {
         let version = &self.definition.versions[at];
         self.compiled[at].get_or_init(|| {
             let schema = self.schemas.compiled(version);
-            Compiled::new(&self.definition, version, schema)
+            CompiledSchema::new(&self.definition, version, schema)
         })
     }
 
@@ -162,8 +162,8 @@ impl Custom {
     }
 }
 
-impl Compiled {
-    fn new(definition: &Definition, version: &Version, schema: Arc<Structural>) -> Compiled {
+impl CompiledSchema {
+    fn new(definition: &Definition, version: &Version, schema: Arc<Structural>) -> CompiledSchema {
         let selectable = version
             .selectable
             .iter()
@@ -182,7 +182,7 @@ impl Compiled {
         let columns = Columns::compile(&columns.collect::<Vec<_>>());
         let kind = [definition.group.clone(), version.name.clone(), definition.names.kind.clone()];
         let selectable = selectable.collect();
-        Compiled { selectable, scale, columns, schema, table: OnceLock::new(), kind }
+        CompiledSchema { selectable, scale, columns, schema, table: OnceLock::new(), kind }
     }
 
     pub(crate) fn types(&self) -> &Types {

@@ -31,7 +31,7 @@ use crate::{
 };
 use api::{object, time::Time};
 use kinds::strategy::Circumstances;
-use metadata::Stage;
+use metadata::OwnerCheck;
 use owners::Previous;
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, state: DraftState) 
     }
     metadata::forget_storage_fields(&mut draft);
     served.normalize(&mut draft);
-    metadata::drop_repeated_owners(call, &mut draft, Stage::Sent);
+    metadata::drop_repeated_owners(call, &mut draft, OwnerCheck::BeforeAdmission);
     // Managed fields first: server-set fields have no owner.
     if state == DraftState::AsSent {
         owners::record(call, Previous::Nothing, &mut draft).await?;
@@ -68,7 +68,7 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, state: DraftState) 
     let mut review = Review::create(call, draft);
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
-    metadata::drop_repeated_owners(call, &mut draft, Stage::Admitted);
+    metadata::drop_repeated_owners(call, &mut draft, OwnerCheck::AfterAdmission);
     // Admission may have changed the name or namespace.
     check_target(call, &mut draft)?;
     Ok(draft)
@@ -103,14 +103,14 @@ pub(crate) async fn prepare_next(
     }
     metadata::put_back(current, &mut draft);
     served.normalize(&mut draft);
-    metadata::drop_repeated_owners(call, &mut draft, Stage::Sent);
+    metadata::drop_repeated_owners(call, &mut draft, OwnerCheck::BeforeAdmission);
     if state == DraftState::AsSent {
         owners::record(call, Previous::Object(current), &mut draft).await?;
     }
     let mut review = Review::update(call, draft, current);
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
-    metadata::drop_repeated_owners(call, &mut draft, Stage::Admitted);
+    metadata::drop_repeated_owners(call, &mut draft, OwnerCheck::AfterAdmission);
     // Admission may have removed metadata that only the server sets.
     metadata::carry_over(current, &mut draft);
     let strategy = served.strategy();

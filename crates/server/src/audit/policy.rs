@@ -17,7 +17,7 @@ const KIND: &str = "Policy";
 /// A policy of `audit.k8s.io/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditPolicy {
-    rules: Vec<Rule>,
+    rules: Vec<AuditRule>,
 }
 
 /// Why a policy cannot be used.
@@ -37,7 +37,7 @@ pub enum BadAuditPolicy {
 
 /// How much of a request is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) enum Level {
+pub(super) enum AuditLevel {
     None,
     Metadata,
     Request,
@@ -56,13 +56,13 @@ pub(super) enum Stage {
 /// How a matching rule records a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Recording {
-    pub(super) level: Level,
+    pub(super) level: AuditLevel,
     pub(super) omitted: Vec<Stage>,
     pub(super) omits_owners: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Rule {
+struct AuditRule {
     file: RuleFile,
     recording: Recording,
 }
@@ -100,20 +100,21 @@ struct Resources {
     resource_names: Vec<String>,
 }
 
-impl Level {
-    pub(super) const ALL: [Level; 4] = [Level::None, Level::Metadata, Level::Request, Level::RequestResponse];
+impl AuditLevel {
+    pub(super) const ALL: [AuditLevel; 4] =
+        [AuditLevel::None, AuditLevel::Metadata, AuditLevel::Request, AuditLevel::RequestResponse];
 
     pub(super) fn text(self) -> &'static str {
         match self {
-            Level::None => "None",
-            Level::Metadata => "Metadata",
-            Level::Request => "Request",
-            Level::RequestResponse => "RequestResponse",
+            AuditLevel::None => "None",
+            AuditLevel::Metadata => "Metadata",
+            AuditLevel::Request => "Request",
+            AuditLevel::RequestResponse => "RequestResponse",
         }
     }
 
-    fn named(text: &str) -> Option<Level> {
-        Level::ALL.into_iter().find(|level| level.text() == text)
+    fn named(text: &str) -> Option<AuditLevel> {
+        AuditLevel::ALL.into_iter().find(|level| level.text() == text)
     }
 }
 
@@ -148,10 +149,10 @@ impl AuditPolicy {
         if file.rules.is_empty() {
             return Err(BadAuditPolicy::Empty);
         }
-        let rules = file.rules.iter().map(|rule| Rule {
+        let rules = file.rules.iter().map(|rule| AuditRule {
             file: rule.clone(),
             recording: Recording {
-                level: Level::named(&rule.level).unwrap_or(Level::None),
+                level: AuditLevel::named(&rule.level).unwrap_or(AuditLevel::None),
                 omitted: file
                     .omit_stages
                     .iter()
@@ -167,7 +168,7 @@ impl AuditPolicy {
     /// The first matching rule's level and stages; `None` where nothing is recorded.
     pub(super) fn recording(&self, caller: Option<&Caller>, wanted: &Attributes<'_>) -> Option<&Recording> {
         let found = self.rules.iter().find(|rule| rule.file.matches(caller, wanted))?;
-        Some(&found.recording).filter(|recording| recording.level != Level::None)
+        Some(&found.recording).filter(|recording| recording.level != AuditLevel::None)
     }
 }
 
@@ -244,8 +245,8 @@ impl RuleFile {
         let level = at.child("level");
         match self.level.as_str() {
             "" => errors.push(Error::required(&level, "")),
-            file if Level::named(file).is_none() => {
-                errors.push(Error::not_supported(&level, file, Level::ALL.map(Level::text)));
+            file if AuditLevel::named(file).is_none() => {
+                errors.push(Error::not_supported(&level, file, AuditLevel::ALL.map(AuditLevel::text)));
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use super::{
     Auditor, Trail, content, cut,
-    policy::{Level, Recording, Stage},
+    policy::{AuditLevel, Recording, Stage},
 };
 use crate::{
     Body, Inner,
@@ -44,7 +44,7 @@ pub(crate) struct Record {
     user: Value,
     source_ips: Vec<String>,
     agent: String,
-    object: Option<Reference>,
+    object: Option<ObjectReference>,
     received: Timestamp,
     status: Value,
     answer: Option<Value>,
@@ -54,7 +54,7 @@ pub(crate) struct Record {
 /// The objectRef of an event.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Reference {
+struct ObjectReference {
     #[serde(skip_serializing_if = "String::is_empty")]
     resource: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -79,7 +79,7 @@ struct Reference {
 struct Event<'a> {
     kind: &'static str,
     api_version: &'static str,
-    level: Level,
+    level: AuditLevel,
     #[serde(rename = "auditID")]
     id: &'a str,
     stage: Stage,
@@ -96,7 +96,7 @@ struct Event<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     user_agent: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    object_ref: Option<Reference>,
+    object_ref: Option<ObjectReference>,
     #[serde(skip_serializing_if = "Value::is_null")]
     response_status: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ pub(crate) async fn refused(inner: &Arc<Inner>, head: &Parts, place: &Place, opt
     record.status = json!({
         "metadata": {}, "status": "Failure", "message": "Unauthorized", "reason": "Unauthorized", "code": 401,
     });
-    if record.recording.level == Level::RequestResponse {
+    if record.recording.level == AuditLevel::RequestResponse {
         let mut answer = json!({"kind": "Status", "apiVersion": "v1"});
         if let (Some(answer), Some(status)) = (answer.as_object_mut(), record.status.as_object()) {
             answer.extend(status.clone());
@@ -217,11 +217,11 @@ impl Record {
         };
         let auditor = inner.audit.as_ref()?;
         let recording = auditor.policy.recording(caller, &wanted);
-        auditor.count(recording.map_or(Level::None, |recording| recording.level));
+        auditor.count(recording.map_or(AuditLevel::None, |recording| recording.level));
         let recording = recording?.clone();
         let (verb, object) = match &wanted {
             Attributes::Path { verb, .. } => (*verb, None),
-            Attributes::Resource(wanted) => (wanted.verb, Some(Reference::of(wanted, version))),
+            Attributes::Resource(wanted) => (wanted.verb, Some(ObjectReference::of(wanted, version))),
         };
         let given = head.headers.get(ID).and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
         Some(Box::new(Record {
@@ -245,7 +245,7 @@ impl Record {
 
     /// Whether the response body is recorded.
     fn wants_answer(&self, head: &response::Parts) -> bool {
-        let is_recorded = self.recording.level == Level::RequestResponse;
+        let is_recorded = self.recording.level == AuditLevel::RequestResponse;
         self.object.is_some() && (is_recorded || !head.status.is_success() || self.verb.starts_with("delete"))
     }
 
@@ -261,7 +261,7 @@ impl Record {
                 }
             }
         }
-        if self.recording.level == Level::RequestResponse {
+        if self.recording.level == AuditLevel::RequestResponse {
             if self.recording.omits_owners {
                 content::without_owners(&mut object);
             }
@@ -302,7 +302,7 @@ impl Record {
             user_agent: &self.agent,
             object_ref: object,
             response_status: &self.status,
-            request_object: sent.filter(|_| self.recording.level >= Level::Request),
+            request_object: sent.filter(|_| self.recording.level >= AuditLevel::Request),
             response_object: self.answer.as_ref(),
             request_received_timestamp: micros(self.received),
             stage_timestamp: micros(now),
@@ -349,16 +349,16 @@ impl Drop for Record {
     }
 }
 
-impl Reference {
-    fn of(wanted: &OnResource<'_>, version: &str) -> Reference {
-        Reference {
+impl ObjectReference {
+    fn of(wanted: &OnResource<'_>, version: &str) -> ObjectReference {
+        ObjectReference {
             resource: wanted.resource.to_owned(),
             namespace: wanted.namespace.to_owned(),
             name: wanted.name.to_owned(),
             api_group: wanted.group.to_owned(),
             api_version: version.to_owned(),
             subresource: wanted.subresource.to_owned(),
-            ..Reference::default()
+            ..ObjectReference::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! What stages add to the audit event of a request; does nothing for requests that are not recorded.
 
-use super::{content, policy::Level};
+use super::{content, policy::AuditLevel};
 use crate::{authenticate::Caller, authorize::impersonate::Acting, input::Encoding};
 use api::name::Format;
 use bytes::Bytes;
@@ -15,11 +15,11 @@ const MAX_NOTES: usize = 256;
 
 /// Collects a request's annotations.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Trail(Option<Arc<Shared>>);
+pub(crate) struct Trail(Option<Arc<RecordedRequest>>);
 
 #[derive(Debug)]
-struct Shared {
-    level: Level,
+struct RecordedRequest {
+    level: AuditLevel,
     notes: Mutex<Notes>,
 }
 
@@ -44,8 +44,8 @@ pub(super) struct Sent {
 static NOWHERE: Trail = Trail(None);
 
 impl Trail {
-    pub(super) fn new(level: Level) -> Trail {
-        Trail(Some(Arc::new(Shared { level, notes: Mutex::default() })))
+    pub(super) fn new(level: AuditLevel) -> Trail {
+        Trail(Some(Arc::new(RecordedRequest { level, notes: Mutex::default() })))
     }
 
     /// The trail of a request.
@@ -59,7 +59,7 @@ impl Trail {
 
     /// Adds an annotation. The first value of a key is kept.
     pub(crate) fn note(&self, key: &str, value: impl FnOnce() -> String) {
-        self.note_from(Level::Metadata, key, value);
+        self.note_from(AuditLevel::Metadata, key, value);
     }
 
     /// Adds an annotation under a plugin's name. Invalid keys are skipped.
@@ -72,10 +72,10 @@ impl Trail {
 
     /// Adds an annotation with request content, recorded only from level Request on.
     pub(crate) fn note_of_request(&self, key: &str, value: impl FnOnce() -> String) {
-        self.note_from(Level::Request, key, value);
+        self.note_from(AuditLevel::Request, key, value);
     }
 
-    fn note_from(&self, level: Level, key: &str, value: impl FnOnce() -> String) {
+    fn note_from(&self, level: AuditLevel, key: &str, value: impl FnOnce() -> String) {
         let Some(shared) = self.0.as_ref().filter(|shared| shared.level >= level) else { return };
         let mut notes = shared.lock();
         if notes.annotations.len() < MAX_NOTES && !notes.annotations.contains_key(key) {
@@ -110,7 +110,7 @@ impl Trail {
     }
 }
 
-impl Shared {
+impl RecordedRequest {
     fn lock(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }

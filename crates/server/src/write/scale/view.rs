@@ -4,28 +4,28 @@ use crate::served::Served;
 use serde_json::{Map, Value, json};
 
 /// The paths of the scale's fields in an object.
-pub(super) struct Places {
+pub(super) struct ScaleFields {
     replicas: Vec<String>,
     current: Vec<String>,
-    labels: Labels,
+    labels: SelectorSource,
 }
 
 /// Where the selector of the pods is.
-enum Labels {
+enum SelectorSource {
     /// `spec.selector`: a label selector, or a map of labels.
     InSpec,
     /// A text at the definition's labelSelectorPath, if it has one.
     InStatus(Option<Vec<String>>),
 }
 
-impl Places {
-    pub(super) fn of(served: &Served) -> Option<Places> {
+impl ScaleFields {
+    pub(super) fn of(served: &Served) -> Option<ScaleFields> {
         let Some(custom) = served.custom() else {
             let below = |name: &str| vec![name.to_owned(), "replicas".to_owned()];
-            return Some(Places {
+            return Some(ScaleFields {
                 replicas: below("spec"),
                 current: below("status"),
-                labels: Labels::InSpec,
+                labels: SelectorSource::InSpec,
             });
         };
         let paths = custom.compiled().scale.as_ref()?;
@@ -33,10 +33,10 @@ impl Places {
             path.trim_start_matches('.').split('.').map(str::to_owned).collect()
         };
         let labels = paths.label_selector.as_deref().filter(|path| !path.is_empty()).map(split);
-        Some(Places {
+        Some(ScaleFields {
             replicas: split(&paths.spec_replicas),
             current: split(&paths.status_replicas),
-            labels: Labels::InStatus(labels),
+            labels: SelectorSource::InStatus(labels),
         })
     }
 
@@ -78,8 +78,8 @@ impl Places {
 
     fn selector(&self, object: &Value) -> String {
         match &self.labels {
-            Labels::InSpec => in_spec(&object["spec"]["selector"]),
-            Labels::InStatus(path) => {
+            SelectorSource::InSpec => in_spec(&object["spec"]["selector"]),
+            SelectorSource::InStatus(path) => {
                 let text = path.as_ref().and_then(|path| find(object, path)?.as_str());
                 text.unwrap_or_default().to_owned()
             }
