@@ -13,6 +13,7 @@ use crate::{
     answer::Holding,
     authenticate::{CREDENTIAL_ID, ExpiredCertificate},
     refusal::Refusal,
+    request::ClientAddress,
 };
 use aws_lc_rs::digest::{SHA256, digest};
 use connections::{ConnectionSlot, Connections};
@@ -30,7 +31,6 @@ use hyper_util::{
 use lent::Lender;
 use std::{
     future::Future,
-    net::SocketAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -87,10 +87,6 @@ pub async fn serve(
     server.drain();
     let _ = world.timeout(DRAIN, graceful.shutdown()).await;
 }
-
-/// The remote address of a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ClientAddress(pub(crate) SocketAddr);
 
 /// One connection.
 struct Connection {

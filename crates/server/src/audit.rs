@@ -3,24 +3,23 @@
 //! | file | content |
 //! |---|---|
 //! | `policy` | which requests are recorded, at which level |
-//! | `trail` | annotations that stages add to a request's event |
 //! | `record` | the request itself, and an event at each of its stages |
+//! | `event` | an event, as it is written |
 //! | `content` | request and response objects as JSON |
 //! | `log` | a queue of lines, and the task that writes them |
 
 mod content;
+mod event;
 mod log;
 mod policy;
 mod record;
-mod trail;
 
 pub use policy::{AuditPolicy, BadAuditPolicy};
 pub(crate) use record::{begin, end, panicked, refused};
-pub(crate) use trail::Trail;
 
-use crate::metrics::Page;
+use crate::audit_trail::AuditLevel;
+use api::prometheus::Page;
 use log::Log;
-use policy::AuditLevel;
 use std::{
     io::Write,
     sync::atomic::{AtomicU64, Ordering::Relaxed},

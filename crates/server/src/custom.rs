@@ -4,7 +4,6 @@ mod schemas;
 
 pub(crate) use schemas::Schemas;
 
-use crate::served::{Kind, Served, StoredAs};
 use api::{
     field::{ErrorList, Path},
     meta::{self, ObjectMeta},
@@ -22,6 +21,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use store::Revision;
+
+// Kubernetes: this finalizer of a definition says that its objects are still being removed.
+pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// One version of a custom resource.
 #[derive(Debug)]
@@ -56,7 +58,7 @@ impl Custom {
         revision: Revision,
         before: Option<&Custom>,
         schemas: &Arc<Schemas>,
-    ) -> Vec<Served> {
+    ) -> Vec<Custom> {
         let same = before.filter(|before| {
             let (old, new) = (&before.definition, definition);
             (&old.uid, old.generation, &old.names) == (&new.uid, new.generation, &new.names)
@@ -65,24 +67,14 @@ impl Custom {
             Some(before) => (before.since, Arc::clone(&before.compiled)),
             None => (revision, definition.versions.iter().map(|_| OnceLock::new()).collect()),
         };
-        let storage = definition.storage_version().map(|version| version.name.clone());
         let served = definition.versions.iter().enumerate().filter(|(_, version)| version.served);
         served
-            .map(|(at, version)| {
-                let stored = storage.clone().map(|storage| StoredAs {
-                    group: definition.group.clone().into(),
-                    version: storage.into(),
-                    of: None,
-                    prefix: format!("{}/{}", definition.group, definition.names.plural).into(),
-                });
-                let custom = Custom {
-                    definition: Arc::clone(definition),
-                    since,
-                    at,
-                    compiled: Arc::clone(&compiled),
-                    schemas: Arc::clone(schemas),
-                };
-                Served { resource: definition.resource(version), stored, kind: Kind::Custom(custom) }
+            .map(|(at, _)| Custom {
+                definition: Arc::clone(definition),
+                since,
+                at,
+                compiled: Arc::clone(&compiled),
+                schemas: Arc::clone(schemas),
             })
             .collect()
     }

@@ -6,6 +6,7 @@
 mod form;
 mod kept;
 mod offer;
+mod openid;
 mod serve;
 
 pub(crate) use kept::Documents;
@@ -13,7 +14,6 @@ pub(crate) use kept::Documents;
 use crate::{
     Inner,
     answer::{self, Body},
-    authenticate,
     custom::Custom,
     discovery::{self, Listed},
     input::MEDIA_TYPES,
@@ -77,7 +77,7 @@ impl<'a> Library<'a> {
             ["api" | "apis", ..] => self.discover(parts, head),
             [".well-known", ..] | ["openid", ..] => {
                 let accounts = &self.inner.authenticator.accounts;
-                authenticate::documents(accounts, parts, &host(head), &head.headers)
+                openid::document(accounts, parts, &host(head), &head.headers)
             }
             _ => Ok(self.describe(parts, head)),
         }

@@ -31,7 +31,7 @@ pub(crate) use deadline::Deadline;
 pub(crate) use dump::{PATH as DUMP, answer as dump};
 pub(crate) use meters::measure;
 pub(crate) use status::write_statuses;
-pub(crate) use upkeep::{MANAGER, ensure};
+pub(crate) use upkeep::ensure;
 
 use crate::{
     Body, Inner, answer,

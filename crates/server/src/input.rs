@@ -42,6 +42,15 @@ impl Encoding {
             Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
         }
     }
+
+    /// The encoding that a media type names, whatever else it says; JSON if it names none.
+    pub(crate) fn of_media_type(media_type: &str) -> Encoding {
+        match media_type {
+            it if it.contains("yaml") => Encoding::Yaml,
+            it if it.contains("protobuf") => Encoding::Protobuf,
+            _ => Encoding::Json,
+        }
+    }
 }
 
 pub(crate) const MEDIA_TYPES: [&str; 3] =

@@ -9,7 +9,7 @@ mod watched;
 
 use crate::{Body, Inner, answer, request::Place};
 use api::prometheus;
-pub(crate) use api::prometheus::{Histogram, Page};
+use api::prometheus::{Histogram, Page};
 use http::{Method, Request, Response, StatusCode};
 use labels::Labelled;
 use std::{

@@ -295,7 +295,7 @@ impl Fold for Definitions {
             true => Custom::versions(&definition, object.revision, before, &self.schemas),
             false => Vec::new(),
         };
-        for custom in versions {
+        for custom in versions.into_iter().map(Served::of_custom) {
             let resource = &custom.resource;
             let path = path(&resource.group, &resource.version, &resource.name);
             served.insert(path.clone(), Arc::new(custom));

@@ -24,7 +24,7 @@ pub(crate) use validate::Checked;
 
 use crate::{
     admission::{self, Review},
-    authorize::escalation,
+    authorize::escalation::Grant,
     call::Call,
     refusal::Refusal,
     stored::{self, Stored},
@@ -49,6 +49,11 @@ pub(crate) enum DraftState {
 pub(crate) enum CreateRight {
     Authorized,
     NotYetChecked,
+}
+
+/// The check that a role or binding grants only rights that its writer has.
+fn grant(call: &Call) -> Grant<'_> {
+    Grant { inner: &call.inner, caller: call.caller(), target: &call.target }
 }
 
 /// Takes a new object through defaulting, managedFields and mutating admission.
@@ -84,7 +89,7 @@ pub(crate) async fn prepare_new(
     metadata::begin(call, &mut draft);
     served.strategy().prepare_create(&mut draft, &Circumstances { now: now(call), user: &|| user(call) });
     served.normalize(&mut draft);
-    escalation::check(call, &draft, None).await?;
+    grant(call).check(&draft, None).await?;
     validate::new_object(call, draft, right).await
 }
 
@@ -124,7 +129,7 @@ pub(crate) async fn prepare_next(
     let is_same = |draft: &Value| draft == current || stored::is_kept_alike(served, draft, current);
     owners::keep_times(current, &mut draft, is_same);
     let is_unchanged = is_same(&draft) || service_allocation::is_same(call, &draft, current);
-    escalation::check(call, &draft, Some(current)).await?;
+    grant(call).check(&draft, Some(current)).await?;
     let checked = validate::next_object(call, draft, current).await?;
     // An object under deletion with no finalizer left is removed by its next write, even one that changes
     // nothing.

@@ -7,8 +7,8 @@ use crate::{
     input::{self, Encoding, Undecodable},
     lookup,
     refusal::Refusal,
+    scale_view,
     served::{Kind, Served},
-    write::scale,
 };
 use api::{kind::GroupResource, object};
 use schema::{
@@ -179,7 +179,7 @@ impl<'a> Facts<'a> {
                 let converted = self.converted(&self.call.served, face, value.clone()).await?;
                 face.encode(&converted)
             }
-            ReviewedKind::Scale => return Ok(scale::shown(&self.call.served, value).unwrap_or_default()),
+            ReviewedKind::Scale => return Ok(scale_view::shown(&self.call.served, value).unwrap_or_default()),
             ReviewedKind::Request(types, of) => schema::encode::encode(types, of, value),
         };
         serde_json::from_slice(&json).map_err(Refusal::internal_error)
@@ -203,7 +203,9 @@ impl<'a> Facts<'a> {
                 self.call.served.normalize(&mut value);
                 Ok(value)
             }
-            ReviewedKind::Scale => Ok(scale::rescaled(&self.call.served, before, made).unwrap_or_default()),
+            ReviewedKind::Scale => {
+                Ok(scale_view::rescaled(&self.call.served, before, made).unwrap_or_default())
+            }
             ReviewedKind::Request(types, of) => {
                 let read = schema::decode::decode(types, of, &json, FieldValidation::Ignore);
                 Ok(read.map_err(Refusal::internal_error)?.value)

@@ -6,13 +6,11 @@
 //! | `params` | the objects that a binding passes to its policy |
 //! | `validating` | decisions: deny, warn |
 //! | `mutating` | changes: a configuration to apply, or a patch |
-//! | `status` | type errors of expressions → the status of their policy |
 
 mod configured;
 mod merge;
 mod mutating;
 mod params;
-pub(crate) mod status;
 mod validating;
 
 pub(super) use configured::Policies;

@@ -11,7 +11,7 @@ use super::{
     facts::Facts,
     reinvocation::Reinvocation,
 };
-use crate::{audit::Trail, live::Live, refusal::Refusal, served::Served};
+use crate::{audit_trail::Trail, live::Live, refusal::Refusal, served::Served};
 use configured::Webhook;
 use exchange::{Reply, WebhookFailure};
 use schema::{

@@ -1,6 +1,7 @@
 //! The audit policy: which requests are recorded, at which level.
 
 use crate::{
+    audit_trail::AuditLevel,
     authenticate::Caller,
     authorize::{Attributes, OnResource},
 };
@@ -33,15 +34,6 @@ pub enum BadAuditPolicy {
     Invalid(ErrorList),
     #[error("loaded illegal policy with 0 rules")]
     Empty,
-}
-
-/// How much of a request is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) enum AuditLevel {
-    None,
-    Metadata,
-    Request,
-    RequestResponse,
 }
 
 /// The stages at which events are recorded.
@@ -98,24 +90,6 @@ struct Resources {
     group: String,
     resources: Vec<String>,
     resource_names: Vec<String>,
-}
-
-impl AuditLevel {
-    pub(super) const ALL: [AuditLevel; 4] =
-        [AuditLevel::None, AuditLevel::Metadata, AuditLevel::Request, AuditLevel::RequestResponse];
-
-    pub(super) fn text(self) -> &'static str {
-        match self {
-            AuditLevel::None => "None",
-            AuditLevel::Metadata => "Metadata",
-            AuditLevel::Request => "Request",
-            AuditLevel::RequestResponse => "RequestResponse",
-        }
-    }
-
-    fn named(text: &str) -> Option<AuditLevel> {
-        AuditLevel::ALL.into_iter().find(|level| level.text() == text)
-    }
 }
 
 impl Stage {

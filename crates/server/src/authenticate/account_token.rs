@@ -77,8 +77,7 @@ impl Accounts {
         let common: Vec<String> =
             valid_for.iter().filter(|audience| audiences.contains(audience)).cloned().collect();
         if common.is_empty() {
-            let (valid_for, wanted) =
-                (crate::authorize::quoted(valid_for), crate::authorize::quoted(audiences));
+            let (valid_for, wanted) = (go::quote_list(valid_for), go::quote_list(audiences));
             return Err(BadToken::Invalidated(format!(
                 "token audiences {valid_for} is invalid for the target audiences {wanted}"
             )));

@@ -49,7 +49,7 @@ pub(super) async fn authenticate(
     let claims: SecretClaims = jwt::verify(key, ISSUER, token)?;
     let common: Vec<String> = own.iter().filter(|it| audiences.contains(it)).cloned().collect();
     if common.is_empty() {
-        let (own, wanted) = (crate::authorize::quoted(own), crate::authorize::quoted(audiences));
+        let (own, wanted) = (go::quote_list(own), go::quote_list(audiences));
         return Err(no(format!("token audiences {own} is invalid for the target audiences {wanted}")));
     }
     check_claims(&claims)?;

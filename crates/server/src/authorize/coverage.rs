@@ -5,7 +5,8 @@
 //! billions. This gives the same result without making them: values of a list that are covered by the same
 //! held rules are grouped, and only one of each group is compared.
 
-use super::rule::{ALL, Rule, path_prefix, quoted};
+use super::rule::{ALL, Rule, path_prefix};
+use api::go::quote_list;
 use std::collections::{BTreeMap, HashMap};
 
 /// Limit on the comparisons of one check. A usual role takes some hundreds, one checked against thousands
@@ -273,12 +274,14 @@ impl<'w> UncoveredRules<'w> {
     /// The lines of a rejection: one per resource with all its verbs.
     fn lines(self, cut: Option<Cut>) -> Vec<String> {
         let of_resources = self.resources.into_iter().map(|((group, resource, name), verbs)| {
-            let names = name.map(|name| format!("ResourceNames:{}, ", quoted(&[name]))).unwrap_or_default();
-            let (group, resource, verbs) = (quoted(&[group]), quoted(&[resource]), quoted(&verbs));
+            let names =
+                name.map(|name| format!("ResourceNames:{}, ", quote_list(&[name]))).unwrap_or_default();
+            let (group, resource, verbs) =
+                (quote_list(&[group]), quote_list(&[resource]), quote_list(&verbs));
             format!("{{APIGroups:{group}, Resources:{resource}, {names}Verbs:{verbs}}}")
         });
         let of_paths = self.paths.into_iter().map(|(path, verb)| {
-            format!("{{NonResourceURLs:{}, Verbs:{}}}", quoted(&[path]), quoted(&[verb]))
+            format!("{{NonResourceURLs:{}, Verbs:{}}}", quote_list(&[path]), quote_list(&[verb]))
         });
         let mut lines: Vec<_> = of_resources.chain(of_paths).collect();
         lines.sort();

@@ -5,6 +5,7 @@ use crate::{
     admission,
     answer::{self, Body},
     call::Call,
+    convert::in_request_version,
     input::{self, ExpectedKind},
     lookup,
     refusal::Refusal,
@@ -44,7 +45,7 @@ pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, Re
     if options.is_dry_run() {
         plain.options.dry_run = vec!["All".to_owned()];
     }
-    let (_, pod) = lookup::current(&plain).await?;
+    let pod = in_request_version(&plain, &lookup::find(&plain, &plain.target.name).await?).await?;
     if !is_exempt_from_budgets(&pod) {
         take_disruption(&plain, &pod).await?;
     }

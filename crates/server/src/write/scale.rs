@@ -1,7 +1,5 @@
 //! `scale`: spec.replicas of any kind that has it, read and written as a Scale.
 
-mod view;
-
 use super::{DraftState, Next, check_target, now, prepare_next};
 use crate::{
     answer::{self, Body},
@@ -12,7 +10,7 @@ use crate::{
         patch::{Patch, Patched},
     },
     refusal::Refusal,
-    served::Served,
+    scale_view::ScaleFields,
     stored::Stored,
     write::check_uid,
 };
@@ -28,7 +26,6 @@ use schema::{
     managed_fields::{self, Owners, Target, Unconvertible, scale},
 };
 use serde_json::Value;
-use view::ScaleFields;
 
 const VERSION: &str = "autoscaling/v1";
 
@@ -57,19 +54,6 @@ pub(crate) async fn of(call: &Call, stored: &Stored) -> Result<Value, Refusal> {
         return Err(Refusal::internal_error(format!("the spec replicas field {path} does not exist")));
     }
     Ok(fields.scale(&object))
-}
-
-/// The scale of an object under review, for admission.
-pub(crate) fn shown(served: &Served, object: &Value) -> Option<Value> {
-    ScaleFields::of(served).map(|fields| fields.scale(object))
-}
-
-/// The object with the replicas of a scale.
-pub(crate) fn rescaled(served: &Served, object: &Value, scale: &Value) -> Option<Value> {
-    let (fields, replicas) = (ScaleFields::of(served)?, scale["spec"]["replicas"].as_i64()?);
-    let mut object = object.clone();
-    fields.set_replicas(&mut object, replicas);
-    Some(object)
 }
 
 /// Applies the change to the current scale, and stores its replicas in the object.

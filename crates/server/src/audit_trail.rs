@@ -1,10 +1,10 @@
 //! What stages add to the audit event of a request; does nothing for requests that are not recorded.
 
-use super::{content, policy::AuditLevel};
-use crate::{authenticate::Caller, authorize::impersonate::Acting, input::Encoding};
+use crate::{authenticate::Caller, input::Encoding};
 use api::name::Format;
 use bytes::Bytes;
 use http::request::Parts;
+use serde::Serialize;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -12,6 +12,15 @@ use std::{
 
 /// Limit on the annotations of one request by webhooks and policies.
 const MAX_NOTES: usize = 256;
+
+/// How much of a request is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) enum AuditLevel {
+    None,
+    Metadata,
+    Request,
+    RequestResponse,
+}
 
 /// Collects a request's annotations.
 #[derive(Clone, Debug, Default)]
@@ -24,27 +33,45 @@ struct RecordedRequest {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Notes {
-    pub(super) annotations: BTreeMap<String, String>,
-    pub(super) acting: Option<(Caller, String)>,
+pub(crate) struct Notes {
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) acting: Option<(Caller, String)>,
     /// The request body.
-    pub(super) sent: Option<Sent>,
+    pub(crate) sent: Option<Sent>,
     /// The message of the panic that ended the request.
-    pub(super) panic: Option<String>,
+    pub(crate) panic: Option<String>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
-    pub(super) body: Bytes,
-    pub(super) encoding: Encoding,
+pub(crate) struct Sent {
+    pub(crate) body: Bytes,
+    pub(crate) encoding: Encoding,
     /// Whether it is an object, which may have a name.
-    pub(super) is_object: bool,
+    pub(crate) is_object: bool,
 }
 
 static NOWHERE: Trail = Trail(None);
 
+impl AuditLevel {
+    pub(crate) const ALL: [AuditLevel; 4] =
+        [AuditLevel::None, AuditLevel::Metadata, AuditLevel::Request, AuditLevel::RequestResponse];
+
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            AuditLevel::None => "None",
+            AuditLevel::Metadata => "Metadata",
+            AuditLevel::Request => "Request",
+            AuditLevel::RequestResponse => "RequestResponse",
+        }
+    }
+
+    pub(crate) fn named(text: &str) -> Option<AuditLevel> {
+        AuditLevel::ALL.into_iter().find(|level| level.text() == text)
+    }
+}
+
 impl Trail {
-    pub(super) fn new(level: AuditLevel) -> Trail {
+    pub(crate) fn new(level: AuditLevel) -> Trail {
         Trail(Some(Arc::new(RecordedRequest { level, notes: Mutex::default() })))
     }
 
@@ -76,37 +103,38 @@ impl Trail {
     }
 
     fn note_from(&self, level: AuditLevel, key: &str, value: impl FnOnce() -> String) {
-        let Some(shared) = self.0.as_ref().filter(|shared| shared.level >= level) else { return };
-        let mut notes = shared.lock();
+        let Some(recorded) = self.0.as_ref().filter(|recorded| recorded.level >= level) else { return };
+        let mut notes = recorded.lock();
         if notes.annotations.len() < MAX_NOTES && !notes.annotations.contains_key(key) {
             notes.annotations.insert(key.to_owned(), value());
         }
     }
 
-    pub(crate) fn acts_as(&self, acting: &Acting) {
-        if let Some(shared) = &self.0 {
-            shared.lock().acting = Some((acting.caller.clone(), acting.constraint.clone()));
+    /// Records as whom the caller acts, and the verb of the constrained mode that allowed it.
+    pub(crate) fn acts_as(&self, caller: &Caller, constraint: &str) {
+        if let Some(recorded) = &self.0 {
+            recorded.lock().acting = Some((caller.clone(), constraint.to_owned()));
         }
     }
 
     /// Keeps the request body, without copying it.
     pub(crate) fn sent(&self, body: &Bytes, media_type: &str) {
-        if let Some(shared) = self.0.as_ref().filter(|_| !body.is_empty()) {
-            let encoding = content::encoding(media_type);
+        if let Some(recorded) = self.0.as_ref().filter(|_| !body.is_empty()) {
+            let encoding = Encoding::of_media_type(media_type);
             let is_object = !media_type.contains("patch");
-            shared.lock().sent = Some(Sent { body: body.clone(), encoding, is_object });
+            recorded.lock().sent = Some(Sent { body: body.clone(), encoding, is_object });
         }
     }
 
     /// Records that the request ended in a panic.
     pub(crate) fn panicked(&self, message: &str) {
-        if let Some(shared) = &self.0 {
-            shared.lock().panic = Some(message.to_owned());
+        if let Some(recorded) = &self.0 {
+            recorded.lock().panic = Some(message.to_owned());
         }
     }
 
-    pub(super) fn notes(&self) -> Notes {
-        self.0.as_ref().map(|shared| shared.lock().clone()).unwrap_or_default()
+    pub(crate) fn notes(&self) -> Notes {
+        self.0.as_ref().map(|recorded| recorded.lock().clone()).unwrap_or_default()
     }
 }
 

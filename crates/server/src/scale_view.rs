@@ -4,7 +4,7 @@ use crate::served::Served;
 use serde_json::{Map, Value, json};
 
 /// The paths of the scale's fields in an object.
-pub(super) struct ScaleFields {
+pub(crate) struct ScaleFields {
     replicas: Vec<String>,
     current: Vec<String>,
     labels: SelectorSource,
@@ -19,7 +19,7 @@ enum SelectorSource {
 }
 
 impl ScaleFields {
-    pub(super) fn of(served: &Served) -> Option<ScaleFields> {
+    pub(crate) fn of(served: &Served) -> Option<ScaleFields> {
         let Some(custom) = served.custom() else {
             let below = |name: &str| vec![name.to_owned(), "replicas".to_owned()];
             return Some(ScaleFields {
@@ -41,11 +41,11 @@ impl ScaleFields {
     }
 
     /// The replicas that the object asks for, if set.
-    pub(super) fn replicas(&self, object: &Value) -> Option<i64> {
+    pub(crate) fn replicas(&self, object: &Value) -> Option<i64> {
         find(object, &self.replicas)?.as_i64()
     }
 
-    pub(super) fn set_replicas(&self, object: &mut Value, replicas: i64) {
+    pub(crate) fn set_replicas(&self, object: &mut Value, replicas: i64) {
         let mut at = object;
         for name in &self.replicas {
             if !at.is_object() {
@@ -57,11 +57,11 @@ impl ScaleFields {
     }
 
     /// The path of the replicas without its leading dot.
-    pub(super) fn replicas_path(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn replicas_path(&self) -> impl Iterator<Item = &str> {
         self.replicas.iter().map(String::as_str)
     }
 
-    pub(super) fn scale(&self, object: &Value) -> Value {
+    pub(crate) fn scale(&self, object: &Value) -> Value {
         let mut metadata = Map::new();
         for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
             if let Some(value) = object["metadata"].get(field) {
@@ -85,6 +85,19 @@ impl ScaleFields {
             }
         }
     }
+}
+
+/// The scale of an object under review, for admission.
+pub(crate) fn shown(served: &Served, object: &Value) -> Option<Value> {
+    ScaleFields::of(served).map(|fields| fields.scale(object))
+}
+
+/// The object with the replicas of a scale.
+pub(crate) fn rescaled(served: &Served, object: &Value, scale: &Value) -> Option<Value> {
+    let (fields, replicas) = (ScaleFields::of(served)?, scale["spec"]["replicas"].as_i64()?);
+    let mut object = object.clone();
+    fields.set_replicas(&mut object, replicas);
+    Some(object)
 }
 
 fn find<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
