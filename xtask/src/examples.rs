@@ -1,6 +1,6 @@
 //! Runs the examples of client-go against Setpoint: typed and dynamic clients, informers, leases.
 
-use crate::{cluster::Cluster, interop, suites::Tally, tools};
+use crate::{cluster::Cluster, interop, suites::SuiteTally, tools};
 use anyhow::{Context, Result, bail};
 use std::{
     fs::{self, File},
@@ -36,7 +36,7 @@ const EXAMPLES: [Example; 5] = [
 /// The time limit of an example.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(crate) fn run(cluster: &Cluster, tally: &mut Tally) -> Result<()> {
+pub(crate) fn run(cluster: &Cluster, tally: &mut SuiteTally) -> Result<()> {
     for example in &EXAMPLES {
         match example.run(cluster) {
             Ok(()) => {

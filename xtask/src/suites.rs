@@ -3,7 +3,10 @@
 //! They use envtest, which starts the programs `kube-apiserver` and `etcd` of a folder. Here both are links
 //! to our binary, which acts by the name it is called with; or the real programs, for comparison.
 
-use crate::{cluster, examples, interop, tools};
+use crate::{
+    cluster::{self, Against},
+    examples, interop, tools,
+};
 use anyhow::{Context, Result, bail};
 use std::{
     fs,
@@ -36,16 +39,8 @@ const SUITES: [Suite; 2] = [
 /// The examples of client-go.
 const EXAMPLES: &str = "client-go";
 
-/// The control plane of the suites.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Against {
-    Memory,
-    Etcd,
-    Real,
-}
-
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct SuiteTally {
     passed: u64,
     failed: u64,
     skipped: u64,
@@ -53,7 +48,7 @@ pub(crate) struct Tally {
 }
 
 pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
-    let mut against = Against::Memory;
+    let mut against = Against::Setpoint;
     let mut chosen = Vec::new();
     let mut examples = false;
     let mut more = Vec::new();
@@ -62,8 +57,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
         match *argument {
             "--against" => {
                 against = match arguments.next().copied() {
-                    Some("memory") => Against::Memory,
-                    Some("etcd") => Against::Etcd,
+                    Some("memory") => Against::Setpoint,
+                    Some("etcd") => Against::SetpointOnEtcd,
                     Some("real") => Against::Real,
                     _ => bail!("--against: say memory, etcd (Setpoint on etcd) or real"),
                 }
@@ -82,18 +77,13 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     }
     let assets = assets(against)?;
     println!("export KUBEBUILDER_ASSETS={}", assets.display());
-    let mut tally = Tally::default();
+    let mut tally = SuiteTally::default();
     for suite in chosen {
         println!("\n── {} against {against:?}", suite.name);
         suite.run(&assets, &more, &mut tally)?;
     }
     if examples {
         println!("\n── {EXAMPLES} against {against:?}");
-        let against = match against {
-            Against::Memory => cluster::Against::Setpoint,
-            Against::Etcd => cluster::Against::SetpointOnEtcd,
-            Against::Real => cluster::Against::Real,
-        };
         let folder = tools::root()?.join("target/envtest/cluster");
         let mut cluster = cluster::Cluster::start(against, &folder)?;
         cluster.add_real_controllers()?;
@@ -111,11 +101,11 @@ fn assets(against: Against) -> Result<PathBuf> {
     fs::create_dir_all(&folder)?;
     let real = |name: &str| Ok::<_, anyhow::Error>(interop::build(&[name])?.remove(0));
     let (server, etcd) = match against {
-        Against::Memory => {
+        Against::Setpoint => {
             let setpoint = cluster::build_setpoint()?;
             (setpoint.clone(), setpoint)
         }
-        Against::Etcd => (cluster::build_setpoint()?, real("etcd")?),
+        Against::SetpointOnEtcd => (cluster::build_setpoint()?, real("etcd")?),
         Against::Real => (real("kube-apiserver")?, real("etcd")?),
     };
     for (name, program) in [("kube-apiserver", server), ("etcd", etcd), ("kubectl", real("kubectl")?)] {
@@ -127,7 +117,7 @@ fn assets(against: Against) -> Result<PathBuf> {
 }
 
 impl Suite {
-    fn run(&self, assets: &Path, more: &[String], tally: &mut Tally) -> Result<()> {
+    fn run(&self, assets: &Path, more: &[String], tally: &mut SuiteTally) -> Result<()> {
         let mut command = interop::go()?;
         // One package at a time: each starts its own control planes.
         command.args(["test", "-v", "-count=1", "-p=1", "-timeout=30m"]).args(self.packages).args(more);
@@ -152,7 +142,7 @@ impl Suite {
     }
 }
 
-impl Tally {
+impl SuiteTally {
     pub(crate) fn pass(&mut self) {
         self.passed += 1;
     }
@@ -216,7 +206,7 @@ mod tests {
 
     #[test]
     fn specs_and_tests_are_counted_once() {
-        let mut tally = Tally::default();
+        let mut tally = SuiteTally::default();
         for line in [
             "--- PASS: TestSource (4.20s)",
             "SUCCESS! -- 34 Passed | 0 Failed | 0 Pending | 2 Skipped",

@@ -13,18 +13,18 @@ pub struct Selector {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
     pub field: String,
-    pub operator: Operator,
+    pub operator: FieldOperator,
     pub value: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operator {
+pub enum FieldOperator {
     Equals,
     NotEquals,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadSelector {
+pub enum BadFieldSelector {
     #[error("invalid selector: '{selector}'; can't understand '{term}'")]
     Term { selector: String, term: String },
     #[error("invalid field selector: invalid escape sequence: {0}")]
@@ -41,7 +41,7 @@ impl Selector {
 
     /// One field has one value.
     pub fn equals(field: impl Into<String>, value: impl Into<String>) -> Self {
-        let term = Term { field: field.into(), operator: Operator::Equals, value: value.into() };
+        let term = Term { field: field.into(), operator: FieldOperator::Equals, value: value.into() };
         Selector { terms: vec![term] }
     }
 
@@ -57,7 +57,7 @@ impl Selector {
     pub fn matches<'a>(&self, value_of: impl Fn(&str) -> Cow<'a, str>) -> bool {
         self.terms.iter().all(|term| {
             let is_equal = value_of(&term.field) == term.value;
-            is_equal == (term.operator == Operator::Equals)
+            is_equal == (term.operator == FieldOperator::Equals)
         })
     }
 
@@ -65,7 +65,7 @@ impl Selector {
     pub fn required_value(&self, field: &str) -> Option<&str> {
         let mut terms = self.terms.iter();
         terms
-            .find(|term| term.field == field && term.operator == Operator::Equals)
+            .find(|term| term.field == field && term.operator == FieldOperator::Equals)
             .map(|term| term.value.as_str())
     }
 
@@ -88,15 +88,15 @@ impl Selector {
 }
 
 impl FromStr for Selector {
-    type Err = BadSelector;
+    type Err = BadFieldSelector;
 
-    fn from_str(text: &str) -> Result<Self, BadSelector> {
+    fn from_str(text: &str) -> Result<Self, BadFieldSelector> {
         let mut parts = split_terms(text);
         // Kubernetes: sorted, so that equal selectors have equal texts.
         parts.sort_unstable();
         let terms = parts.into_iter().filter(|part| !part.is_empty()).map(|part| {
             let (field, operator, value) = split_term(part)
-                .ok_or_else(|| BadSelector::Term { selector: text.to_owned(), term: part.to_owned() })?;
+                .ok_or_else(|| BadFieldSelector::Term { selector: text.to_owned(), term: part.to_owned() })?;
             Ok(Term { field: field.to_owned(), operator, value: unescape(value)? })
         });
         terms.collect::<Result<_, _>>().map(Selector::new)
@@ -116,8 +116,8 @@ impl fmt::Display for Selector {
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operator = match self.operator {
-            Operator::Equals => "=",
-            Operator::NotEquals => "!=",
+            FieldOperator::Equals => "=",
+            FieldOperator::NotEquals => "!=",
         };
         write!(f, "{}{operator}{}", self.field, escape(&self.value))
     }
@@ -135,16 +135,16 @@ pub fn escape(value: &str) -> String {
     escaped
 }
 
-fn unescape(value: &str) -> Result<String, BadSelector> {
+fn unescape(value: &str) -> Result<String, BadFieldSelector> {
     let mut literal = String::with_capacity(value.len());
     let mut chars = value.chars();
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {
                 Some(escaped @ ('\\' | ',' | '=')) => literal.push(escaped),
-                other => return Err(BadSelector::Escape(['\\'].into_iter().chain(other).collect())),
+                other => return Err(BadFieldSelector::Escape(['\\'].into_iter().chain(other).collect())),
             },
-            ',' | '=' => return Err(BadSelector::Unescaped(c)),
+            ',' | '=' => return Err(BadFieldSelector::Unescaped(c)),
             c => literal.push(c),
         }
     }
@@ -163,11 +163,11 @@ fn split_terms(text: &str) -> Vec<&str> {
 }
 
 /// At the first operator: a field has no escapes.
-fn split_term(term: &str) -> Option<(&str, Operator, &str)> {
+fn split_term(term: &str) -> Option<(&str, FieldOperator, &str)> {
     let (field, value) = term.split_once('=')?;
     match field.strip_suffix('!') {
-        Some(field) => Some((field, Operator::NotEquals, value)),
-        None => Some((field, Operator::Equals, value.strip_prefix('=').unwrap_or(value))),
+        Some(field) => Some((field, FieldOperator::NotEquals, value)),
+        None => Some((field, FieldOperator::Equals, value.strip_prefix('=').unwrap_or(value))),
     }
 }
 

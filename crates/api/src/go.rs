@@ -36,6 +36,12 @@ pub fn quote_all<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
     texts.into_iter().map(|text| quote(text.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
+/// `%q` of a list: `["a" "b"]`.
+pub fn quote_list<T: AsRef<str>>(texts: &[T]) -> String {
+    let quoted: Vec<_> = texts.iter().map(|text| quote(text.as_ref())).collect();
+    format!("[{}]", quoted.join(" "))
+}
+
 /// `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space.
 pub fn is_print(c: char) -> bool {
     if c.is_ascii() {

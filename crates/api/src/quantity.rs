@@ -23,14 +23,14 @@ pub use parse::ParseError;
 #[derive(Clone, Debug)]
 pub struct Quantity {
     amount: Amount,
-    format: Format,
+    format: QuantityFormat,
     /// Kubernetes: what was parsed and looks canonical is written back as it came: `1.500` and `+1` stay.
     text: Option<Box<str>>,
 }
 
 /// The family of suffixes that a quantity prints with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum QuantityFormat {
     /// `12M` is 12·10⁶
     #[default]
     DecimalSi,
@@ -50,20 +50,20 @@ const DECIMAL_SUFFIXES: [(&str, i32); 10] =
 const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 impl Quantity {
-    pub fn new(value: i64, format: Format) -> Self {
+    pub fn new(value: i64, format: QuantityFormat) -> Self {
         Self::from_amount(Amount::small(value, 0), format)
     }
 
     /// Thousandths.
-    pub fn milli(value: i64, format: Format) -> Self {
+    pub fn milli(value: i64, format: QuantityFormat) -> Self {
         Self::from_amount(Amount::small(value, MILLI), format)
     }
 
-    fn from_amount(amount: Amount, format: Format) -> Self {
+    fn from_amount(amount: Amount, format: QuantityFormat) -> Self {
         Quantity { amount, format, text: None }
     }
 
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> QuantityFormat {
         self.format
     }
 
@@ -129,11 +129,11 @@ impl Quantity {
         }
         let is_large = self.cmp_i64(-1024) != Ordering::Greater || self.cmp_i64(1024) != Ordering::Less;
         match self.format {
-            Format::BinarySi if is_large && self.is_integer() => {
+            QuantityFormat::BinarySi if is_large && self.is_integer() => {
                 let (digits, times) = self.amount.in_1024s(BINARY_SUFFIXES.len() - 1);
                 digits + BINARY_SUFFIXES[times]
             }
-            Format::BinarySi | Format::DecimalSi => {
+            QuantityFormat::BinarySi | QuantityFormat::DecimalSi => {
                 let (digits, exponent) = self.amount.in_thousands();
                 // Kubernetes drops the suffix beyond E, and so turns 1000E into 1. We write the zeros instead.
                 let (suffix, largest) = DECIMAL_SUFFIXES
@@ -143,14 +143,14 @@ impl Quantity {
                 let zeros = "0".repeat(usize::try_from(exponent - largest).unwrap_or(0));
                 format!("{digits}{zeros}{suffix}")
             }
-            Format::DecimalExponent => match self.amount.in_thousands() {
+            QuantityFormat::DecimalExponent => match self.amount.in_thousands() {
                 (digits, 0) => digits,
                 (digits, exponent) => format!("{digits}e{exponent}"),
             },
         }
     }
 
-    fn combine(&mut self, amount: &Amount, format: Format) {
+    fn combine(&mut self, amount: &Amount, format: QuantityFormat) {
         // Kubernetes: zero has no unit of its own, so it takes the other's.
         if self.is_zero() {
             self.format = format;
@@ -162,7 +162,7 @@ impl Quantity {
 
 impl Default for Quantity {
     fn default() -> Self {
-        Quantity::new(0, Format::DecimalSi)
+        Quantity::new(0, QuantityFormat::DecimalSi)
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) const ACCUMULATOR: &str = "@result";
 /// The former name of accumulators: still rejected as a variable.
 const OLD_ACCUMULATOR: &str = "__result__";
 
-type Expanded = Result<Option<Expr>, MacroError>;
+pub(crate) type Expanded = Result<Option<Expr>, MacroError>;
 
 pub(crate) const STANDARD: [Macro; 7] = [
     Macro { name: "has", member: false, arguments: Some(1), expand: has },

@@ -9,7 +9,7 @@
 //! | [`condition`] | how is a condition set or found? |
 //!
 //! A definition can be large, and most of it is its schemas. They stay in the bytes that the store holds anyway, and
-//! are read when they are first needed: a definition that nobody uses costs next to nothing.
+//! are read when they are first needed: a definition whose resource is not used costs next to nothing.
 
 mod accept;
 pub(crate) mod approval;
@@ -40,9 +40,9 @@ pub struct Definition {
     pub group: String,
     pub scope: Scope,
     /// What it is served as: the names that were accepted, or as long as none were, those it asks for.
-    pub names: Names,
+    pub names: DefinitionNames,
     /// The names that it has got; others of its group cannot have them.
-    pub accepted: Names,
+    pub accepted: DefinitionNames,
     /// In the order of the definition.
     pub versions: Vec<Version>,
     /// Their text, a slice of the definition's.
@@ -54,7 +54,7 @@ pub struct Definition {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct DefinitionNames {
     pub plural: String,
     pub singular: String,
     pub kind: String,
@@ -79,7 +79,7 @@ pub struct Version {
     pub name: String,
     pub served: bool,
     pub storage: bool,
-    /// What whoever uses it should hear.
+    /// The warning to clients that use this version, if it is deprecated.
     pub deprecation: Option<String>,
     pub has_status: bool,
     pub scale: Option<Scale>,

@@ -40,25 +40,25 @@ pub fn encode(types: &Types, id: TypeId, value: &Value) -> Vec<u8> {
 
 /// Appends the JSON to `out`.
 pub fn encode_into(types: &Types, id: TypeId, value: &Value, out: &mut Vec<u8>) {
-    Writer { types, out, escape: Escape::Html }.node(&Node::Object(id), value);
+    JsonWriter { types, out, escape: Escape::Html }.node(&Node::Object(id), value);
 }
 
 /// The JSON of an object without a type: every key sorted, as Go writes a custom resource.
 #[must_use]
 pub fn encode_any(value: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
-    Writer { types: &Types::default(), out: &mut out, escape: Escape::Html }.any(value);
+    JsonWriter { types: &Types::default(), out: &mut out, escape: Escape::Html }.any(value);
     out
 }
 
 /// The JSON inside a protobuf message: as [`encode_any`], but `<`, `>` and `&` are not escaped.
 pub(crate) fn encode_raw(node: &Node, value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
-    Writer { types: &Types::default(), out: &mut out, escape: Escape::Plain }.node(node, value);
+    JsonWriter { types: &Types::default(), out: &mut out, escape: Escape::Plain }.node(node, value);
     out
 }
 
-struct Writer<'a> {
+struct JsonWriter<'a> {
     types: &'a Types,
     out: &'a mut Vec<u8>,
     escape: Escape,
@@ -67,7 +67,7 @@ struct Writer<'a> {
 /// Objects of up to this many fields, all built-in ones, are sorted without allocating.
 const FEW: usize = 64;
 
-impl Writer<'_> {
+impl JsonWriter<'_> {
     fn node(&mut self, node: &Node, value: &Value) {
         match (node, value) {
             (Node::Object(id) | Node::AtomicObject(id), Value::Object(members)) => {

@@ -181,10 +181,10 @@ struct Open {
 enum Holds {
     List(Vec<Value>),
     /// Its members, and the key whose value comes next.
-    Map(Map<String, Value>, Option<Key>),
+    Map(Map<String, Value>, Option<MappingKey>),
 }
 
-enum Key {
+enum MappingKey {
     Name(String),
     /// `<<`
     Merge,
@@ -269,10 +269,13 @@ impl<'y> Builder<'y> {
         match holds {
             Holds::List(items) => items.push(value),
             Holds::Map(members, key) => match key.take() {
-                None if merge => *key = Some(Key::Merge),
-                None => *key = Some(Key::Name(resolve::key(value).ok_or_else(|| error("invalid map key"))?)),
-                Some(Key::Name(name)) => insert(name, value, members, line, duplicates),
-                Some(Key::Merge) => merge_into(members, value, line, duplicates)?,
+                None if merge => *key = Some(MappingKey::Merge),
+                None => {
+                    *key =
+                        Some(MappingKey::Name(resolve::key(value).ok_or_else(|| error("invalid map key"))?))
+                }
+                Some(MappingKey::Name(name)) => insert(name, value, members, line, duplicates),
+                Some(MappingKey::Merge) => merge_into(members, value, line, duplicates)?,
             },
         }
         Ok(())

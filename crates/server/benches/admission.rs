@@ -30,13 +30,13 @@ const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const MAPS: &str = "/api/v1/namespaces/n0/configmaps";
 
-/// Nobody is ever asked.
+/// Webhooks that cannot be reached. None is called here: no configuration matches the requests.
 #[derive(Debug)]
 struct Nowhere;
 
 impl Outbound for Nowhere {
     fn post(&self, _: Exchange) -> BoxFuture<'_, Result<Answer, String>> {
-        Box::pin(async { Err("nobody is there".to_owned()) })
+        Box::pin(async { Err("no webhook is reachable".to_owned()) })
     }
 }
 

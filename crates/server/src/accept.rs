@@ -13,9 +13,10 @@ use crate::{
     answer::Holding,
     authenticate::{CREDENTIAL_ID, ExpiredCertificate},
     refusal::Refusal,
+    request::ClientAddress,
 };
 use aws_lc_rs::digest::{SHA256, digest};
-use connections::{Connections, Seat};
+use connections::{ConnectionSlot, Connections};
 use http::{Method, header};
 use http_body::Body as _;
 use http_body_util::{BodyExt, Empty};
@@ -30,7 +31,6 @@ use hyper_util::{
 use lent::Lender;
 use std::{
     future::Future,
-    net::SocketAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -78,9 +78,9 @@ pub async fn serve(
             }
         };
         // No connection is idle: drop the new one.
-        let Some(seat) = connections.admit() else { continue };
+        let Some(slot) = connections.admit() else { continue };
         let connection =
-            Connection { world: world.clone(), server: server.clone(), limits: limits.clone(), seat };
+            Connection { world: world.clone(), server: server.clone(), limits: limits.clone(), slot };
         let connection = connection.receive(socket, acceptor.clone(), graceful.watcher());
         world.spawn("connection", connection).detach();
     }
@@ -88,21 +88,17 @@ pub async fn serve(
     let _ = world.timeout(DRAIN, graceful.shutdown()).await;
 }
 
-/// The remote address of a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ClientAddress(pub(crate) SocketAddr);
-
 /// One connection.
 struct Connection {
     world: World,
     server: Server,
     limits: Limits,
-    seat: Arc<Seat>,
+    slot: Arc<ConnectionSlot>,
 }
 
 impl Connection {
     async fn receive(self, socket: TcpStream, acceptor: TlsAcceptor, watcher: Watcher) {
-        let seat = Arc::clone(&self.seat);
+        let slot = Arc::clone(&self.slot);
         let talk = async {
             drop(socket.set_nodelay(true));
             let socket = Unstalled::new(socket, &self.world, self.limits.stall);
@@ -113,7 +109,7 @@ impl Connection {
             }
         };
         futures::pin_mut!(talk);
-        let must_close = seat.closed();
+        let must_close = slot.closed();
         futures::pin_mut!(must_close);
         futures::future::select(talk, must_close).await;
     }
@@ -128,7 +124,7 @@ impl Connection {
         if !is_http2 {
             // A quiet connection may be sending headers slowly. This limits both: hyper's timer restarts
             // with each request.
-            self.seat.limit_quiet(self.limits.headers);
+            self.slot.limit_quiet(self.limits.headers);
         }
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             match &peer {
@@ -143,7 +139,7 @@ impl Connection {
                 request.extensions_mut().insert(address);
             }
             let (world, server, limit) = (self.world.clone(), self.server.clone(), self.limits.request);
-            let under_way = self.seat.begin();
+            let under_way = self.slot.begin();
             async move {
                 let stream = ThisStream::current();
                 let form = crate::negotiate::Form::for_errors(request.headers());

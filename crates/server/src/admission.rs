@@ -31,7 +31,6 @@ mod service_account;
 mod webhook;
 
 pub(crate) use configured::Configured;
-pub(crate) use policy::status as policy_status;
 
 use crate::{call::Call, refusal::Refusal};
 use api::{kind::GroupResource, object};

@@ -3,24 +3,23 @@
 //! | file | content |
 //! |---|---|
 //! | `policy` | which requests are recorded, at which level |
-//! | `trail` | annotations that stages add to a request's event |
 //! | `record` | the request itself, and an event at each of its stages |
+//! | `event` | an event, as it is written |
 //! | `content` | request and response objects as JSON |
 //! | `log` | a queue of lines, and the task that writes them |
 
 mod content;
+mod event;
 mod log;
 mod policy;
 mod record;
-mod trail;
 
 pub use policy::{AuditPolicy, BadAuditPolicy};
 pub(crate) use record::{begin, end, panicked, refused};
-pub(crate) use trail::Trail;
 
-use crate::metrics::Page;
+use crate::audit_trail::AuditLevel;
+use api::prometheus::Page;
 use log::Log;
-use policy::Level;
 use std::{
     io::Write,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -61,7 +60,7 @@ impl Auditor {
         self.log.flush().await;
     }
 
-    fn count(&self, level: Level) {
+    fn count(&self, level: AuditLevel) {
         self.levels[level as usize].fetch_add(1, Relaxed);
     }
 }
@@ -83,7 +82,7 @@ pub(crate) fn measure(auditor: Option<&Auditor>, page: &mut Page) {
     page.sample(name, &[("plugin", "log")], auditor.log.dropped() as f64);
     let name = "apiserver_audit_level_total";
     page.family(name, "counter", "[ALPHA] Counter of policy levels for audit events (1 per request).");
-    for (level, count) in Level::ALL.iter().zip(&auditor.levels) {
+    for (level, count) in AuditLevel::ALL.iter().zip(&auditor.levels) {
         page.sample(name, &[("level", level.text())], count.load(Relaxed) as f64);
     }
 }

@@ -4,13 +4,11 @@
 mod account_token;
 pub(crate) mod jwt;
 mod keys;
-mod openid;
 mod secret_token;
 mod static_token;
 
 pub(crate) use account_token::{Accounts, CREDENTIAL_ID, NODE_NAME};
 pub use keys::{SigningKey, SigningKeyError};
-pub(crate) use openid::documents;
 pub use static_token::{Token, TokenFile, TokenFileError};
 
 use crate::{Inner, refusal::Refusal};

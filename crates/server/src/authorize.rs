@@ -15,11 +15,11 @@ mod tests;
 
 pub(crate) use grants::RoleRef;
 pub(crate) use node::identity as node_identity;
-pub(crate) use rule::{Rule, quoted};
+pub(crate) use rule::Rule;
 
 use crate::{
     Inner,
-    audit::Trail,
+    audit_trail::Trail,
     authenticate::Caller,
     refusal::Refusal,
     request::{Options, Place, Target, Verb},
@@ -201,7 +201,7 @@ pub(crate) async fn act_as(
     };
     let acting = Box::pin(impersonate::impersonate(inner, &caller, &wanted, &attributes)).await?;
     impersonate::remove_headers(&mut head.headers);
-    Trail::of(head).acts_as(&acting);
+    Trail::of(head).acts_as(&acting.caller, &acting.constraint);
     Ok(Arc::new(acting.caller))
 }
 

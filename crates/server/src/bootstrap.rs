@@ -3,7 +3,7 @@
 //! They are the same in every cluster except for UIDs and times, so `ready.txt` holds their stored form,
 //! and a start has nothing to decode, default or encode. A test compares that file with `kinds`.
 
-use crate::{Inner, convert, fair, registry::Registry, served::Served, stored::at_rest, write};
+use crate::{Inner, convert, registry::Registry, served::Served, stored::at_rest, write};
 use api::{object, time::Time};
 use bytes::Bytes;
 use schema::managed_fields::{self, Target, Unconvertible};
@@ -18,6 +18,8 @@ const TIME: &str = "2000-01-01T00:00:00Z";
 
 /// Kubernetes: the field manager of the server.
 const MANAGER: &str = "kube-apiserver";
+/// The field manager of FlowSchemas and PriorityLevelConfigurations.
+pub(crate) const FLOW_CONTROL_MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 
 /// Creates the objects of a new cluster; `false` where it exists already: changed or deleted objects stay
 /// so.
@@ -70,7 +72,7 @@ fn set_managed_fields(served: &Served, value: &mut Value, now: &str) {
     };
     served.normalize(value);
     let manager = match &*served.resource.group {
-        "flowcontrol.apiserver.k8s.io" => fair::MANAGER,
+        "flowcontrol.apiserver.k8s.io" => FLOW_CONTROL_MANAGER,
         _ => MANAGER,
     };
     managed_fields::create(&target, value, manager, now);

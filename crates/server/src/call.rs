@@ -2,7 +2,7 @@
 
 use crate::{
     Inner,
-    audit::Trail,
+    audit_trail::Trail,
     authenticate::Caller,
     authorize::{self, Permit},
     input,

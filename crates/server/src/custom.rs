@@ -4,7 +4,6 @@ mod schemas;
 
 pub(crate) use schemas::Schemas;
 
-use crate::served::{Kind, Served, StoredAs};
 use api::{
     field::{ErrorList, Path},
     meta::{self, ObjectMeta},
@@ -23,6 +22,9 @@ use std::{
 };
 use store::Revision;
 
+// Kubernetes: this finalizer of a definition says that its objects are still being removed.
+pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+
 /// One version of a custom resource.
 #[derive(Debug)]
 pub(crate) struct Custom {
@@ -31,13 +33,13 @@ pub(crate) struct Custom {
     pub(crate) since: Revision,
     /// Its index among the definition's versions.
     at: usize,
-    compiled: Arc<[OnceLock<Compiled>]>,
+    compiled: Arc<[OnceLock<CompiledSchema>]>,
     schemas: Arc<Schemas>,
 }
 
 /// The compiled schema of a version.
 #[derive(Debug)]
-pub(crate) struct Compiled {
+pub(crate) struct CompiledSchema {
     pub(crate) schema: Arc<Structural>,
     /// The schema as a type table, which only writes need.
     table: OnceLock<(Types, TypeId)>,
@@ -56,7 +58,7 @@ impl Custom {
         revision: Revision,
         before: Option<&Custom>,
         schemas: &Arc<Schemas>,
-    ) -> Vec<Served> {
+    ) -> Vec<Custom> {
         let same = before.filter(|before| {
             let (old, new) = (&before.definition, definition);
             (&old.uid, old.generation, &old.names) == (&new.uid, new.generation, &new.names)
@@ -65,24 +67,14 @@ impl Custom {
             Some(before) => (before.since, Arc::clone(&before.compiled)),
             None => (revision, definition.versions.iter().map(|_| OnceLock::new()).collect()),
         };
-        let storage = definition.storage_version().map(|version| version.name.clone());
         let served = definition.versions.iter().enumerate().filter(|(_, version)| version.served);
         served
-            .map(|(at, version)| {
-                let stored = storage.clone().map(|storage| StoredAs {
-                    group: definition.group.clone().into(),
-                    version: storage.into(),
-                    of: None,
-                    prefix: format!("{}/{}", definition.group, definition.names.plural).into(),
-                });
-                let custom = Custom {
-                    definition: Arc::clone(definition),
-                    since,
-                    at,
-                    compiled: Arc::clone(&compiled),
-                    schemas: Arc::clone(schemas),
-                };
-                Served { resource: definition.resource(version), stored, kind: Kind::Custom(custom) }
+            .map(|(at, _)| Custom {
+                definition: Arc::clone(definition),
+                since,
+                at,
+                compiled: Arc::clone(&compiled),
+                schemas: Arc::clone(schemas),
             })
             .collect()
     }
@@ -91,21 +83,21 @@ impl Custom {
         &self.definition.versions[self.at]
     }
 
-    pub(crate) fn compiled(&self) -> &Compiled {
+    pub(crate) fn compiled(&self) -> &CompiledSchema {
         self.compile(self.at)
     }
 
     /// The compiled schema of another version, if it exists.
-    pub(crate) fn compiled_as(&self, version: &str) -> Option<&Compiled> {
+    pub(crate) fn compiled_as(&self, version: &str) -> Option<&CompiledSchema> {
         let at = self.definition.versions.iter().position(|other| other.name == version)?;
         Some(self.compile(at))
     }
 
-    fn compile(&self, at: usize) -> &Compiled {
+    fn compile(&self, at: usize) -> &CompiledSchema {
         let version = &self.definition.versions[at];
         self.compiled[at].get_or_init(|| {
             let schema = self.schemas.compiled(version);
-            Compiled::new(&self.definition, version, schema)
+            CompiledSchema::new(&self.definition, version, schema)
         })
     }
 
@@ -162,8 +154,8 @@ impl Custom {
     }
 }
 
-impl Compiled {
-    fn new(definition: &Definition, version: &Version, schema: Arc<Structural>) -> Compiled {
+impl CompiledSchema {
+    fn new(definition: &Definition, version: &Version, schema: Arc<Structural>) -> CompiledSchema {
         let selectable = version
             .selectable
             .iter()
@@ -182,7 +174,7 @@ impl Compiled {
         let columns = Columns::compile(&columns.collect::<Vec<_>>());
         let kind = [definition.group.clone(), version.name.clone(), definition.names.kind.clone()];
         let selectable = selectable.collect();
-        Compiled { selectable, scale, columns, schema, table: OnceLock::new(), kind }
+        CompiledSchema { selectable, scale, columns, schema, table: OnceLock::new(), kind }
     }
 
     pub(crate) fn types(&self) -> &Types {

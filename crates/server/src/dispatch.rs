@@ -4,6 +4,7 @@ use crate::{
     Inner,
     answer::{self, Body},
     audit,
+    audit_trail::Trail,
     authenticate::{self, Caller},
     authorize,
     call::Call,
@@ -63,7 +64,7 @@ impl Inner {
         let record = audit::begin(self, &caller, head, place, options).await;
         let malformed = head.extensions.remove::<authenticate::MalformedBearer>();
         let line = (head.method.clone(), head.uri.clone());
-        let trail = audit::Trail::of(head).clone();
+        let trail = Trail::of(head).clone();
         let answered = match panics::catch(self.admit(context, caller, body)).await {
             Ok(answered) => answered,
             Err(panicked) => {
@@ -125,7 +126,7 @@ impl Inner {
             Place::Resource(target) => target,
         };
         let verb = target.verb(&head.method, options.watch);
-        let trail = audit::Trail::of(&head);
+        let trail = Trail::of(&head);
         let permit = match authorize::resource(self, caller, trail, verb, target, &options).await {
             Ok(permit) => permit,
             Err(refusal) => return Ok(answer::refused(refusal, form)),

@@ -6,6 +6,7 @@
 mod form;
 mod kept;
 mod offer;
+mod openid;
 mod serve;
 
 pub(crate) use kept::Documents;
@@ -13,12 +14,11 @@ pub(crate) use kept::Documents;
 use crate::{
     Inner,
     answer::{self, Body},
-    authenticate,
     custom::Custom,
     discovery::{self, Listed},
     input::MEDIA_TYPES,
     negotiate::{self, check_produced},
-    openapi::{self, CustomSchemas, Form},
+    openapi::{self, CustomSchemas, OpenApiVersion},
     refusal::Refusal,
     registry::Customs,
     served::Served,
@@ -77,7 +77,7 @@ impl<'a> Library<'a> {
             ["api" | "apis", ..] => self.discover(parts, head),
             [".well-known", ..] | ["openid", ..] => {
                 let accounts = &self.inner.authenticator.accounts;
-                authenticate::documents(accounts, parts, &host(head), &head.headers)
+                openid::document(accounts, parts, &host(head), &head.headers)
             }
             _ => Ok(self.describe(parts, head)),
         }
@@ -202,7 +202,7 @@ impl<'a> Library<'a> {
         };
         let now = self.inner.world.wall();
         let as_json = self.kept("openapi/v2", Extent::Everything, || {
-            let schemas = self.schemas(Form::Older, Extent::Everything);
+            let schemas = self.schemas(OpenApiVersion::V2, Extent::Everything);
             let text =
                 openapi::swagger(&self.listed(Extent::Everything), self.inner.registry.types, &schemas);
             let tag = quoted(&discovery::fingerprint(text.as_bytes()));
@@ -255,7 +255,7 @@ impl<'a> Library<'a> {
         let extent = Extent::Version(group, version);
         let document = self.kept(&path, extent, || {
             let (all, types) = (self.listed(extent), self.inner.registry.types);
-            let schemas = self.schemas(Form::Newer, extent);
+            let schemas = self.schemas(OpenApiVersion::V3, extent);
             let text = openapi::document(&all, types, &schemas, group, version)?;
             let tag = quoted(&self.fingerprint(group, version)?);
             Some(Document::plain(text).tagged(tag).made_at(now))
@@ -276,9 +276,9 @@ impl<'a> Library<'a> {
     }
 
     /// The OpenAPI schemas of custom resources.
-    fn schemas(&self, form: Form, extent: Extent<'_>) -> CustomSchemas {
+    fn schemas(&self, openapi: OpenApiVersion, extent: Extent<'_>) -> CustomSchemas {
         let all = self.definitions(extent);
-        all.flat_map(|it| openapi::schemas_of(&it.definition, it.version(), form)).collect()
+        all.flat_map(|it| openapi::schemas_of(&it.definition, it.version(), openapi)).collect()
     }
 }
 

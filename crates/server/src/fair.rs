@@ -31,7 +31,7 @@ pub(crate) use deadline::Deadline;
 pub(crate) use dump::{PATH as DUMP, answer as dump};
 pub(crate) use meters::measure;
 pub(crate) use status::write_statuses;
-pub(crate) use upkeep::{MANAGER, ensure};
+pub(crate) use upkeep::ensure;
 
 use crate::{
     Body, Inner, answer,
@@ -45,7 +45,7 @@ use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use levels::Levels;
 use meters::{Counted, Meter, Meters};
 use queues::{Dispatched, Seats};
-use settings::{CATCH_ALL, Distinguisher, Level, Schema, View, in_order};
+use settings::{CATCH_ALL, Distinguisher, PriorityLevel, Schema, View, in_order};
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
@@ -70,8 +70,8 @@ const REFUSAL: &str = "Too many requests, please try again later.\n";
 pub(crate) struct Fair {
     start: Moment,
     schemas: Live<View<Schema>>,
-    levels: Live<View<Level>>,
-    state: Mutex<State>,
+    levels: Live<View<PriorityLevel>>,
+    state: Mutex<FairState>,
     watches: Watches,
     extents: Extents,
     meters: Meters,
@@ -89,7 +89,7 @@ struct CountedSchema {
 }
 
 #[derive(Debug)]
-struct State {
+struct FairState {
     /// The change counters of schemas and levels when they were last read.
     seen: Option<(u64, u64)>,
     /// In matching order.
@@ -214,7 +214,7 @@ impl Fair {
             start: world.now(),
             schemas: Live::new("/registry/flowschemas/", View::default()),
             levels: Live::new("/registry/prioritylevelconfigurations/", View::default()),
-            state: Mutex::new(State { seen: None, schemas, levels, armed: BTreeSet::new() }),
+            state: Mutex::new(FairState { seen: None, schemas, levels, armed: BTreeSet::new() }),
             watches: Watches::default(),
             extents: Extents::default(),
             meters,
@@ -222,7 +222,7 @@ impl Fair {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FairState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -240,7 +240,8 @@ impl Fair {
         }
         let all = |view: &View<Schema>| (view.changes, view.objects.values().cloned().collect::<Vec<_>>());
         let Ok((schema_changes, schemas)) = self.schemas.look(store, all).await else { return };
-        let all = |view: &View<Level>| (view.changes, view.objects.values().cloned().collect::<Vec<_>>());
+        let all =
+            |view: &View<PriorityLevel>| (view.changes, view.objects.values().cloned().collect::<Vec<_>>());
         let Ok((level_changes, levels)) = self.levels.look(store, all).await else { return };
         let mut state = self.lock();
         let is_older = state.seen.is_some_and(|(one, other)| one > schema_changes || other > level_changes);
@@ -335,7 +336,7 @@ fn is_latest(options: &Options) -> bool {
     }
 }
 
-impl State {
+impl FairState {
     /// Sends waiting requests their seats.
     fn send_seats(&mut self, dispatched: Vec<Dispatched<oneshot::Sender<Seats>>>) {
         for Dispatched { waiter, seats } in dispatched {

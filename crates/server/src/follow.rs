@@ -6,12 +6,11 @@
 mod definitions;
 pub(crate) mod kubernetes_service;
 mod namespaces;
-
-pub(crate) use definitions::CLEANUP;
+mod policy_status;
+mod quota_status;
 
 use crate::{
     Inner,
-    admission::{policy_status, resource_quota},
     call::{Call, Committed},
     fair,
     refusal::Refusal,
@@ -61,8 +60,8 @@ const HOOKS: [Hook; 5] = [
     },
     // A quota limits the next request in its namespace, so its usage must be counted now.
     Hook {
-        concerns: resource_quota::concerns,
-        run: |call, commits| Box::pin(resource_quota::after(call, commits)),
+        concerns: quota_status::concerns,
+        run: |call, commits| Box::pin(quota_status::after(call, commits)),
         problem: "a quota is not counted",
     },
 ];

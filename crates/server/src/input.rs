@@ -42,6 +42,15 @@ impl Encoding {
             Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
         }
     }
+
+    /// The encoding that a media type names, whatever else it says; JSON if it names none.
+    pub(crate) fn of_media_type(media_type: &str) -> Encoding {
+        match media_type {
+            it if it.contains("yaml") => Encoding::Yaml,
+            it if it.contains("protobuf") => Encoding::Protobuf,
+            _ => Encoding::Json,
+        }
+    }
 }
 
 pub(crate) const MEDIA_TYPES: [&str; 3] =
@@ -98,7 +107,7 @@ fn scheme(group: &str) -> &'static str {
 
 /// The kind that a body should hold.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ExpectedKind<'a> {
     pub(crate) types: &'a Types,
     pub(crate) of: TypeId,
     pub(crate) group: &'a str,
@@ -164,7 +173,7 @@ pub(crate) fn object(
     let Resource { group, version, kind, .. } = &served.resource;
     match &served.kind {
         Kind::BuiltIn { types, of } => {
-            Wanted { types, of: *of, group, version, kind }.decode(body, encoding, validation)
+            ExpectedKind { types, of: *of, group, version, kind }.decode(body, encoding, validation)
         }
         Kind::Custom(custom) => custom_object(served, custom, body, encoding, validation),
     }
@@ -199,7 +208,7 @@ fn custom_object(
     decoded.map_err(|error| Undecodable::new(&error, Some((&given.kind, version)), kind, body))
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> ExpectedKind<'a> {
     /// Decodes an object; without apiVersion and kind it is taken for the wanted kind.
     pub(crate) fn decode(
         &self,

@@ -14,6 +14,7 @@ mod trace;
 
 // Parsing, authentication, authorization, fairness, audit.
 mod audit;
+mod audit_trail;
 mod authenticate;
 mod authorize;
 mod fair;
@@ -34,6 +35,7 @@ mod refusal;
 // Decoding and running verbs.
 mod input;
 mod lookup;
+mod scale_view;
 mod selection;
 mod verbs;
 

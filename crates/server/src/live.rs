@@ -27,11 +27,11 @@ pub(crate) trait Fold {
 #[derive(Debug)]
 pub(crate) struct Live<T> {
     prefix: Bytes,
-    state: Mutex<State<T>>,
+    state: Mutex<Followed<T>>,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct Followed<T> {
     /// `None` before the first look, and after the feed was cut off.
     feed: Option<Feed>,
     view: T,
@@ -40,7 +40,7 @@ struct State<T> {
 impl<T: Fold> Live<T> {
     /// A view of all objects under `prefix`, empty until the first look.
     pub(crate) fn new(prefix: impl Into<Bytes>, view: T) -> Live<T> {
-        Live { prefix: prefix.into(), state: Mutex::new(State { feed: None, view }) }
+        Live { prefix: prefix.into(), state: Mutex::new(Followed { feed: None, view }) }
     }
 
     /// Reads the current view.
@@ -74,7 +74,7 @@ impl<T: Fold> Live<T> {
     }
 }
 
-impl<T: Fold> State<T> {
+impl<T: Fold> Followed<T> {
     /// Applies the changes since the last look; `false` where the feed was cut off.
     fn catch_up(&mut self) -> bool {
         let waker = noop_waker();

@@ -17,10 +17,10 @@ pub(crate) const LONG: usize = 64 << 10;
 
 /// Limits concurrent work to the number of processors. More would only take turns.
 #[derive(Debug)]
-pub(crate) struct Workplaces(Mutex<Places>);
+pub(crate) struct Workplaces(Mutex<FreePlaces>);
 
 #[derive(Debug)]
-struct Places {
+struct FreePlaces {
     free: usize,
     waiting: VecDeque<Waker>,
 }
@@ -28,7 +28,7 @@ struct Places {
 impl Default for Workplaces {
     fn default() -> Workplaces {
         let free = available_parallelism().map_or(1, NonZero::get);
-        Workplaces(Mutex::new(Places { free, waiting: VecDeque::new() }))
+        Workplaces(Mutex::new(FreePlaces { free, waiting: VecDeque::new() }))
     }
 }
 
@@ -42,25 +42,25 @@ impl Workplaces {
     }
 
     /// Takes a place; without one, `waker` is woken when there is.
-    fn enter(&self, waker: &Waker) -> Option<Place<'_>> {
+    fn enter(&self, waker: &Waker) -> Option<TakenPlace<'_>> {
         let mut places = self.lock();
         if places.free == 0 {
             places.waiting.push_back(waker.clone());
             return None;
         }
         places.free -= 1;
-        Some(Place(self))
+        Some(TakenPlace(self))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Places> {
+    fn lock(&self) -> MutexGuard<'_, FreePlaces> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A taken place, freed on drop.
-struct Place<'a>(&'a Workplaces);
+struct TakenPlace<'a>(&'a Workplaces);
 
-impl Drop for Place<'_> {
+impl Drop for TakenPlace<'_> {
     fn drop(&mut self) {
         let mut places = self.0.lock();
         places.free += 1;

@@ -1,6 +1,6 @@
 //! Reads current objects from the store, for admission and verbs.
 
-use crate::{Inner, call::Call, convert, refusal::Refusal, stored::Stored};
+use crate::{Inner, call::Call, refusal::Refusal, stored::Stored};
 use serde_json::Value;
 use store::Range;
 
@@ -48,11 +48,4 @@ pub(crate) async fn of_call(call: &Call, name: &str) -> Result<Option<Stored>, R
 /// The current object of a name; a NotFound error if it does not exist.
 pub(crate) async fn find(call: &Call, name: &str) -> Result<Stored, Refusal> {
     of_call(call, name).await?.ok_or_else(|| call.not_found(name))
-}
-
-/// The current object of a call: as stored, and in the version of the call.
-pub(crate) async fn current(call: &Call) -> Result<(Stored, Value), Refusal> {
-    let stored = find(call, &call.target.name).await?;
-    let value = convert::in_request_version(call, &stored).await?;
-    Ok((stored, value))
 }

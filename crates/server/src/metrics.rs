@@ -9,7 +9,7 @@ mod watched;
 
 use crate::{Body, Inner, answer, request::Place};
 use api::prometheus;
-pub(crate) use api::prometheus::{Histogram, Page};
+use api::prometheus::{Histogram, Page};
 use http::{Method, Request, Response, StatusCode};
 use labels::Labelled;
 use std::{
@@ -20,7 +20,7 @@ use std::{
     },
 };
 use store::Range;
-use watched::{Events, Watched};
+use watched::{Events, WatchedBody};
 use world::Moment;
 
 // Kubernetes: the bounds of its histograms.
@@ -74,11 +74,11 @@ enum Series {
 #[derive(Debug)]
 struct InFlight {
     inner: Arc<Inner>,
-    kind: Option<Kind>,
+    kind: Option<RequestKind>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum RequestKind {
     Reading,
     Writing,
 }
@@ -90,8 +90,8 @@ impl Begun {
         // Kubernetes: a watch is not counted as in flight.
         let kind = match verb {
             "WATCH" => None,
-            "GET" | "LIST" => Some(Kind::Reading),
-            _ => Some(Kind::Writing),
+            "GET" | "LIST" => Some(RequestKind::Reading),
+            _ => Some(RequestKind::Writing),
         };
         let in_flight = InFlight { inner: Arc::clone(inner), kind };
         in_flight.add(1);
@@ -117,7 +117,7 @@ impl Begun {
         if self.verb == "WATCH" && response.status() == StatusCode::OK {
             let Labelled { group, version, resource, .. } = &measured.labels;
             let events = metrics.events([group, version, resource].map(|text| text.to_string()));
-            return response.map(|body| Watched::body(body, inner, measured, events, self.since));
+            return response.map(|body| WatchedBody::body(body, inner, measured, events, self.since));
         }
         measured.count(code, inner.world.now().since(self.since).as_secs_f64());
         // Kubernetes: sizes of reads only.
@@ -132,8 +132,8 @@ impl InFlight {
     fn add(&self, count: i64) {
         let metrics = &self.inner.metrics;
         match self.kind {
-            Some(Kind::Reading) => _ = metrics.reading.fetch_add(count, Relaxed),
-            Some(Kind::Writing) => _ = metrics.writing.fetch_add(count, Relaxed),
+            Some(RequestKind::Reading) => _ = metrics.reading.fetch_add(count, Relaxed),
+            Some(RequestKind::Writing) => _ = metrics.writing.fetch_add(count, Relaxed),
             None => {}
         }
     }

@@ -28,7 +28,7 @@ use schema::types::Types;
 use serde_json::{Map, Value, json};
 
 use crate::discovery::{self, Listed};
-pub(crate) use custom::{Form, schemas_of};
+pub(crate) use custom::{OpenApiVersion, schemas_of};
 pub(crate) use gnostic::gnostic;
 pub(crate) use swagger::swagger;
 
@@ -79,7 +79,7 @@ pub(crate) fn document(
     if !is_custom {
         paths.extend([paths::of_version(group, version)]);
     }
-    let mut schemas = schema_of::Schemas::new(types, custom);
+    let mut schemas = schema_of::SchemaCollector::new(types, custom);
     for path in paths.values() {
         schemas.refer(path);
     }

@@ -1,7 +1,7 @@
 //! Catches panics: the request is answered with a 500 and logged with its source location; other requests
 //! go on.
 
-use crate::{Body, answer, audit::Trail};
+use crate::{Body, answer, audit_trail::Trail};
 use bytes::Bytes;
 use futures::{FutureExt, TryFutureExt};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Uri};

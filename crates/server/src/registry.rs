@@ -45,7 +45,7 @@ struct Definitions {
     customs: Customs,
     /// All definitions by key, served or not.
     all: BTreeMap<String, KnownDefinition>,
-    groups: BTreeMap<String, Group>,
+    groups: BTreeMap<String, GroupDefinitions>,
     /// Names of definitions whose status may need an update.
     unreconciled: BTreeSet<String>,
     schemas: Arc<Schemas>,
@@ -60,7 +60,7 @@ struct KnownDefinition {
 
 /// What the definitions of a group must know of each other.
 #[derive(Debug, Default)]
-struct Group {
+struct GroupDefinitions {
     in_use: InUse,
     /// Names of definitions without all of their requested names.
     waiting: BTreeSet<String>,
@@ -256,7 +256,7 @@ impl Definitions {
             self.unreconciled.insert(definition.name.clone());
         }
         if !self.groups.contains_key(&definition.group) {
-            self.groups.insert(definition.group.clone(), Group::default());
+            self.groups.insert(definition.group.clone(), GroupDefinitions::default());
         }
         let group = self.groups.get_mut(&definition.group).expect("created above");
         group.in_use.add(&definition.accepted);
@@ -295,7 +295,7 @@ impl Fold for Definitions {
             true => Custom::versions(&definition, object.revision, before, &self.schemas),
             false => Vec::new(),
         };
-        for custom in versions {
+        for custom in versions.into_iter().map(Served::of_custom) {
             let resource = &custom.resource;
             let path = path(&resource.group, &resource.version, &resource.name);
             served.insert(path.clone(), Arc::new(custom));

@@ -6,6 +6,12 @@ mod path;
 pub(crate) use options::{Match, Options, flag, pairs};
 pub(crate) use path::{Place, Target, decode, parse};
 
+use std::net::SocketAddr;
+
+/// The remote address of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClientAddress(pub(crate) SocketAddr);
+
 /// The verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {

@@ -42,6 +42,17 @@ pub(crate) struct StoredAs {
 }
 
 impl Served {
+    pub(crate) fn of_custom(custom: Custom) -> Served {
+        let definition = &custom.definition;
+        let stored = definition.storage_version().map(|storage| StoredAs {
+            group: definition.group.clone().into(),
+            version: storage.name.clone().into(),
+            of: None,
+            prefix: format!("{}/{}", definition.group, definition.names.plural).into(),
+        });
+        Served { resource: definition.resource(custom.version()), stored, kind: Kind::Custom(custom) }
+    }
+
     pub(crate) fn group_resource(&self) -> GroupResource {
         GroupResource::new(&*self.resource.group, &*self.resource.name)
     }

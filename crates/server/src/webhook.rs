@@ -32,7 +32,7 @@ const SCHEME: &str = "k8s.io/apiserver/pkg/util/webhook/client.go:71";
 
 /// The address of a webhook and the CA of its certificate.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hook<'a> {
+pub(crate) struct WebhookTarget<'a> {
     pub(crate) address: &'a WebhookAddress,
     /// PEM in base64; empty trusts the system's CAs.
     pub(crate) ca_bundle: &'a str,
@@ -42,7 +42,7 @@ pub(crate) struct Hook<'a> {
 }
 
 /// Sends a review and returns the answer. The error text is for users.
-pub(crate) async fn call(inner: &Inner, hook: Hook<'_>, review: &Value) -> Result<Value, String> {
+pub(crate) async fn call(inner: &Inner, hook: WebhookTarget<'_>, review: &Value) -> Result<Value, String> {
     let url = address::url(hook.address, hook.timeout);
     let with_url = |problem: String| format!("Post {}: {problem}", api::go::quote(&url));
     let destination = Destination::find(inner, hook.address).await.map_err(with_url)?;

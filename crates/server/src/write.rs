@@ -24,14 +24,14 @@ pub(crate) use validate::Checked;
 
 use crate::{
     admission::{self, Review},
-    authorize::escalation,
+    authorize::escalation::Grant,
     call::Call,
     refusal::Refusal,
     stored::{self, Stored},
 };
 use api::{object, time::Time};
 use kinds::strategy::Circumstances;
-use metadata::Stage;
+use metadata::OwnerCheck;
 use owners::Previous;
 use serde_json::Value;
 
@@ -51,6 +51,11 @@ pub(crate) enum CreateRight {
     NotYetChecked,
 }
 
+/// The check that a role or binding grants only rights that its writer has.
+fn grant(call: &Call) -> Grant<'_> {
+    Grant { inner: &call.inner, caller: call.caller(), target: &call.target }
+}
+
 /// Takes a new object through defaulting, managedFields and mutating admission.
 pub(crate) async fn admit_new(call: &Call, mut draft: Value, state: DraftState) -> Result<Value, Refusal> {
     metadata::check_kind(call, &draft)?;
@@ -60,7 +65,7 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, state: DraftState) 
     }
     metadata::forget_storage_fields(&mut draft);
     served.normalize(&mut draft);
-    metadata::drop_repeated_owners(call, &mut draft, Stage::Sent);
+    metadata::drop_repeated_owners(call, &mut draft, OwnerCheck::BeforeAdmission);
     // Managed fields first: server-set fields have no owner.
     if state == DraftState::AsSent {
         owners::record(call, Previous::Nothing, &mut draft).await?;
@@ -68,7 +73,7 @@ pub(crate) async fn admit_new(call: &Call, mut draft: Value, state: DraftState) 
     let mut review = Review::create(call, draft);
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
-    metadata::drop_repeated_owners(call, &mut draft, Stage::Admitted);
+    metadata::drop_repeated_owners(call, &mut draft, OwnerCheck::AfterAdmission);
     // Admission may have changed the name or namespace.
     check_target(call, &mut draft)?;
     Ok(draft)
@@ -84,7 +89,7 @@ pub(crate) async fn prepare_new(
     metadata::begin(call, &mut draft);
     served.strategy().prepare_create(&mut draft, &Circumstances { now: now(call), user: &|| user(call) });
     served.normalize(&mut draft);
-    escalation::check(call, &draft, None).await?;
+    grant(call).check(&draft, None).await?;
     validate::new_object(call, draft, right).await
 }
 
@@ -103,14 +108,14 @@ pub(crate) async fn prepare_next(
     }
     metadata::put_back(current, &mut draft);
     served.normalize(&mut draft);
-    metadata::drop_repeated_owners(call, &mut draft, Stage::Sent);
+    metadata::drop_repeated_owners(call, &mut draft, OwnerCheck::BeforeAdmission);
     if state == DraftState::AsSent {
         owners::record(call, Previous::Object(current), &mut draft).await?;
     }
     let mut review = Review::update(call, draft, current);
     admission::mutate(&mut review).await?;
     let mut draft = review.object;
-    metadata::drop_repeated_owners(call, &mut draft, Stage::Admitted);
+    metadata::drop_repeated_owners(call, &mut draft, OwnerCheck::AfterAdmission);
     // Admission may have removed metadata that only the server sets.
     metadata::carry_over(current, &mut draft);
     let strategy = served.strategy();
@@ -124,7 +129,7 @@ pub(crate) async fn prepare_next(
     let is_same = |draft: &Value| draft == current || stored::is_kept_alike(served, draft, current);
     owners::keep_times(current, &mut draft, is_same);
     let is_unchanged = is_same(&draft) || service_allocation::is_same(call, &draft, current);
-    escalation::check(call, &draft, Some(current)).await?;
+    grant(call).check(&draft, Some(current)).await?;
     let checked = validate::next_object(call, draft, current).await?;
     // An object under deletion with no finalizer left is removed by its next write, even one that changes
     // nothing.

@@ -186,7 +186,9 @@ fn puts_create_where_allowed_and_need_a_version_where_required() {
 
 #[test]
 fn evictions_respect_disruption_budgets() {
-    let evict = |name: &str| json!({"metadata": {"name": name}});
+    let evict = |query: &str, name: &str, code: u16, holds: &'static [(&'static str, &'static str)]| {
+        step("POST", format!("{PODS}/p/eviction{query}"), json!({"metadata": {"name": name}}), code, holds)
+    };
     let ready = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
     let status = |allowed: u8| {
         json!({"status": {
@@ -196,13 +198,7 @@ fn evictions_respect_disruption_budgets() {
     };
     run(vec![
         step("POST", PODS, pod("p", "n"), 201, &[]),
-        step(
-            "POST",
-            format!("{PODS}/p/eviction"),
-            evict("q"),
-            400,
-            &[("/message", "name in URL does not match name in Eviction object")],
-        ),
+        evict("", "q", 400, &[("/message", "name in URL does not match name in Eviction object")]),
         step("PATCH", format!("{PODS}/p/status"), ready, 200, &[]),
         step(
             "POST",
@@ -213,10 +209,9 @@ fn evictions_respect_disruption_budgets() {
             201,
             &[],
         ),
-        step(
-            "POST",
-            format!("{PODS}/p/eviction"),
-            evict("p"),
+        evict(
+            "",
+            "p",
             429,
             &[(
                 "/details/causes/0/message",
@@ -224,10 +219,9 @@ fn evictions_respect_disruption_budgets() {
             )],
         ),
         step("PATCH", format!("{BUDGETS}/b/status"), status(0), 200, &[]),
-        step(
-            "POST",
-            format!("{PODS}/p/eviction"),
-            evict("p"),
+        evict(
+            "",
+            "p",
             429,
             &[(
                 "/details/causes/0/message",
@@ -235,8 +229,8 @@ fn evictions_respect_disruption_budgets() {
             )],
         ),
         step("PATCH", format!("{BUDGETS}/b/status"), status(1), 200, &[]),
-        step("POST", format!("{PODS}/p/eviction?dryRun=All"), evict("p"), 201, &[]),
-        step("POST", format!("{PODS}/p/eviction"), evict("p"), 201, &[]),
+        evict("?dryRun=All", "p", 201, &[]),
+        evict("", "p", 201, &[]),
         step(
             "GET",
             format!("{BUDGETS}/b"),

@@ -30,7 +30,7 @@ use world::World;
 
 /// Measure a Kubernetes API server, or two side by side.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct BenchOptions {
     /// The server to measure; by default one is started
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -68,14 +68,14 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-impl Options {
+impl BenchOptions {
     /// The selected operations, in the order in which they run.
     fn operations(&self) -> Vec<Operation> {
         Operation::ALL.into_iter().filter(|operation| self.operations.contains(operation)).collect()
     }
 }
 
-pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
+pub(crate) async fn run(world: &World, options: BenchOptions) -> Result<()> {
     let mut interrupts = Interrupts::new()?;
     let mut contestants = Vec::new();
     let outcome = {
@@ -124,7 +124,7 @@ async fn clean_up(world: &World, contestants: &[Contestant]) -> Result<()> {
     outcome
 }
 
-fn report(options: &Options, contestants: &[Contestant]) -> Report {
+fn report(options: &BenchOptions, contestants: &[Contestant]) -> Report {
     let operations = options.operations();
     let servers: Vec<_> = contestants
         .iter()
@@ -156,7 +156,7 @@ fn report(options: &Options, contestants: &[Contestant]) -> Report {
     }
 }
 
-fn print_report(options: &Options, report: &Report) -> Result<()> {
+fn print_report(options: &BenchOptions, report: &Report) -> Result<()> {
     let json = || Ok::<_, anyhow::Error>(format!("{}\n", serde_json::to_string_pretty(report)?));
     let mut out = std::io::stdout();
     match options.json.as_deref() {

@@ -14,7 +14,7 @@ use tracing_subscriber::{
 };
 
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct LogOptions {
     /// Log more: -v every write with its caller, code and duration, -vv every read as well. RUST_LOG is
     /// finer, and has precedence.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
@@ -34,7 +34,7 @@ enum LogFormat {
 }
 
 /// Starts logging.
-pub(crate) fn start(options: &Options) {
+pub(crate) fn start(options: &LogOptions) {
     let level = match options.verbose {
         0 => "warn",
         1 => "info",

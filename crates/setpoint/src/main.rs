@@ -6,8 +6,11 @@ mod kube_apiserver;
 mod logs;
 mod up;
 
+use bench::BenchOptions;
 use clap::{Parser, Subcommand};
+use logs::LogOptions;
 use std::process::ExitCode;
+use up::UpOptions;
 
 /// A write allocates and frees hundreds of small values; this allocator is a quarter faster at that.
 #[global_allocator]
@@ -18,15 +21,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[command(version, arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
-    logs: logs::Options,
+    logs: LogOptions,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Up(Box<up::Options>),
-    Bench(bench::Options),
+    Up(Box<UpOptions>),
+    Bench(BenchOptions),
     /// The binary runs this when it is called by this name, as test environments do.
     #[command(skip)]
     KubeApiserver(kube_apiserver::Flags),
@@ -43,7 +46,7 @@ fn called_as() -> Option<String> {
 #[expect(clippy::print_stderr, reason = "errors go to the person who typed the command")]
 fn main() -> ExitCode {
     let called = called_as();
-    let stand_in = |command| Cli { logs: logs::Options::default(), command };
+    let stand_in = |command| Cli { logs: LogOptions::default(), command };
     let Cli { logs, command } = match called.as_deref() {
         Some("kube-apiserver") => {
             stand_in(Command::KubeApiserver(kube_apiserver::Flags::parse(std::env::args().skip(1))))

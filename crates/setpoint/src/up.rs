@@ -31,7 +31,7 @@ use world::World;
 
 /// Run the control plane.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct UpOptions {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:6443", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
@@ -118,13 +118,13 @@ enum StoreKind {
     Etcd,
 }
 
-impl Options {
+impl UpOptions {
     fn store_kind(&self) -> StoreKind {
         if self.ephemeral { StoreKind::Memory } else { self.store }
     }
 }
 
-pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
+pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     // First, so that no signal is missed from here on.
     let stopped = stopped()?;
     if options.nodes > 0 {
@@ -181,7 +181,7 @@ pub(crate) async fn run(world: &World, options: Options) -> Result<()> {
     Ok(())
 }
 
-fn kubeconfig_path(options: &Options) -> Result<PathBuf> {
+fn kubeconfig_path(options: &UpOptions) -> Result<PathBuf> {
     let path = options.write_kubeconfig.clone().unwrap_or_else(|| options.data_dir.join("kubeconfig"));
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;

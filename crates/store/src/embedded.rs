@@ -96,7 +96,7 @@ pub struct Embedded {
     tree: Arc<Tree>,
     opened: Opened,
     /// `None` while closing.
-    queue: Option<mpsc::Sender<Request>>,
+    queue: Option<mpsc::Sender<CommitRequest>>,
     writer: Option<JoinHandle<()>>,
     /// Whether the last frame could be written.
     is_writable: Arc<AtomicBool>,
@@ -105,7 +105,7 @@ pub struct Embedded {
 }
 
 #[derive(Debug)]
-struct Request {
+struct CommitRequest {
     batch: Batch,
     answer: oneshot::Sender<Result<Revision, Error>>,
 }
@@ -193,7 +193,7 @@ impl Store for Embedded {
             batch.check()?;
             let (answer, answered) = oneshot::channel();
             let queue = self.queue.as_ref().ok_or(Error::Closed)?;
-            queue.send(Request { batch, answer }).await.map_err(|_| Error::Closed)?;
+            queue.send(CommitRequest { batch, answer }).await.map_err(|_| Error::Closed)?;
             answered.await.map_err(|_| Error::Closed)?
         })
     }
@@ -213,7 +213,7 @@ fn start(
     world: &World,
     engine: Engine,
     disk: Arc<dyn Disk>,
-    requests: mpsc::Receiver<Request>,
+    requests: mpsc::Receiver<CommitRequest>,
     is_writable: Arc<AtomicBool>,
 ) -> io::Result<JoinHandle<()>> {
     let (due, when_due) = sync_mpsc::sync_channel(1);
@@ -235,7 +235,7 @@ fn start(
 
 fn write(
     mut engine: Engine,
-    mut requests: mpsc::Receiver<Request>,
+    mut requests: mpsc::Receiver<CommitRequest>,
     due: &sync_mpsc::SyncSender<()>,
     is_writable: &AtomicBool,
 ) {

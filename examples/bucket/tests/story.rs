@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use testkit::{Cluster, Fault};
+use testkit::Cluster;
 
 /// A cloud in memory, which can be down.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use operator::{Manager, Running, definition, owner};
 use serde_json::json;
 use std::time::Duration;
-use testkit::{Cluster, Fault};
+use testkit::Cluster;
 
 const VAULTED: &str = "{apiVersion: example.com/v1, kind: SecureStorage, metadata: {name: photos}, spec: {keyVault: vault, keyName: key}}";
 const CLOUD_DELAY: Duration = Duration::from_secs(30);

@@ -1,13 +1,17 @@
-//! A type name means one thing in a crate.
+//! A type name means one thing in a crate. `Error` and `Result` are exempt: Rust tells them apart by module, as in
+//! `io::Error` and `fmt::Error`.
 
 use super::Finding;
 use crate::source::Workspace;
 use std::collections::BTreeMap;
 
+const NAMED_BY_MODULE: [&str; 2] = ["Error", "Result"];
+
 pub(super) fn find(workspace: &Workspace) -> Vec<Finding> {
     let mut places: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for source in workspace.sources.iter().filter(|source| source.in_src().is_some()) {
-        for declared in source.outline.types.iter().filter(|declared| !source.is_test_at(declared.line)) {
+        let declared = source.outline.types.iter().filter(|declared| !source.is_test_at(declared.line));
+        for declared in declared.filter(|declared| !NAMED_BY_MODULE.contains(&declared.name.as_str())) {
             let name = (source.krate(), declared.name.as_str());
             places.entry(name).or_default().push((source.path.as_str(), declared.line));
         }
@@ -39,6 +43,7 @@ mod tests {
         check(find, &[(a, "struct Next;"), (b, "enum Last {}"), ("crates/b/src/c.rs", "enum Next {}")], &[]);
         check(find, &[(a, "struct Next;"), (b, "#[cfg(test)]\nmod tests { struct Next; }")], &[]);
         check(find, &[(a, "struct Next;"), (b, "impl Next { type Next = u8; }")], &[]);
+        check(find, &[(a, "struct Error;"), (b, "enum Error {}")], &[]);
         check(find, &[(a, "struct Next;"), (b, "pub type Next = u8;")], &[("crates/a:Next", 1)]);
     }
 }

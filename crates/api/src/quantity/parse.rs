@@ -5,7 +5,7 @@ use std::str::FromStr;
 use num_bigint::BigInt;
 
 use super::amount::Amount;
-use super::{BINARY_SUFFIXES, DECIMAL_SUFFIXES, Format, NANO, Quantity};
+use super::{BINARY_SUFFIXES, DECIMAL_SUFFIXES, NANO, Quantity, QuantityFormat};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
@@ -38,7 +38,7 @@ struct Pieces<'a> {
 /// What a suffix multiplies by.
 #[derive(Clone, Copy)]
 struct Unit {
-    format: Format,
+    format: QuantityFormat,
     exponent: i32,
 }
 
@@ -96,10 +96,14 @@ impl<'a> Pieces<'a> {
     fn small_amount(&self, unit: Unit) -> Option<Amount> {
         let digits = self.whole.len().max(1);
         let (scale, factor) = match unit.format {
-            Format::DecimalSi | Format::DecimalExponent if digits + self.fraction.len() <= 18 => {
+            QuantityFormat::DecimalSi | QuantityFormat::DecimalExponent
+                if digits + self.fraction.len() <= 18 =>
+            {
                 (self.scale(unit.exponent), 1)
             }
-            Format::BinarySi if self.fraction.is_empty() && binary_digits(digits, unit.exponent) < 15 => {
+            QuantityFormat::BinarySi
+                if self.fraction.is_empty() && binary_digits(digits, unit.exponent) < 15 =>
+            {
                 (0, 1_i64 << unit.exponent)
             }
             _ => return None,
@@ -116,8 +120,8 @@ impl<'a> Pieces<'a> {
     fn looks_canonical(&self, unit: Unit) -> bool {
         match unit.format {
             // Not a multiple of eight, so not of 1024.
-            Format::BinarySi => self.whole.parse::<i64>().is_ok_and(|value| value % 8 != 0),
-            Format::DecimalSi | Format::DecimalExponent => {
+            QuantityFormat::BinarySi => self.whole.parse::<i64>().is_ok_and(|value| value % 8 != 0),
+            QuantityFormat::DecimalSi | QuantityFormat::DecimalExponent => {
                 let shifted = [self.whole, self.fraction].concat();
                 !matches!(self.whole, "" | "0")
                     && self.scale(unit.exponent) % 3 == 0
@@ -131,17 +135,19 @@ impl<'a> Pieces<'a> {
         let digits = [self.whole, self.fraction].concat();
         let value: BigInt = digits.parse().map_err(|_| ParseError::Number)?;
         let amount = match unit.format {
-            Format::BinarySi => Amount::big(value << unit.exponent, self.scale(0)),
-            Format::DecimalSi | Format::DecimalExponent => Amount::big(value, self.scale(unit.exponent)),
+            QuantityFormat::BinarySi => Amount::big(value << unit.exponent, self.scale(0)),
+            QuantityFormat::DecimalSi | QuantityFormat::DecimalExponent => {
+                Amount::big(value, self.scale(unit.exponent))
+            }
         };
         let (mut amount, _) = amount.round_up(NANO);
         let mut format = unit.format;
-        if format == Format::BinarySi {
+        if format == QuantityFormat::BinarySi {
             // Kubernetes: binary quantities stop at the largest machine word; fractions of one become decimal.
             amount = amount.min(Amount::big(i64::MAX.into(), 0));
             let one = Amount::small(1, 0);
             if amount < one && amount.sign().is_gt() {
-                format = Format::DecimalSi;
+                format = QuantityFormat::DecimalSi;
             }
         }
         let amount = if self.is_negative { amount.multiply(-1) } else { amount };
@@ -152,17 +158,19 @@ impl<'a> Pieces<'a> {
 impl Unit {
     fn parse(suffix: &str) -> Result<Self, ParseError> {
         if let Some((_, exponent)) = DECIMAL_SUFFIXES.into_iter().find(|(known, _)| *known == suffix) {
-            return Ok(Unit { format: Format::DecimalSi, exponent });
+            return Ok(Unit { format: QuantityFormat::DecimalSi, exponent });
         }
         if let Some(exponent) = (0..).step_by(10).zip(BINARY_SUFFIXES).find(|(_, known)| *known == suffix) {
-            return Ok(Unit { format: Format::BinarySi, exponent: exponent.0 });
+            return Ok(Unit { format: QuantityFormat::BinarySi, exponent: exponent.0 });
         }
         let exponent = suffix.strip_prefix(['e', 'E']).ok_or(ParseError::Suffix)?;
         let exponent = exponent.parse::<i64>().map_err(|_| ParseError::Suffix)?;
         // Kubernetes cuts the exponent to 32 bits without looking.
         match exponent as i32 {
             exponent if exponent > MAX_EXPONENT => Err(ParseError::Suffix),
-            exponent => Ok(Unit { format: Format::DecimalExponent, exponent: exponent.max(MIN_EXPONENT) }),
+            exponent => {
+                Ok(Unit { format: QuantityFormat::DecimalExponent, exponent: exponent.max(MIN_EXPONENT) })
+            }
         }
     }
 }

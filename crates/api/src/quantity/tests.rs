@@ -11,7 +11,7 @@ fn parse(text: &str) -> Quantity {
 
 #[test]
 fn texts_parse_and_print_as_in_kubernetes() {
-    use Format::{BinarySi, DecimalExponent, DecimalSi};
+    use QuantityFormat::{BinarySi, DecimalExponent, DecimalSi};
     // What is parsed, what it prints as, its family, and whether it counts as a machine integer.
     for (text, printed, format, integer) in [
         ("0", "0", DecimalSi, Some(0)),

@@ -29,10 +29,10 @@ pub(super) struct Known<'c> {
     paths: Vec<Path>,
     computed: Vec<Option<Range>>,
     entries: Vec<Option<EntrySize>>,
-    locals: Vec<Local>,
+    locals: Vec<LocalSize>,
 }
 
-struct Local {
+struct LocalSize {
     name: Arc<str>,
     path: Path,
     size: Option<Range>,
@@ -67,11 +67,11 @@ impl<'c> Known<'c> {
         &self.checked.types[expr.id as usize]
     }
 
-    fn local(&self, name: &str) -> Option<&Local> {
+    fn local(&self, name: &str) -> Option<&LocalSize> {
         self.locals.iter().rev().find(|local| &*local.name == name)
     }
 
-    fn local_of(&self, expr: &Expr) -> Option<&Local> {
+    fn local_of(&self, expr: &Expr) -> Option<&LocalSize> {
         match &expr.node {
             Node::Ident(name) => self.local(name),
             _ => None,
@@ -136,7 +136,7 @@ impl<'c> Known<'c> {
 
     pub(super) fn push_local(&mut self, name: &Arc<str>, value: &Expr) {
         let (path, entries, size) = (self.path(value), self.entry_size(value), self.size(value));
-        self.locals.push(Local { name: name.clone(), path, size, entries });
+        self.locals.push(LocalSize { name: name.clone(), path, size, entries });
     }
 
     /// Adds the variables of a comprehension; returns how many.
@@ -158,7 +158,7 @@ impl<'c> Known<'c> {
         for ((step, size), name) in steps.iter().zip(names) {
             let mut path = self.path(&fold.range);
             path.push((*step).into());
-            self.locals.push(Local { name: name.clone(), path, size: *size, entries: None });
+            self.locals.push(LocalSize { name: name.clone(), path, size: *size, entries: None });
         }
         steps.len()
     }

@@ -1,17 +1,15 @@
 //! Comprehensions with two variables: index and element, or key and value.
 
 use crate::{
-    ast::{Expand, Expander, Expr, Macro, MacroError, Node},
+    ast::{Expand, Expander, Expr, Macro, Node},
     error::Error,
     library::{Function, Library, Outcome, Overload},
-    macros::{self, Variables},
+    macros::{self, Expanded, Variables},
     ty::Type,
     value::Value,
 };
 
 const INSERT: &str = "cel.@mapInsert";
-
-type Expanded = Result<Option<Expr>, MacroError>;
 
 pub(crate) fn library() -> Library {
     let member =

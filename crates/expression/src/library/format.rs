@@ -15,7 +15,7 @@ use crate::{
 const FORMAT: Type = Type::Opaque("kubernetes.NamedFormat");
 
 #[derive(Clone, Copy, Debug)]
-struct Named {
+struct NamedFormat {
     /// The function `format.<function>` returns this format.
     function: &'static str,
     /// The errors in a text; empty if it is valid.
@@ -25,7 +25,7 @@ struct Named {
     give: Body,
 }
 
-const FORMATS: [Named; 13] = [
+const FORMATS: [NamedFormat; 13] = [
     named("format.dns1123Label", |text| NameRule::DnsLabel.problems(text), 30, give::<0>),
     named("format.dns1123Subdomain", |text| NameRule::DnsSubdomain.problems(text), 60, give::<1>),
     named("format.dns1035Label", |text| NameRule::Dns1035Label.problems(text), 30, give::<2>),
@@ -61,21 +61,21 @@ const fn named(
     problems: fn(&str) -> Vec<String>,
     pattern_length: u64,
     give: Body,
-) -> Named {
-    Named { function, problems, pattern_length, give }
+) -> NamedFormat {
+    NamedFormat { function, problems, pattern_length, give }
 }
 
 fn unless(fits: bool, problem: &str) -> Vec<String> {
     if fits { Vec::new() } else { vec![problem.to_owned()] }
 }
 
-impl Opaque for Named {
+impl Opaque for NamedFormat {
     fn ty(&self) -> Type {
         FORMAT
     }
 
     fn equals(&self, other: &dyn Opaque) -> bool {
-        let other = (other as &dyn std::any::Any).downcast_ref::<Named>();
+        let other = (other as &dyn std::any::Any).downcast_ref::<NamedFormat>();
         other.is_some_and(|other| self.function == other.function)
     }
 }
@@ -106,14 +106,15 @@ fn find<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 }
 
 fn validate<'a>(args: &[Value<'a>]) -> Outcome<'a> {
-    let format = args.first().and_then(Value::as_opaque::<Named>).ok_or_else(Error::no_such_overload)?;
+    let format =
+        args.first().and_then(Value::as_opaque::<NamedFormat>).ok_or_else(Error::no_such_overload)?;
     let text = args.get(1).and_then(Value::as_str).ok_or_else(Error::no_such_overload)?;
     let problems: Vec<_> = (format.problems)(text).into_iter().map(Value::string).collect();
     Ok(if problems.is_empty() { Value::Optional(None) } else { Value::some(Value::list(problems)) })
 }
 
 fn cost(args: &[Value<'_>], _: &Value<'_>) -> u64 {
-    let format = args.first().and_then(Value::as_opaque::<Named>);
+    let format = args.first().and_then(Value::as_opaque::<NamedFormat>);
     charge::matching(charge::size(args, 1), format.map_or(0, |format| format.pattern_length))
 }
 

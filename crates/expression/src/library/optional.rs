@@ -3,7 +3,7 @@
 use crate::{
     ast::{Expander, Expr, Fold, Macro, MacroError, Node},
     error::Error,
-    library::{Function, Library, Outcome, Overload},
+    library::{Body, Function, Library, Outcome, Overload},
     ty::Type,
     value::Value,
 };
@@ -14,104 +14,80 @@ const V: Type = Type::Param("V");
 const UNUSED: &str = "#unused";
 
 pub(crate) fn library() -> Library {
-    let optional = || Type::optional(V);
-    let list = || Type::list(V);
+    let macros = vec![
+        Macro { name: "optMap", member: true, arguments: Some(2), expand: opt_map },
+        Macro { name: "optFlatMap", member: true, arguments: Some(2), expand: opt_flat_map },
+    ];
+    let functions = [constructors(), methods(), accesses(), of_lists()].into_iter().flatten().collect();
+    Library { functions, macros, types: vec![Type::optional(Type::Dyn)], ..Library::default() }
+}
+
+fn optional() -> Type {
+    Type::optional(V)
+}
+
+fn list() -> Type {
+    Type::list(V)
+}
+
+fn global(name: &'static str, id: &'static str, parameters: Vec<Type>, result: Type, body: Body) -> Function {
+    Function::new(name, vec![Overload::global(id, parameters, result, body)])
+}
+
+fn member(name: &'static str, id: &'static str, parameters: Vec<Type>, result: Type, body: Body) -> Function {
+    Function::new(name, vec![Overload::member(id, parameters, result, body)])
+}
+
+fn constructors() -> Vec<Function> {
+    vec![
+        global("optional.of", "optional_of", vec![V], optional(), of),
+        global("optional.ofNonZeroValue", "optional_ofNonZeroValue", vec![V], optional(), of_non_zero),
+        global("optional.none", "optional_none", vec![], optional(), |_| Ok(Value::Optional(None))),
+    ]
+}
+
+fn methods() -> Vec<Function> {
+    vec![
+        member("value", "optional_value", vec![optional()], V, value),
+        member("hasValue", "optional_hasValue", vec![optional()], Type::Bool, has_value),
+        member("or", "optional_or_optional", vec![optional(), optional()], optional(), elsewhere),
+        member("orValue", "optional_orValue_value", vec![optional(), V], V, elsewhere),
+    ]
+}
+
+/// Fields and items that may be absent.
+fn accesses() -> Vec<Function> {
     let map = || Type::map(K, V);
-    let optionals = || Type::list(Type::optional(V));
-    let functions = vec![
-        Function::new("optional.of", vec![Overload::global("optional_of", vec![V], optional(), of)]),
-        Function::new(
-            "optional.ofNonZeroValue",
-            vec![Overload::global("optional_ofNonZeroValue", vec![V], optional(), of_non_zero)],
-        ),
-        Function::new(
-            "optional.none",
-            vec![Overload::global("optional_none", vec![], optional(), |_| Ok(Value::Optional(None)))],
-        ),
-        Function::new("value", vec![Overload::member("optional_value", vec![optional()], V, value)]),
-        Function::new(
-            "hasValue",
-            vec![Overload::member("optional_hasValue", vec![optional()], Type::Bool, has_value)],
-        ),
-        Function::new(
-            "or",
-            vec![Overload::member(
-                "optional_or_optional",
-                vec![optional(), optional()],
-                optional(),
-                elsewhere,
-            )],
-        ),
-        Function::new(
-            "orValue",
-            vec![Overload::member("optional_orValue_value", vec![optional(), V], V, elsewhere)],
-        ),
-        Function::new(
-            "_?._",
-            vec![Overload::global(
-                "select_optional_field",
-                vec![Type::Dyn, Type::String],
-                optional(),
-                elsewhere,
-            )],
-        ),
+    let index = |id, of: Type, key: Type| Overload::global(id, vec![of, key], optional(), elsewhere);
+    vec![
+        global("_?._", "select_optional_field", vec![Type::Dyn, Type::String], optional(), elsewhere),
         Function::new(
             "_[?_]",
             vec![
-                Overload::global(
-                    "list_optindex_optional_int",
-                    vec![list(), Type::Int],
-                    optional(),
-                    elsewhere,
-                ),
-                Overload::global(
-                    "optional_list_optindex_optional_int",
-                    vec![Type::optional(list()), Type::Int],
-                    optional(),
-                    elsewhere,
-                ),
-                Overload::global("map_optindex_optional_value", vec![map(), K], optional(), elsewhere),
-                Overload::global(
-                    "optional_map_optindex_optional_value",
-                    vec![Type::optional(map()), K],
-                    optional(),
-                    elsewhere,
-                ),
+                index("list_optindex_optional_int", list(), Type::Int),
+                index("optional_list_optindex_optional_int", Type::optional(list()), Type::Int),
+                index("map_optindex_optional_value", map(), K),
+                index("optional_map_optindex_optional_value", Type::optional(map()), K),
             ],
         ),
         Function::new(
             "_[_]",
             vec![
-                Overload::global(
-                    "optional_list_index_int",
-                    vec![Type::optional(list()), Type::Int],
-                    optional(),
-                    elsewhere,
-                ),
-                Overload::global(
-                    "optional_map_index_value",
-                    vec![Type::optional(map()), K],
-                    optional(),
-                    elsewhere,
-                ),
+                index("optional_list_index_int", Type::optional(list()), Type::Int),
+                index("optional_map_index_value", Type::optional(map()), K),
             ],
         ),
-        Function::new("last", vec![Overload::member("list_last", vec![list()], optional(), last)]),
-        Function::new("first", vec![Overload::member("list_first", vec![list()], optional(), first)]),
-        Function::new(
-            "optional.unwrap",
-            vec![Overload::global("optional_unwrap", vec![optionals()], list(), unwrap)],
-        ),
-        Function::new(
-            "unwrapOpt",
-            vec![Overload::member("optional_unwrapOpt", vec![optionals()], list(), unwrap)],
-        ),
-    ];
-    let macros = vec![
-        Macro { name: "optMap", member: true, arguments: Some(2), expand: opt_map },
-        Macro { name: "optFlatMap", member: true, arguments: Some(2), expand: opt_flat_map },
-    ];
-    Library { functions, macros, types: vec![Type::optional(Type::Dyn)], ..Library::default() }
+    ]
+}
+
+fn of_lists() -> Vec<Function> {
+    let optionals = || Type::list(optional());
+    vec![
+        member("last", "list_last", vec![list()], optional(), last),
+        member("first", "list_first", vec![list()], optional(), first),
+        global("optional.unwrap", "optional_unwrap", vec![optionals()], list(), unwrap),
+        member("unwrapOpt", "optional_unwrapOpt", vec![optionals()], list(), unwrap),
+    ]
 }
 
 /// Fields, indexes and fallbacks are known to the evaluator, since they may skip work.

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use api::quantity::{Format, Quantity};
+use api::quantity::{Quantity, QuantityFormat};
 
 use super::{Function, Library, Outcome, Overload, charge};
 use crate::{
@@ -84,7 +84,7 @@ fn receiver<'v>(args: &'v [Value<'_>]) -> Result<&'v Quantity, Error> {
 /// The other quantity, which may be a plain number.
 fn operand(args: &[Value<'_>]) -> Result<Quantity, Error> {
     match args.get(1) {
-        Some(Value::Int(number)) => Ok(Quantity::new(*number, Format::DecimalExponent)),
+        Some(Value::Int(number)) => Ok(Quantity::new(*number, QuantityFormat::DecimalExponent)),
         Some(other) => {
             other.as_opaque::<Amount>().map(|amount| amount.0.clone()).ok_or_else(Error::no_such_overload)
         }

@@ -2,7 +2,7 @@
 
 pub(crate) mod format;
 
-use super::{Argument, CallEstimate, Function, Library, Outcome, Overload, charge};
+use super::{Argument, Body, CallEstimate, Function, Library, Outcome, Overload, charge};
 use crate::{
     cost::{Range, STRING_TRAVERSAL, scale},
     error::Error,
@@ -12,88 +12,91 @@ use crate::{
 
 pub(crate) fn library() -> Library {
     use Type::{Int, String};
-    let member =
-        |id, parameters: &[Type], result, body| Overload::member(id, parameters.to_vec(), result, body);
     let texts = || Type::list(String);
-    let search = |id, more: &[Type], body| {
-        let parameters = [&[String, String], more].concat();
-        Overload::member(id, parameters, Int, body)
-            .costs(charge::traverse)
-            .estimated(charge::traverse_estimate)
-    };
-    let copy = |overload: Overload| overload.costs(charge::walk).estimated(charge::copy_estimate);
-    let replacing = |overload: Overload| overload.costs(charge::walk_twice).estimated(replace_estimate);
-    let splitting = |overload: Overload| overload.costs(charge::walk_twice).estimated(split_estimate);
-    let joining = |overload: Overload| overload.costs(join_cost).estimated(join_estimate);
-    let quoting = Overload::global("strings_quote", vec![String], String, quote)
-        .costs(charge::walk)
-        .estimated(quote_estimate);
-    let formatting = member("string_format", &[String, Type::list(Type::Dyn)], String, format::format)
-        .costs(charge::walk)
-        .estimated(charge::walk_estimate);
-    Library {
-        functions: vec![
-            Function::new("charAt", vec![member("string_char_at_int", &[String, Int], String, char_at)]),
-            Function::new(
-                "indexOf",
-                vec![
-                    search("string_index_of_string", &[], index_of),
-                    search("string_index_of_string_int", &[Int], index_of),
-                ],
-            ),
-            Function::new(
-                "lastIndexOf",
-                vec![
-                    search("string_last_index_of_string", &[], last_index_of),
-                    search("string_last_index_of_string_int", &[Int], last_index_of),
-                ],
-            ),
-            Function::new("lowerAscii", vec![copy(member("string_lower_ascii", &[String], String, lower))]),
-            Function::new("upperAscii", vec![copy(member("string_upper_ascii", &[String], String, upper))]),
-            Function::new("trim", vec![copy(member("string_trim", &[String], String, trim))]),
-            Function::new(
-                "substring",
-                vec![
-                    copy(member("string_substring_int", &[String, Int], String, substring)),
-                    copy(member("string_substring_int_int", &[String, Int, Int], String, substring)),
-                ],
-            ),
-            Function::new(
-                "replace",
-                vec![
-                    replacing(member(
-                        "string_replace_string_string",
-                        &[String, String, String],
-                        String,
-                        replace,
-                    )),
-                    replacing(member(
-                        "string_replace_string_string_int",
-                        &[String, String, String, Int],
-                        String,
-                        replace,
-                    )),
-                ],
-            ),
-            Function::new(
-                "split",
-                vec![
-                    splitting(member("string_split_string", &[String, String], texts(), split)),
-                    splitting(member("string_split_string_int", &[String, String, Int], texts(), split)),
-                ],
-            ),
-            Function::new(
-                "join",
-                vec![
-                    joining(member("list_join", &[texts()], String, join)),
-                    joining(member("list_join_string", &[texts(), String], String, join)),
-                ],
-            ),
-            Function::new("strings.quote", vec![quoting]),
-            Function::new("format", vec![formatting]),
-        ],
-        ..Library::default()
-    }
+    let functions = vec![
+        Function::new("charAt", vec![member("string_char_at_int", &[String, Int], String, char_at)]),
+        Function::new(
+            "indexOf",
+            vec![
+                search("string_index_of_string", &[String, String], index_of),
+                search("string_index_of_string_int", &[String, String, Int], index_of),
+            ],
+        ),
+        Function::new(
+            "lastIndexOf",
+            vec![
+                search("string_last_index_of_string", &[String, String], last_index_of),
+                search("string_last_index_of_string_int", &[String, String, Int], last_index_of),
+            ],
+        ),
+        Function::new("lowerAscii", vec![copy("string_lower_ascii", &[String], lower)]),
+        Function::new("upperAscii", vec![copy("string_upper_ascii", &[String], upper)]),
+        Function::new("trim", vec![copy("string_trim", &[String], trim)]),
+        Function::new(
+            "substring",
+            vec![
+                copy("string_substring_int", &[String, Int], substring),
+                copy("string_substring_int_int", &[String, Int, Int], substring),
+            ],
+        ),
+        Function::new(
+            "replace",
+            vec![
+                replacing("string_replace_string_string", &[String, String, String]),
+                replacing("string_replace_string_string_int", &[String, String, String, Int]),
+            ],
+        ),
+        Function::new(
+            "split",
+            vec![
+                splitting("string_split_string", &[String, String]),
+                splitting("string_split_string_int", &[String, String, Int]),
+            ],
+        ),
+        Function::new(
+            "join",
+            vec![joining("list_join", &[texts()]), joining("list_join_string", &[texts(), String])],
+        ),
+        Function::new("strings.quote", vec![quoting()]),
+        Function::new("format", vec![formatting()]),
+    ];
+    Library { functions, ..Library::default() }
+}
+
+fn member(id: &'static str, parameters: &[Type], result: Type, body: Body) -> Overload {
+    Overload::member(id, parameters.to_vec(), result, body)
+}
+
+fn search(id: &'static str, parameters: &[Type], body: Body) -> Overload {
+    member(id, parameters, Type::Int, body).costs(charge::traverse).estimated(charge::traverse_estimate)
+}
+
+fn copy(id: &'static str, parameters: &[Type], body: Body) -> Overload {
+    member(id, parameters, Type::String, body).costs(charge::walk).estimated(charge::copy_estimate)
+}
+
+fn replacing(id: &'static str, parameters: &[Type]) -> Overload {
+    member(id, parameters, Type::String, replace).costs(charge::walk_twice).estimated(replace_estimate)
+}
+
+fn splitting(id: &'static str, parameters: &[Type]) -> Overload {
+    let texts = Type::list(Type::String);
+    member(id, parameters, texts, split).costs(charge::walk_twice).estimated(split_estimate)
+}
+
+fn joining(id: &'static str, parameters: &[Type]) -> Overload {
+    member(id, parameters, Type::String, join).costs(join_cost).estimated(join_estimate)
+}
+
+fn quoting() -> Overload {
+    let overload = Overload::global("strings_quote", vec![Type::String], Type::String, quote);
+    overload.costs(charge::walk).estimated(quote_estimate)
+}
+
+fn formatting() -> Overload {
+    let parameters = [Type::String, Type::list(Type::Dyn)];
+    let overload = member("string_format", &parameters, Type::String, format::format);
+    overload.costs(charge::walk).estimated(charge::walk_estimate)
 }
 
 fn out_of_range(index: i64) -> Error {

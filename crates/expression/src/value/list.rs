@@ -13,10 +13,10 @@ use std::{
 
 /// A list of values. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct List<'a>(Repr<'a>);
+pub struct List<'a>(ListRepr<'a>);
 
 #[derive(Clone, Debug)]
-enum Repr<'a> {
+enum ListRepr<'a> {
     Made(Arc<[Value<'a>]>),
     /// An accumulator of a comprehension grows in place while it is held nowhere else.
     Grown(Arc<Vec<Value<'a>>>),
@@ -33,19 +33,19 @@ enum Repr<'a> {
 
 impl<'a> List<'a> {
     pub fn new(items: impl Into<Arc<[Value<'a>]>>) -> List<'a> {
-        List(Repr::Made(items.into()))
+        List(ListRepr::Made(items.into()))
     }
 
     /// A view of a JSON array whose schema is this, if there is one.
     pub fn json(items: &'a [Json], shape: Option<&'a dyn Shape>) -> List<'a> {
-        List(Repr::Json { items, shape })
+        List(ListRepr::Json { items, shape })
     }
 
     pub fn len(&self) -> usize {
         match &self.0 {
-            Repr::Made(items) | Repr::Merged { items, .. } => items.len(),
-            Repr::Grown(items) => items.len(),
-            Repr::Json { items, .. } => items.len(),
+            ListRepr::Made(items) | ListRepr::Merged { items, .. } => items.len(),
+            ListRepr::Grown(items) => items.len(),
+            ListRepr::Json { items, .. } => items.len(),
         }
     }
 
@@ -55,9 +55,9 @@ impl<'a> List<'a> {
 
     pub fn at(&self, index: usize) -> Option<Value<'a>> {
         match &self.0 {
-            Repr::Made(items) | Repr::Merged { items, .. } => items.get(index).cloned(),
-            Repr::Grown(items) => items.get(index).cloned(),
-            Repr::Json { items, shape } => {
+            ListRepr::Made(items) | ListRepr::Merged { items, .. } => items.get(index).cloned(),
+            ListRepr::Grown(items) => items.get(index).cloned(),
+            ListRepr::Json { items, shape } => {
                 let part = shape.and_then(|shape| shape.items());
                 items.get(index).map(|item| json::view(item, part))
             }
@@ -79,7 +79,7 @@ impl<'a> List<'a> {
         let mut items: Vec<Value<'a>> = self.iter().collect();
         if let ListKind::Atomic = kind {
             items.extend(other.iter());
-            return List(Repr::Merged { items: items.into(), shape });
+            return List(ListRepr::Merged { items: items.into(), shape });
         }
         let mut places: BTreeMap<Identity<'a>, usize> = self.places(kind);
         for item in other.iter() {
@@ -92,7 +92,7 @@ impl<'a> List<'a> {
                 }
             }
         }
-        List(Repr::Merged { items: items.into(), shape })
+        List(ListRepr::Merged { items: items.into(), shape })
     }
 
     /// The position of each element, by its identity.
@@ -102,18 +102,18 @@ impl<'a> List<'a> {
 
     fn appended(self, other: &List<'a>) -> List<'a> {
         let mut items = match self.0 {
-            Repr::Grown(items) => items,
+            ListRepr::Grown(items) => items,
             _ => Arc::new(self.iter().collect()),
         };
         Arc::make_mut(&mut items).extend(other.iter());
-        List(Repr::Grown(items))
+        List(ListRepr::Grown(items))
     }
 
     fn shape(&self) -> Option<&'a dyn Shape> {
         match &self.0 {
-            Repr::Merged { shape, .. } => Some(*shape),
-            Repr::Json { shape, .. } => *shape,
-            Repr::Made(_) | Repr::Grown(_) => None,
+            ListRepr::Merged { shape, .. } => Some(*shape),
+            ListRepr::Json { shape, .. } => *shape,
+            ListRepr::Made(_) | ListRepr::Grown(_) => None,
         }
     }
 

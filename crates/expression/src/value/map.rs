@@ -11,10 +11,10 @@ use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
 
 /// A map of values. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Map<'a>(Repr<'a>);
+pub struct Map<'a>(MapRepr<'a>);
 
 #[derive(Clone, Debug)]
-enum Repr<'a> {
+enum MapRepr<'a> {
     /// Sorted by key.
     Made(Arc<Vec<(Key<'a>, Value<'a>)>>),
     Json {
@@ -39,7 +39,7 @@ pub enum Key<'a> {
 
 impl<'a> Map<'a> {
     pub fn new(entries: BTreeMap<Key<'a>, Value<'a>>) -> Map<'a> {
-        Map(Repr::Made(Arc::new(entries.into_iter().collect())))
+        Map(MapRepr::Made(Arc::new(entries.into_iter().collect())))
     }
 
     /// A view of a JSON object whose schema is this, if there is one.
@@ -48,13 +48,13 @@ impl<'a> Map<'a> {
         shape: Option<&'a dyn Shape>,
         is_resource: bool,
     ) -> Map<'a> {
-        Map(Repr::Json { entries, shape, is_resource })
+        Map(MapRepr::Json { entries, shape, is_resource })
     }
 
     pub fn len(&self) -> usize {
         match &self.0 {
-            Repr::Made(entries) => entries.len(),
-            Repr::Json { entries, .. } => entries.len(),
+            MapRepr::Made(entries) => entries.len(),
+            MapRepr::Json { entries, .. } => entries.len(),
         }
     }
 
@@ -64,8 +64,8 @@ impl<'a> Map<'a> {
 
     pub fn find(&self, key: &Value<'_>) -> Option<Value<'a>> {
         match &self.0 {
-            Repr::Made(entries) => lookup(entries, &Key::of(key)),
-            Repr::Json { shape, .. } => {
+            MapRepr::Made(entries) => lookup(entries, &Key::of(key)),
+            MapRepr::Json { shape, .. } => {
                 let name = key.as_str()?;
                 if !shape.is_some_and(has_properties) {
                     return self.property(name);
@@ -79,9 +79,11 @@ impl<'a> Map<'a> {
     /// The value under a JSON name, spelled as in JSON.
     pub(crate) fn property(&self, name: &str) -> Option<Value<'a>> {
         match &self.0 {
-            Repr::Made(entries) => lookup(entries, &Key::String(Text::Borrowed(name))),
-            Repr::Json { entries, shape: None, .. } => entries.get(name).map(|value| json::view(value, None)),
-            Repr::Json { entries, .. } => {
+            MapRepr::Made(entries) => lookup(entries, &Key::String(Text::Borrowed(name))),
+            MapRepr::Json { entries, shape: None, .. } => {
+                entries.get(name).map(|value| json::view(value, None))
+            }
+            MapRepr::Json { entries, .. } => {
                 let part = self.part(name)?;
                 entries.get(name).map(|value| json::view(value, Some(part)))
             }
@@ -90,7 +92,7 @@ impl<'a> Map<'a> {
 
     /// The schema of what is under a JSON name.
     fn part(&self, name: &str) -> Option<&'a dyn Shape> {
-        let Repr::Json { shape, is_resource, .. } = &self.0 else { return None };
+        let MapRepr::Json { shape, is_resource, .. } = &self.0 else { return None };
         let shape = (*shape)?;
         if *is_resource && let Some(part) = shape::resource_property(name) {
             return Some(part);
@@ -104,8 +106,8 @@ impl<'a> Map<'a> {
     /// The keys that expressions may see, in order.
     pub fn keys(&self) -> Vec<Value<'a>> {
         match &self.0 {
-            Repr::Made(entries) => entries.iter().map(|(key, _)| key.clone().into_value()).collect(),
-            Repr::Json { entries, shape, .. } => {
+            MapRepr::Made(entries) => entries.iter().map(|(key, _)| key.clone().into_value()).collect(),
+            MapRepr::Json { entries, shape, .. } => {
                 let escaped = shape.is_some_and(has_properties);
                 let visible = entries.keys().filter(|name| shape.is_none() || self.part(name).is_some());
                 visible
@@ -121,8 +123,8 @@ impl<'a> Map<'a> {
     /// The entry that comes first.
     pub(crate) fn first(&self) -> Option<(Value<'a>, Value<'a>)> {
         let key = match &self.0 {
-            Repr::Made(entries) => entries.first()?.0.clone().into_value(),
-            Repr::Json { .. } => self.keys().into_iter().next()?,
+            MapRepr::Made(entries) => entries.first()?.0.clone().into_value(),
+            MapRepr::Json { .. } => self.keys().into_iter().next()?,
         };
         let value = self.find(&key)?;
         Some((key, value))
@@ -137,8 +139,8 @@ impl<'a> Map<'a> {
     /// This map with one more entry; it grows in place while it is held nowhere else.
     pub(crate) fn with(self, key: Key<'a>, value: Value<'a>) -> Map<'a> {
         let mut entries = match self.0 {
-            Repr::Made(entries) => entries,
-            Repr::Json { .. } => {
+            MapRepr::Made(entries) => entries,
+            MapRepr::Json { .. } => {
                 let owned = self.entries().into_iter();
                 let mut owned: Vec<_> = owned.map(|(key, value)| (Key::of(&key), value)).collect();
                 owned.sort_by(|a, b| a.0.cmp(&b.0));
@@ -150,12 +152,13 @@ impl<'a> Map<'a> {
             Ok(at) => list[at].1 = value,
             Err(at) => list.insert(at, (key, value)),
         }
-        Map(Repr::Made(entries))
+        Map(MapRepr::Made(entries))
     }
 
     /// Whether data without a schema is equal; `None` where neither side is a view.
     pub(crate) fn equal_unknown_fields(&self, other: &Map<'_>) -> Option<bool> {
-        let (Repr::Json { entries, shape, .. }, Repr::Json { entries: others, .. }) = (&self.0, &other.0)
+        let (MapRepr::Json { entries, shape, .. }, MapRepr::Json { entries: others, .. }) =
+            (&self.0, &other.0)
         else {
             return None;
         };

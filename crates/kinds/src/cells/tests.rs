@@ -291,7 +291,7 @@ fn network() {
 }
 
 #[test]
-fn the_rest() {
+fn columns_of_core_kinds() {
     check(
         "",
         "configmaps",
@@ -299,25 +299,6 @@ fn the_rest() {
             "metadata": { "name": "c" }, "data": { "a": "1", "b": "2" }, "binaryData": { "c": "AA==" },
         }),
         json!(["c", 3, "5m"]),
-    );
-    check(
-        "rbac.authorization.k8s.io",
-        "rolebindings",
-        json!({
-            "metadata": { "name": "r" }, "roleRef": { "kind": "ClusterRole", "name": "view" },
-            "subjects": [{ "kind": "User", "name": "u" }, { "kind": "Group", "name": "g" },
-                { "kind": "ServiceAccount", "namespace": "n", "name": "s" }],
-        }),
-        json!(["r", "ClusterRole/view", "5m", "u", "g", "n/s"]),
-    );
-    check(
-        "storage.k8s.io",
-        "storageclasses",
-        json!({
-            "metadata": { "name": "s", "annotations": { "storageclass.kubernetes.io/is-default-class": "true" } },
-            "provisioner": "example.com/p", "reclaimPolicy": "Delete", "allowVolumeExpansion": true,
-        }),
-        json!(["s (default)", "example.com/p", "Delete", "Immediate", true, "5m"]),
     );
     let event = json!({
         "metadata": { "name": "e" }, "type": "Warning", "reason": "Because", "message": " it happened\n",
@@ -338,6 +319,38 @@ fn the_rest() {
             "status": { "hard": { "pods": "3", "limits.cpu": "2", "cpu": "1" }, "used": { "cpu": "500m" } },
         }),
         json!(["q", "cpu: 500m/1, pods: 0/3", "limits.cpu: 0/2", "5m"]),
+    );
+    check(
+        "",
+        "persistentvolumeclaims",
+        json!({
+            "metadata": { "name": "c" }, "spec": { "volumeName": "v", "storageClassName": "s" },
+            "status": { "phase": "Bound", "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"] },
+        }),
+        json!(["c", "Bound", "v", "1Gi", "RWO", "s", "<unset>", "5m", "<unset>"]),
+    );
+}
+
+#[test]
+fn columns_of_kinds_in_other_groups() {
+    check(
+        "rbac.authorization.k8s.io",
+        "rolebindings",
+        json!({
+            "metadata": { "name": "r" }, "roleRef": { "kind": "ClusterRole", "name": "view" },
+            "subjects": [{ "kind": "User", "name": "u" }, { "kind": "Group", "name": "g" },
+                { "kind": "ServiceAccount", "namespace": "n", "name": "s" }],
+        }),
+        json!(["r", "ClusterRole/view", "5m", "u", "g", "n/s"]),
+    );
+    check(
+        "storage.k8s.io",
+        "storageclasses",
+        json!({
+            "metadata": { "name": "s", "annotations": { "storageclass.kubernetes.io/is-default-class": "true" } },
+            "provisioner": "example.com/p", "reclaimPolicy": "Delete", "allowVolumeExpansion": true,
+        }),
+        json!(["s (default)", "example.com/p", "Delete", "Immediate", true, "5m"]),
     );
     check(
         "autoscaling",
@@ -370,15 +383,6 @@ fn the_rest() {
             "metadata": { "name": "b" }, "spec": { "minAvailable": "50%" },
         }),
         json!(["b", "50%", "N/A", 0, "5m"]),
-    );
-    check(
-        "",
-        "persistentvolumeclaims",
-        json!({
-            "metadata": { "name": "c" }, "spec": { "volumeName": "v", "storageClassName": "s" },
-            "status": { "phase": "Bound", "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"] },
-        }),
-        json!(["c", "Bound", "v", "1Gi", "RWO", "s", "<unset>", "5m", "<unset>"]),
     );
 }
 

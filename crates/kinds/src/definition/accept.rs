@@ -1,7 +1,8 @@
 //! A definition and the names of its neighbours in, its status out: which names it gets, and what its conditions say.
 //!
 //! The real server has four controllers for this, which take turns. Here it is one step, with what they arrive at in
-//! the end. Names are taken from others only when these let go of them: whoever was there first keeps them.
+//! the end. A definition keeps its names until it lets go of them: the first to ask for
+//! a name has it.
 
 use api::go;
 use api::time::Time;

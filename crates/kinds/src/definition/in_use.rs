@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Names;
+use super::DefinitionNames;
 
 /// Names, each with how many times it was given: one definition can have the same for two purposes.
 #[derive(Clone, Debug, Default)]
@@ -13,14 +13,14 @@ pub struct InUse {
 
 impl InUse {
     /// Counts what a definition has got.
-    pub fn add(&mut self, names: &Names) {
+    pub fn add(&mut self, names: &DefinitionNames) {
         let (resources, kinds) = given(names);
         resources.for_each(|name| *self.resources.entry(name.to_owned()).or_default() += 1);
         kinds.for_each(|name| *self.kinds.entry(name.to_owned()).or_default() += 1);
     }
 
     /// Gives back what was counted.
-    pub fn remove(&mut self, names: &Names) {
+    pub fn remove(&mut self, names: &DefinitionNames) {
         let (resources, kinds) = given(names);
         resources.for_each(|name| release(&mut self.resources, name));
         kinds.for_each(|name| release(&mut self.kinds, name));
@@ -39,8 +39,8 @@ impl InUse {
     }
 }
 
-fn given(names: &Names) -> (impl Iterator<Item = &str>, impl Iterator<Item = &str>) {
-    let Names { plural, singular, kind, list_kind, short_names, .. } = names;
+fn given(names: &DefinitionNames) -> (impl Iterator<Item = &str>, impl Iterator<Item = &str>) {
+    let DefinitionNames { plural, singular, kind, list_kind, short_names, .. } = names;
     let resources = [plural, singular].into_iter().chain(short_names).map(String::as_str);
     let kinds = [kind, list_kind].into_iter().map(String::as_str);
     (resources.filter(|name| !name.is_empty()), kinds.filter(|name| !name.is_empty()))

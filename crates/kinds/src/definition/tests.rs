@@ -154,7 +154,7 @@ fn told(status: &Value) -> String {
 }
 
 #[test]
-fn whoever_comes_first_gets_the_name() {
+fn the_first_definition_gets_the_name() {
     let now = time("2026-11-15T09:30:00Z");
     let mut first = named("widgets", "Widget", &["wd"]);
     first["status"] = accept(&first, &InUse::default(), now);
@@ -222,7 +222,7 @@ fn a_name_that_becomes_free_is_taken() {
 }
 
 #[test]
-fn names_are_free_once_nobody_has_them() {
+fn names_are_free_once_no_definition_has_them() {
     let mut first = named("widgets", "Widget", &["widgets"]);
     first["status"] = accept(&first, &InUse::default(), Time::ZERO);
     let accepted = Definition::read(&first).unwrap().accepted;

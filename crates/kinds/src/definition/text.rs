@@ -11,7 +11,8 @@ use std::ops::Range;
 use super::approval::is_protected;
 use super::condition::{ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL, TERMINATING};
 use super::{
-    Conversion, ConversionWebhook, Definition, Names, PrinterColumn, Scale, State, Version, WebhookAddress,
+    Conversion, ConversionWebhook, Definition, DefinitionNames, PrinterColumn, Scale, State, Version,
+    WebhookAddress,
 };
 use crate::resources::Scope;
 
@@ -20,14 +21,14 @@ const DEFAULT_PORT: u16 = 443;
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Text {
-    metadata: Metadata,
+    metadata: MetadataText,
     spec: Spec,
-    status: Status,
+    status: StatusText,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Metadata {
+struct MetadataText {
     name: String,
     uid: String,
     generation: i64,
@@ -143,7 +144,7 @@ struct ServiceText {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Status {
+struct StatusText {
     accepted_names: Option<NamesText>,
     conditions: Option<Vec<ConditionText>>,
 }
@@ -185,8 +186,10 @@ pub(super) fn parse_next(json: &Bytes, known: &Definition) -> Result<Option<Defi
 impl Text {
     fn say(self, versions: Vec<Version>, versions_text: Bytes) -> Definition {
         let Text { metadata, spec, status } = self;
-        let (wanted, accepted) =
-            (Names::from(spec.names), Names::from(status.accepted_names.unwrap_or_default()));
+        let (wanted, accepted) = (
+            DefinitionNames::from(spec.names),
+            DefinitionNames::from(status.accepted_names.unwrap_or_default()),
+        );
         let preserves = spec.preserve_unknown_fields == Some(true);
         let mut state = state(&status.conditions.unwrap_or_default());
         state.settled &= wanted == accepted && metadata.deletion_timestamp.is_none();
@@ -298,9 +301,9 @@ fn state(conditions: &[ConditionText]) -> State {
     }
 }
 
-impl From<NamesText> for Names {
+impl From<NamesText> for DefinitionNames {
     fn from(text: NamesText) -> Self {
-        Names {
+        DefinitionNames {
             plural: text.plural,
             singular: text.singular,
             kind: text.kind,

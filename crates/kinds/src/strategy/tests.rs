@@ -97,6 +97,14 @@ fn a_new_object_has_a_generation_and_no_status() {
             json!({"spec": {"dataSource": {"apiGroup": "g", "kind": "K", "name": "p"}}}),
             json!({"spec": {}, "status": {"phase": "Pending"}}),
         ),
+    ] {
+        assert_eq!(created(group, resource, given.clone()), expected, "{resource} {given}");
+    }
+}
+
+#[test]
+fn a_new_object_gets_the_fields_that_its_kind_sets() {
+    for (group, resource, given, expected) in [
         (
             "",
             "serviceaccounts",

@@ -3,14 +3,12 @@
 use api::quantity::Quantity;
 use serde_json::{Number, Value};
 
-use super::scanner::{SyntaxError, Token};
+use super::scanner::{Syntax, Token};
 use super::walk::Walker;
 use crate::base64;
 use crate::number::double;
 use crate::types::Node;
 use api::time::{Instant, Precision};
-
-type Syntax<T> = Result<T, SyntaxError>;
 
 impl Walker<'_, '_> {
     /// Reads a scalar for a node; reports a mismatch where the JSON has an object or list.

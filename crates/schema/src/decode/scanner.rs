@@ -69,7 +69,7 @@ impl From<SyntaxError> for DecodeError {
     }
 }
 
-type Result<T> = std::result::Result<T, SyntaxError>;
+pub(super) type Syntax<T> = Result<T, SyntaxError>;
 
 impl<'b> Scanner<'b> {
     pub(super) fn new(bytes: &'b [u8]) -> Self {
@@ -93,7 +93,7 @@ impl<'b> Scanner<'b> {
     }
 
     /// The type of the next value, by its first byte.
-    pub(super) fn token(&mut self) -> Result<Token> {
+    pub(super) fn token(&mut self) -> Syntax<Token> {
         self.skip_space();
         match self.peek() {
             Some(b'{') => Ok(Token::Object),
@@ -108,7 +108,7 @@ impl<'b> Scanner<'b> {
     }
 
     /// Consumes `{` or `[` and says whether a first element follows; otherwise the end is consumed too.
-    pub(super) fn open(&mut self, token: Token) -> Result<bool> {
+    pub(super) fn open(&mut self, token: Token) -> Syntax<bool> {
         self.at += 1;
         self.skip_space();
         let end = if token == Token::Object { b'}' } else { b']' };
@@ -120,7 +120,7 @@ impl<'b> Scanner<'b> {
         Ok(true)
     }
 
-    fn count(&mut self, weight: usize) -> Result<()> {
+    fn count(&mut self, weight: usize) -> Syntax<()> {
         self.values += weight;
         match self.values > MAX_VALUES {
             true => Err(SyntaxError(format!("exceeded max of {MAX_VALUES} values"))),
@@ -129,7 +129,7 @@ impl<'b> Scanner<'b> {
     }
 
     /// A key and its colon.
-    pub(super) fn key(&mut self) -> Result<Cow<'b, str>> {
+    pub(super) fn key(&mut self) -> Syntax<Cow<'b, str>> {
         self.skip_space();
         if self.peek() != Some(b'"') {
             return Err(self.error("looking for beginning of object key string"));
@@ -144,17 +144,17 @@ impl<'b> Scanner<'b> {
     }
 
     /// After a member: whether another follows; otherwise `}` is consumed.
-    pub(super) fn next_member(&mut self) -> Result<bool> {
+    pub(super) fn next_member(&mut self) -> Syntax<bool> {
         self.next(b'}', "after object key:value pair")
     }
 
     /// After an item: whether another follows; otherwise `]` is consumed.
-    pub(super) fn next_item(&mut self) -> Result<bool> {
+    pub(super) fn next_item(&mut self) -> Syntax<bool> {
         self.next(b']', "after array element")
     }
 
     /// Nothing but space follows.
-    pub(super) fn end(&mut self) -> Result<()> {
+    pub(super) fn end(&mut self) -> Syntax<()> {
         self.skip_space();
         match self.peek() {
             None => Ok(()),
@@ -163,7 +163,7 @@ impl<'b> Scanner<'b> {
     }
 
     /// A string without its quotes and escapes. Each byte of invalid UTF-8 becomes U+FFFD.
-    pub(super) fn string(&mut self) -> Result<Cow<'b, str>> {
+    pub(super) fn string(&mut self) -> Syntax<Cow<'b, str>> {
         let (raw, escaped) = self.quoted()?;
         let text = match std::str::from_utf8(raw) {
             Ok(text) => Cow::Borrowed(text),
@@ -173,7 +173,7 @@ impl<'b> Scanner<'b> {
     }
 
     /// The text between the quotes of a string, and whether it has escapes.
-    fn quoted(&mut self) -> Result<(&'b [u8], bool)> {
+    fn quoted(&mut self) -> Syntax<(&'b [u8], bool)> {
         self.at += 1;
         let start = self.at;
         let mut escaped = false;
@@ -194,7 +194,7 @@ impl<'b> Scanner<'b> {
     }
 
     /// The digits of a number.
-    pub(super) fn number(&mut self) -> Result<&'b str> {
+    pub(super) fn number(&mut self) -> Syntax<&'b str> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -218,7 +218,7 @@ impl<'b> Scanner<'b> {
     }
 
     /// `true`, `false` or `null`.
-    pub(super) fn literal(&mut self, word: &'static str) -> Result<()> {
+    pub(super) fn literal(&mut self, word: &'static str) -> Syntax<()> {
         for (nth, expected) in word.bytes().enumerate() {
             if self.peek() != Some(expected) {
                 let expected = char::from(word.as_bytes()[nth]);
@@ -230,7 +230,7 @@ impl<'b> Scanner<'b> {
     }
 
     /// Skips one value of any depth, without recursion. `depth` is the depth of the value itself.
-    pub(super) fn skip(&mut self, depth: usize) -> Result<()> {
+    pub(super) fn skip(&mut self, depth: usize) -> Syntax<()> {
         let mut open = Vec::new();
         loop {
             let mut follows = false;
@@ -258,7 +258,7 @@ impl<'b> Scanner<'b> {
     }
 
     /// After a value: closes the containers that end with it, and says whether another value follows.
-    fn close(&mut self, open: &mut Vec<Inside>) -> Result<bool> {
+    fn close(&mut self, open: &mut Vec<Inside>) -> Syntax<bool> {
         while let Some(inside) = open.last() {
             let more = match inside {
                 Inside::Object => self.next_member()?,
@@ -273,11 +273,11 @@ impl<'b> Scanner<'b> {
     }
 
     /// Rejects the `{` or `[` at hand if it is nested `limit` deep already.
-    pub(super) fn nest(&self, depth: usize, limit: usize) -> Result<()> {
+    pub(super) fn nest(&self, depth: usize, limit: usize) -> Syntax<()> {
         if depth < limit { Ok(()) } else { Err(self.error("exceeded max depth")) }
     }
 
-    fn next(&mut self, end: u8, context: &str) -> Result<bool> {
+    fn next(&mut self, end: u8, context: &str) -> Syntax<bool> {
         self.skip_space();
         let more = match self.peek() {
             Some(b',') => true,
@@ -291,7 +291,7 @@ impl<'b> Scanner<'b> {
         Ok(more)
     }
 
-    fn escape(&mut self) -> Result<()> {
+    fn escape(&mut self) -> Syntax<()> {
         self.at += 1;
         match self.peek() {
             Some(b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"') => self.at += 1,
@@ -309,7 +309,7 @@ impl<'b> Scanner<'b> {
         Ok(())
     }
 
-    fn digits(&mut self, context: &str) -> Result<()> {
+    fn digits(&mut self, context: &str) -> Syntax<()> {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             self.at += 1;

@@ -8,7 +8,7 @@ use crate::types::{Field, Node, Other, TypeId, Types};
 
 /// One step from the root of the document.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step<'t> {
+pub(super) enum TrailStep<'t> {
     /// Into a field of a type.
     Field(TypeId, &'t Field),
     /// Into a map, by the position of the key in the text.
@@ -19,14 +19,14 @@ pub(super) enum Step<'t> {
 
 #[derive(Debug, Default)]
 pub(super) struct Trail<'t> {
-    steps: Vec<Step<'t>>,
+    steps: Vec<TrailStep<'t>>,
     /// The struct that type errors name inside a union of a CRD's schema. Kubernetes: Go decodes the union
     /// with a second decoder, and overwrites the struct in its error with that of the first.
     union_in: Option<TypeId>,
 }
 
 impl<'t> Trail<'t> {
-    pub(super) fn push(&mut self, step: Step<'t>) {
+    pub(super) fn push(&mut self, step: TrailStep<'t>) {
         self.steps.push(step);
     }
 
@@ -50,9 +50,9 @@ impl<'t> Trail<'t> {
         let mut path = String::new();
         for step in &self.steps {
             match step {
-                Step::Field(_, field) => push_name(&mut path, &field.name),
-                Step::Key(at) => push_name(&mut path, &scanner.key_at(*at)),
-                Step::Item(nth) => path.push_str(&format!("[{nth}]")),
+                TrailStep::Field(_, field) => push_name(&mut path, &field.name),
+                TrailStep::Key(at) => push_name(&mut path, &scanner.key_at(*at)),
+                TrailStep::Item(nth) => path.push_str(&format!("[{nth}]")),
             }
         }
         push_name(&mut path, name);
@@ -67,7 +67,7 @@ impl<'t> Trail<'t> {
         let owner = types.get(owner).short_name();
         let mut path = String::new();
         for step in &self.steps {
-            if let Step::Field(_, field) = step {
+            if let TrailStep::Field(_, field) = step {
                 if let Some(within) = field.go.as_ref().and_then(|go| go.within.as_deref()) {
                     push_name(&mut path, within);
                 }
@@ -84,12 +84,12 @@ impl<'t> Trail<'t> {
 
     /// What remains of the last field's own type name after the steps since.
     fn declared_name(&self) -> Option<&'t str> {
-        let last = self.steps.iter().rposition(|step| matches!(step, Step::Field(..)))?;
-        let Step::Field(_, field) = self.steps[last] else { return None };
+        let last = self.steps.iter().rposition(|step| matches!(step, TrailStep::Field(..)))?;
+        let TrailStep::Field(_, field) = self.steps[last] else { return None };
         let mut name = field.go.as_ref()?.type_name.as_deref()?;
         for step in &self.steps[last + 1..] {
             name = match step {
-                Step::Item(_) => name.strip_prefix("[]")?,
+                TrailStep::Item(_) => name.strip_prefix("[]")?,
                 _ => name.strip_prefix("map[")?.split_once(']')?.1,
             };
         }
@@ -98,7 +98,7 @@ impl<'t> Trail<'t> {
 
     fn struct_at(&self) -> Option<TypeId> {
         self.steps.iter().rev().find_map(|step| match step {
-            Step::Field(owner, _) => Some(*owner),
+            TrailStep::Field(owner, _) => Some(*owner),
             _ => None,
         })
     }

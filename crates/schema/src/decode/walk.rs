@@ -6,8 +6,8 @@
 use serde_json::{Map, Value};
 
 use super::faults::Faults;
-use super::scanner::{Scanner, SyntaxError, Token};
-use super::trail::{Step, Trail};
+use super::scanner::{Scanner, Syntax, Token};
+use super::trail::{Trail, TrailStep};
 use super::{DecodeError, Decoded, FieldValidation};
 use crate::depth::MAX_DEPTH;
 use crate::types::{List, Node, Other, Type, TypeId, Types, Unknown};
@@ -20,8 +20,6 @@ pub(super) struct Walker<'t, 'b> {
     validation: FieldValidation,
     depth: usize,
 }
-
-type Syntax<T> = Result<T, SyntaxError>;
 
 /// Whether duplicate members are reported in JSON without a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,7 +130,7 @@ impl<'t, 'b> Walker<'t, 'b> {
                     if again || merged {
                         slot = members.remove(&*key).unwrap_or_default();
                     }
-                    self.trail.push(Step::Field(id, field));
+                    self.trail.push(TrailStep::Field(id, field));
                     self.value(&field.node, field.pointer, &mut slot)?;
                     self.trail.pop();
                     // Kubernetes: an empty `managedFields`, or one empty entry, asks the server to forget the
@@ -179,7 +177,7 @@ impl<'t, 'b> Walker<'t, 'b> {
             if nth == items.len() {
                 items.push(Value::Null);
             }
-            self.trail.push(Step::Item(nth));
+            self.trail.push(TrailStep::Item(nth));
             self.value(node, false, &mut items[nth])?;
             self.trail.pop();
             if items[nth].is_null() {
@@ -204,7 +202,7 @@ impl<'t, 'b> Walker<'t, 'b> {
                 self.duplicate(&key);
             }
             let mut value = Value::Null;
-            self.trail.push(Step::Key(at));
+            self.trail.push(TrailStep::Key(at));
             self.value(node, false, &mut value)?;
             self.trail.pop();
             if value.is_null() {
@@ -259,7 +257,7 @@ impl<'t, 'b> Walker<'t, 'b> {
                     if duplicates == Duplicates::Reported && members.contains_key(&*key) {
                         self.duplicate(&key);
                     }
-                    self.trail.push(Step::Key(at));
+                    self.trail.push(TrailStep::Key(at));
                     let value = self.any(duplicates)?;
                     self.trail.pop();
                     members.insert(key.into_owned(), value);
@@ -272,7 +270,7 @@ impl<'t, 'b> Walker<'t, 'b> {
                 let mut items = Vec::new();
                 let mut more = self.enter(Token::Array)?;
                 while more {
-                    self.trail.push(Step::Item(items.len()));
+                    self.trail.push(TrailStep::Item(items.len()));
                     items.push(self.any(duplicates)?);
                     self.trail.pop();
                     more = self.scanner.next_item()?;

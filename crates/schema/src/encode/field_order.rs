@@ -11,25 +11,25 @@ pub(super) fn sorted(members: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut sorted: Vec<_> = members.iter().collect();
     // The map is sorted by text already, which is right for sets of fields only: most sets.
     if members.keys().any(|name| name != "." && !name.starts_with("f:")) {
-        sorted.sort_by_cached_key(|(name, _)| Place::of(name));
+        sorted.sort_by_cached_key(|(name, _)| SortKey::of(name));
     }
     sorted
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place<'a> {
+enum SortKey<'a> {
     Itself,
     Of(Element),
     /// Not a path element: a client sent it.
     Strange(&'a str),
 }
 
-impl<'a> Place<'a> {
+impl<'a> SortKey<'a> {
     fn of(name: &'a str) -> Self {
         match Element::from_text(name) {
-            _ if name == "." => Place::Itself,
-            Ok(Some(element)) => Place::Of(element),
-            _ => Place::Strange(name),
+            _ if name == "." => SortKey::Itself,
+            Ok(Some(element)) => SortKey::Of(element),
+            _ => SortKey::Strange(name),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::shape::{ListShape, MapShape, Place, Shape};
+use super::shape::{FieldShape, ListShape, MapShape, Place};
 use super::{Element, FieldSet};
 use crate::types::{Node, TypeId, Types};
 
@@ -21,11 +21,11 @@ impl FieldSet {
         let shape = place.map(|place| place.shape(types, None));
         for entry in self.entries.iter_mut().filter(|entry| !entry.below.is_empty()) {
             let inner = match (&entry.element, shape) {
-                (Element::Field(name), Some(Shape::Map(map))) => {
+                (Element::Field(name), Some(FieldShape::Map(map))) => {
                     entry.member |= map.declares(name);
                     map.place(name)
                 }
-                (Element::Key(_), Some(Shape::List(list))) => Some(list.items),
+                (Element::Key(_), Some(FieldShape::List(list))) => Some(list.items),
                 _ => None,
             };
             entry.below = std::mem::take(&mut entry.below).with_named_fields(types, inner);
@@ -38,16 +38,16 @@ impl FieldSet {
         let shape = place.shape(types, None);
         for entry in &mut self.entries {
             let inner = match shape {
-                Shape::Scalar(_) => None,
-                Shape::List(list) => Some(list.items),
-                Shape::Map(map) if map.is_schemaless() => None,
-                Shape::Map(map) => map.place_at(&entry.element),
+                FieldShape::Scalar(_) => None,
+                FieldShape::List(list) => Some(list.items),
+                FieldShape::Map(map) if map.is_schemaless() => None,
+                FieldShape::Map(map) => map.place_at(&entry.element),
             };
             let (Some(inner), false) = (inner, entry.below.is_empty()) else { continue };
             let below = std::mem::take(&mut entry.below);
             match inner.shape(types, None) {
-                Shape::List(list) if list.is_atomic() => entry.member = true,
-                Shape::Map(map) if map.atomic && !map.is_schemaless() => entry.member = true,
+                FieldShape::List(list) if list.is_atomic() => entry.member = true,
+                FieldShape::Map(map) if map.atomic && !map.is_schemaless() => entry.member = true,
                 _ => entry.below = below.with_atomic_parts_joined(types, inner),
             }
         }
@@ -58,11 +58,11 @@ impl FieldSet {
 /// Whether the value itself is in the set, and the fields below it.
 fn fields_of(types: &Types, place: Place<'_>, value: &Value) -> (bool, FieldSet) {
     match (place.shape(types, Some(value)), value) {
-        (Shape::Scalar(_), _) => (true, FieldSet::default()),
-        (Shape::List(list), _) if list.is_atomic() => (true, FieldSet::default()),
-        (Shape::Map(map), _) if map.atomic => (true, FieldSet::default()),
-        (Shape::List(list), Value::Array(items)) => (false, fields_of_items(types, list, items)),
-        (Shape::Map(map), Value::Object(members)) => (false, fields_of_members(types, map, members)),
+        (FieldShape::Scalar(_), _) => (true, FieldSet::default()),
+        (FieldShape::List(list), _) if list.is_atomic() => (true, FieldSet::default()),
+        (FieldShape::Map(map), _) if map.atomic => (true, FieldSet::default()),
+        (FieldShape::List(list), Value::Array(items)) => (false, fields_of_items(types, list, items)),
+        (FieldShape::Map(map), Value::Object(members)) => (false, fields_of_members(types, map, members)),
         _ => (false, FieldSet::default()),
     }
 }

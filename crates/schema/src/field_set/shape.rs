@@ -20,7 +20,7 @@ pub(crate) enum Place<'t> {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Shape<'t> {
+pub(crate) enum FieldShape<'t> {
     Scalar(Scalar),
     List(ListShape<'t>),
     Map(MapShape<'t>),
@@ -71,7 +71,7 @@ impl<'t> Place<'t> {
     }
 
     /// The shape for a value; a place without a type is a map if the value is absent or null.
-    pub(crate) fn shape(self, types: &'t Types, value: Option<&Value>) -> Shape<'t> {
+    pub(crate) fn shape(self, types: &'t Types, value: Option<&Value>) -> FieldShape<'t> {
         let (inner, atomic) = match self {
             Place::Typed(node) => match typed_shape(types, node) {
                 Some(shape) => return shape,
@@ -82,11 +82,13 @@ impl<'t> Place<'t> {
             Place::Opaque => (Place::Opaque, true),
         };
         match value {
-            Some(Value::Array(_)) => Shape::List(ListShape { items: Place::Opaque, kind: &ListKind::Atomic }),
-            None | Some(Value::Null | Value::Object(_)) => {
-                Shape::Map(MapShape { of: None, rest: Some(inner), atomic })
+            Some(Value::Array(_)) => {
+                FieldShape::List(ListShape { items: Place::Opaque, kind: &ListKind::Atomic })
             }
-            Some(_) => Shape::Scalar(Scalar::Any),
+            None | Some(Value::Null | Value::Object(_)) => {
+                FieldShape::Map(MapShape { of: None, rest: Some(inner), atomic })
+            }
+            Some(_) => FieldShape::Scalar(Scalar::Any),
         }
     }
 }
@@ -95,25 +97,27 @@ fn is_open(node: &Node) -> bool {
     matches!(node, Node::Raw | Node::Json | Node::Either(..))
 }
 
-fn typed_shape<'t>(types: &'t Types, node: &'t Node) -> Option<Shape<'t>> {
+fn typed_shape<'t>(types: &'t Types, node: &'t Node) -> Option<FieldShape<'t>> {
     let object = |id, atomic| {
         let of = types.get(id);
         // Kubernetes: a schema without properties allows every field.
         let open = of.unknown == Unknown::Keep || of.fields().is_empty();
-        Shape::Map(MapShape { of: Some(of), rest: open.then_some(Place::Deduced), atomic })
+        FieldShape::Map(MapShape { of: Some(of), rest: open.then_some(Place::Deduced), atomic })
     };
     Some(match node {
         Node::Raw | Node::Json | Node::Either(..) => return None,
-        Node::String | Node::Bytes => Shape::Scalar(Scalar::String),
-        Node::Bool => Shape::Scalar(Scalar::Boolean),
-        Node::Int32 | Node::Int64 | Node::Double => Shape::Scalar(Scalar::Numeric),
-        Node::Time | Node::MicroTime | Node::Quantity | Node::IntOrString => Shape::Scalar(Scalar::Any),
-        Node::FieldsV1 => Shape::Map(MapShape { of: None, rest: Some(Place::Deduced), atomic: false }),
+        Node::String | Node::Bytes => FieldShape::Scalar(Scalar::String),
+        Node::Bool => FieldShape::Scalar(Scalar::Boolean),
+        Node::Int32 | Node::Int64 | Node::Double => FieldShape::Scalar(Scalar::Numeric),
+        Node::Time | Node::MicroTime | Node::Quantity | Node::IntOrString => FieldShape::Scalar(Scalar::Any),
+        Node::FieldsV1 => FieldShape::Map(MapShape { of: None, rest: Some(Place::Deduced), atomic: false }),
         Node::Object(id) => object(*id, false),
         Node::AtomicObject(id) => object(*id, true),
-        Node::List(list) => Shape::List(ListShape { items: Place::Typed(&list.items), kind: &list.kind }),
+        Node::List(list) => {
+            FieldShape::List(ListShape { items: Place::Typed(&list.items), kind: &list.kind })
+        }
         Node::Map(map) => {
-            Shape::Map(MapShape { of: None, rest: Some(Place::Typed(&map.values)), atomic: map.atomic })
+            FieldShape::Map(MapShape { of: None, rest: Some(Place::Typed(&map.values)), atomic: map.atomic })
         }
     })
 }

@@ -12,7 +12,7 @@ use super::conflict::Conflicts;
 use super::owner::{Operation, Owner};
 use super::owners::{Holding, Owners};
 use super::take::{OnConflict, TakeError};
-use super::typed::{Duplicates, Typed};
+use super::typed::{DuplicateItems, Typed};
 use super::{Target, empty_object, entries_of, last_applied, set_entries, update};
 use crate::field_set::{FieldSet, compare_values};
 
@@ -85,11 +85,11 @@ pub fn apply(
 
 /// Checks that the configuration has apiVersion and kind, and that they are the object's.
 fn check_kind(target: &Target<'_>, applied: &Value) -> Result<(), ApplyError> {
-    let said = Kind::of(applied);
+    let said = ObjectKind::of(applied);
     let expected = target.types.get(target.of).kind.as_deref();
-    if expected
-        .is_some_and(|kind| said != (Kind { group: &kind.group, version: &kind.version, kind: &kind.kind }))
-    {
+    if expected.is_some_and(|kind| {
+        said != (ObjectKind { group: &kind.group, version: &kind.version, kind: &kind.kind })
+    }) {
         return Err(ApplyError::BadRequest(format!("invalid object type: {said}")));
     }
     if entries_of(applied).is_some_and(Value::is_array) {
@@ -100,24 +100,24 @@ fn check_kind(target: &Target<'_>, applied: &Value) -> Result<(), ApplyError> {
 
 /// apiVersion and kind of an object.
 #[derive(PartialEq, Eq)]
-struct Kind<'a> {
+struct ObjectKind<'a> {
     group: &'a str,
     version: &'a str,
     kind: &'a str,
 }
 
-impl<'a> Kind<'a> {
+impl<'a> ObjectKind<'a> {
     fn of(object: &'a Value) -> Self {
         let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
         match text("apiVersion").split('/').collect::<Vec<_>>().as_slice() {
-            [version] => Kind { group: "", version, kind: text("kind") },
-            [group, version] => Kind { group, version, kind: text("kind") },
-            _ => Kind { group: "", version: "", kind: "" },
+            [version] => ObjectKind { group: "", version, kind: text("kind") },
+            [group, version] => ObjectKind { group, version, kind: text("kind") },
+            _ => ObjectKind { group: "", version: "", kind: "" },
         }
     }
 }
 
-impl std::fmt::Display for Kind<'_> {
+impl std::fmt::Display for ObjectKind<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}, Kind={}", self.group, self.version, self.kind)
     }
@@ -131,7 +131,7 @@ fn first_owners(target: &Target<'_>, live: &Value, now: &str) -> Result<Owners, 
     let owners =
         update::track(target, &empty_object(target), live, Owners::default(), BEFORE_FIRST_APPLY, now);
     owners.map_err(|problem| {
-        let (of, namespace, name) = (Kind::of(live), api::object::namespace(live), api::object::name(live));
+        let (of, namespace, name) = (ObjectKind::of(live), api::object::namespace(live), api::object::name(live));
         format!(
             "failed to create manager for existing fields: failed to convert new object ({namespace}/{name}; {of}) to \
              smd typed: {problem}"
@@ -151,16 +151,16 @@ struct Attempt<'a, 't> {
 /// Why a configuration does not fit its type, if so.
 #[must_use]
 pub fn misfit(target: &Target<'_>, config: &Value) -> Option<String> {
-    target.typed(config, Duplicates::Refused).err()
+    target.typed(config, DuplicateItems::Refused).err()
 }
 
 impl Attempt<'_, '_> {
     fn run(&self, on_conflict: OnConflict) -> Result<Applied, ApplyError> {
         let target = self.target;
-        let config = target.typed(self.applied, Duplicates::Refused);
+        let config = target.typed(self.applied, DuplicateItems::Refused);
         let config = config
             .map_err(|problem| self.failed("failed to create typed patch object", self.applied, &problem))?;
-        let live = target.typed(self.live, Duplicates::Allowed);
+        let live = target.typed(self.live, DuplicateItems::Allowed);
         let live =
             live.map_err(|problem| self.failed("failed to create typed live object", self.live, &problem))?;
 
@@ -204,7 +204,7 @@ impl Attempt<'_, '_> {
     fn failed(&self, what: &str, object: &Value, problem: &str) -> ApplyError {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-        ApplyError::Failed(format!("{what} ({namespace}/{name}; {}): {problem}", Kind::of(object)))
+        ApplyError::Failed(format!("{what} ({namespace}/{name}; {}): {problem}", ObjectKind::of(object)))
     }
 }
 

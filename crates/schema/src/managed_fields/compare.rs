@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::typed::{Typed, items};
-use crate::field_set::shape::{ListShape, MapShape, Place, Shape};
+use crate::field_set::shape::{FieldShape, ListShape, MapShape, Place};
 use crate::field_set::{Element, FieldSet, Filter, compare_values};
 use crate::types::{Node, Types};
 
@@ -19,7 +19,7 @@ pub(super) struct Changes {
 
 /// How a value itself changed, apart from the fields below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum ValueChange {
     Kept,
     Added,
     Modified,
@@ -40,11 +40,11 @@ impl Changes {
         }
     }
 
-    fn graft(&mut self, element: impl Fn() -> Element, change: Change, below: Changes) {
+    fn graft(&mut self, element: impl Fn() -> Element, change: ValueChange, below: Changes) {
         for (set, below, kind) in [
-            (&mut self.added, below.added, Change::Added),
-            (&mut self.modified, below.modified, Change::Modified),
-            (&mut self.removed, below.removed, Change::Removed),
+            (&mut self.added, below.added, ValueChange::Added),
+            (&mut self.modified, below.modified, ValueChange::Modified),
+            (&mut self.removed, below.removed, ValueChange::Removed),
         ] {
             if change == kind || !below.is_empty() {
                 set.graft(element(), change == kind, below);
@@ -73,39 +73,49 @@ struct Same<'v> {
 }
 
 impl<'t> Comparison<'t> {
-    fn place(&self, place: Place<'t>, before: Option<&Value>, after: Option<&Value>) -> (Change, Changes) {
+    fn place(
+        &self,
+        place: Place<'t>,
+        before: Option<&Value>,
+        after: Option<&Value>,
+    ) -> (ValueChange, Changes) {
         let as_it_is = |value| self.shape(place.shape(self.types, Some(value)), before, after);
         match (before, after) {
-            (None, None) => (Change::Kept, Changes::default()),
-            (Some(before), None) => (Change::Removed, as_it_is(before).1),
-            (None, Some(after)) => (Change::Added, as_it_is(after).1),
+            (None, None) => (ValueChange::Kept, Changes::default()),
+            (Some(before), None) => (ValueChange::Removed, as_it_is(before).1),
+            (None, Some(after)) => (ValueChange::Added, as_it_is(after).1),
             (Some(old), Some(new)) if place.face(old) == place.face(new) => as_it_is(new),
             (Some(old), Some(new)) => {
                 let ((one, first), (other, second)) = (as_it_is(old), as_it_is(new));
-                (if one == Change::Kept { other } else { one }, first.union(second))
+                (if one == ValueChange::Kept { other } else { one }, first.union(second))
             }
         }
     }
 
-    fn shape(&self, shape: Shape<'t>, before: Option<&Value>, after: Option<&Value>) -> (Change, Changes) {
+    fn shape(
+        &self,
+        shape: FieldShape<'t>,
+        before: Option<&Value>,
+        after: Option<&Value>,
+    ) -> (ValueChange, Changes) {
         match shape {
-            Shape::List(list) if !list.is_atomic() => {
+            FieldShape::List(list) if !list.is_atomic() => {
                 let (before, after) = (items(before), items(after));
                 if !before.is_empty() || !after.is_empty() {
-                    return (Change::Kept, self.items(list, before, after));
+                    return (ValueChange::Kept, self.items(list, before, after));
                 }
             }
-            Shape::Map(map) if !map.atomic => {
+            FieldShape::Map(map) if !map.atomic => {
                 let (before, after) = (before.and_then(Value::as_object), after.and_then(Value::as_object));
                 if [before, after].into_iter().flatten().any(|members| !members.is_empty()) {
-                    return (Change::Kept, self.members(map, before, after));
+                    return (ValueChange::Kept, self.members(map, before, after));
                 }
             }
             _ => {}
         }
         // Atomic values, or two empty ones, of which one may be null.
         let same = before.zip(after).is_none_or(|(before, after)| compare_values(before, after).is_eq());
-        (if same { Change::Kept } else { Change::Modified }, Changes::default())
+        (if same { ValueChange::Kept } else { ValueChange::Modified }, Changes::default())
     }
 
     fn members<'v>(
@@ -166,16 +176,16 @@ impl<'t> Comparison<'t> {
                 let equal = before.len() == after.len()
                     && before.iter().zip(after).all(|(before, after)| compare_values(before, after).is_eq());
                 if !equal {
-                    changes.graft(|| element.clone(), Change::Modified, Changes::default());
+                    changes.graft(|| element.clone(), ValueChange::Modified, Changes::default());
                 }
             }
             ([_, _, ..], after) => {
                 compare(None, after.first());
-                changes.graft(|| element.clone(), Change::Removed, Changes::default());
+                changes.graft(|| element.clone(), ValueChange::Removed, Changes::default());
             }
             (before, [_, _, ..]) => {
                 compare(before.first(), None);
-                changes.graft(|| element.clone(), Change::Added, Changes::default());
+                changes.graft(|| element.clone(), ValueChange::Added, Changes::default());
             }
         }
     }

@@ -10,7 +10,7 @@ use super::Target;
 use super::take::UNMANAGED_FIELDS;
 use super::typed::fits;
 use crate::depth::MAX_OWNED_DEPTH;
-use crate::field_set::shape::{ListShape, MapShape, Place, Shape};
+use crate::field_set::shape::{FieldShape, ListShape, MapShape, Place};
 use crate::field_set::{Element, FieldSet, Filter, compare_values};
 use crate::types::{Node, Types};
 
@@ -21,13 +21,13 @@ pub(super) fn fields(target: &Target<'_>, empty: &Value, new: &Value) -> Option<
         Filter::Except(fields) => Some(fields),
         Filter::Below(_) => return None,
     };
-    let walk = Walk { types: target.types };
+    let fresh = FreshFields { types: target.types };
     let limits = Limits { hidden, unmanaged: Some(&UNMANAGED_FIELDS), depth: MAX_OWNED_DEPTH };
-    let (_, owned) = walk.place(Place::Typed(&Node::Object(target.of)), Some(empty), new, limits)?;
+    let (_, owned) = fresh.place(Place::Typed(&Node::Object(target.of)), Some(empty), new, limits)?;
     Some(Value::Object(owned))
 }
 
-struct Walk<'t> {
+struct FreshFields<'t> {
     types: &'t Types,
 }
 
@@ -56,7 +56,7 @@ fn step<'f>(set: Option<&'f FieldSet>, element: &Element) -> (bool, Option<&'f F
     set.and_then(|set| set.step(element)).map_or((false, None), |(member, below)| (member, Some(below)))
 }
 
-impl<'t> Walk<'t> {
+impl<'t> FreshFields<'t> {
     /// Whether the value itself is owned, and the fields below it.
     fn place(
         &self,
@@ -70,14 +70,14 @@ impl<'t> Walk<'t> {
         }
         let is_new = empty.is_none();
         match (place.shape(self.types, Some(new)), new) {
-            (Shape::List(list), Value::Array(items)) if !list.is_atomic() && !items.is_empty() => {
+            (FieldShape::List(list), Value::Array(items)) if !list.is_atomic() && !items.is_empty() => {
                 // An empty value in the empty object: unchanged, so not owned.
                 empty
                     .is_none_or(is_scalar_or_empty)
                     .then(|| self.items(list, items, limits))?
                     .map(|below| (is_new, below))
             }
-            (Shape::Map(map), Value::Object(members)) if !map.atomic && !members.is_empty() => {
+            (FieldShape::Map(map), Value::Object(members)) if !map.atomic && !members.is_empty() => {
                 let empty = empty.and_then(Value::as_object);
                 self.members(map, empty, members, limits).map(|below| (is_new, below))
             }

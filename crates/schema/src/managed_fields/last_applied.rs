@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::Target;
 use super::compare::Changes;
-use super::typed::Duplicates;
+use super::typed::DuplicateItems;
 use crate::field_set::FieldSet;
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -16,12 +16,12 @@ const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
 /// The fields that client-side apply set and that have not changed since: conflicts over them are none.
 pub(super) fn excused(target: &Target<'_>, live: &Value) -> Option<FieldSet> {
     let annotation = annotations(live)?.get(ANNOTATION)?.as_str()?;
-    let live = target.typed(live, Duplicates::Refused).ok()?;
+    let live = target.typed(live, DuplicateItems::Refused).ok()?;
     let last: Value = serde_json::from_str(annotation).ok()?;
     if last.get("apiVersion")? != target.version || last.get("kind")?.as_str()?.is_empty() {
         return None;
     }
-    let last = target.typed(&last, Duplicates::Refused).ok()?;
+    let last = target.typed(&last, DuplicateItems::Refused).ok()?;
     let changes = Changes::between(&last, &live);
     let said = last.fields();
     Some(said.difference(&changes.modified).difference(&changes.added).difference(&changes.removed))

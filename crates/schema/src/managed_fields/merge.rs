@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::typed::{Typed, items};
 use crate::field_set::Element;
-use crate::field_set::shape::{ListShape, MapShape, Place, Shape};
+use crate::field_set::shape::{FieldShape, ListShape, MapShape, Place};
 use crate::types::{Node, Types};
 
 impl<'t> Typed<'t> {
@@ -31,14 +31,14 @@ impl<'t> Merge<'t> {
     fn place(&self, place: Place<'t>, live: Option<&Value>, over: Option<&Value>) -> Option<Value> {
         let decisive = over.or(live)?;
         match place.shape(self.types, Some(decisive)) {
-            Shape::List(list) if !list.is_atomic() => {
+            FieldShape::List(list) if !list.is_atomic() => {
                 let (live, over) = (items(live), items(over));
                 if !live.is_empty() || !over.is_empty() {
                     let merged = self.items(list, live, over);
                     return (!merged.is_empty()).then_some(Value::Array(merged));
                 }
             }
-            Shape::Map(map) if !map.atomic => {
+            FieldShape::Map(map) if !map.atomic => {
                 let (live, over) = (live.and_then(Value::as_object), over.and_then(Value::as_object));
                 if [live, over].into_iter().flatten().any(|members| !members.is_empty()) {
                     let merged = self.members(map, live, over);

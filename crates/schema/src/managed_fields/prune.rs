@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::typed::Typed;
-use crate::field_set::shape::{ListShape, MapShape, Place, Shape};
+use crate::field_set::shape::{FieldShape, ListShape, MapShape, Place};
 use crate::field_set::{Element, FieldSet};
 use crate::types::{Node, Types};
 
@@ -37,11 +37,13 @@ struct Removal<'t> {
 impl<'t> Removal<'t> {
     fn place(&self, place: Place<'t>, value: Value, unwanted: &FieldSet) -> Value {
         match (place.shape(self.types, Some(&value)), value) {
-            (Shape::Scalar(_), value) => value,
-            (Shape::List(list), Value::Array(items)) if !list.is_atomic() => {
+            (FieldShape::Scalar(_), value) => value,
+            (FieldShape::List(list), Value::Array(items)) if !list.is_atomic() => {
                 self.items(list, items, unwanted)
             }
-            (Shape::Map(map), Value::Object(members)) if !map.atomic => self.members(map, members, unwanted),
+            (FieldShape::Map(map), Value::Object(members)) if !map.atomic => {
+                self.members(map, members, unwanted)
+            }
             _ => Value::Null,
         }
     }

@@ -10,7 +10,7 @@ use super::compare::Changes;
 use super::conflict::{Conflict, Conflicts};
 use super::owner::Owner;
 use super::owners::{Holding, Owners};
-use super::typed::{Duplicates, Typed};
+use super::typed::{DuplicateItems, Typed};
 use super::{Target, Unconvertible};
 use crate::field_set::shape::Place;
 use crate::field_set::{FieldSet, Filter};
@@ -39,7 +39,7 @@ pub(super) enum OnConflict {
 }
 
 impl<'a> Target<'a> {
-    pub(super) fn typed<'v>(&self, object: &'v Value, duplicates: Duplicates) -> Result<Typed<'v>, String>
+    pub(super) fn typed<'v>(&self, object: &'v Value, duplicates: DuplicateItems) -> Result<Typed<'v>, String>
     where
         'a: 'v,
     {
@@ -66,7 +66,7 @@ impl<'a> Target<'a> {
             Err(Unconvertible::NoSuchVersion) => return Ok(None),
             Err(failed) => return Err(failed.to_string()),
         };
-        let typed = Typed::new(types, of, Cow::Owned(value), Duplicates::Allowed);
+        let typed = Typed::new(types, of, Cow::Owned(value), DuplicateItems::Allowed);
         typed.map(|typed| Some(Cow::Owned(typed))).map_err(|violations| violations.to_string())
     }
 

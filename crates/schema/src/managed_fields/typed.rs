@@ -7,7 +7,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::depth::{MAX_OWNED_DEPTH, depth};
-use crate::field_set::shape::{ListShape, MapShape, Place, Scalar, Shape};
+use crate::field_set::shape::{FieldShape, ListShape, MapShape, Place, Scalar};
 use crate::field_set::{Element, FieldSet};
 use crate::patch::print;
 use crate::types::{Node, TypeId, Types};
@@ -22,7 +22,7 @@ pub(super) struct Typed<'t> {
 
 /// Whether two items of a list may have the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Duplicates {
+pub(super) enum DuplicateItems {
     Allowed,
     Refused,
 }
@@ -42,7 +42,7 @@ impl<'t> Typed<'t> {
         types: &'t Types,
         of: TypeId,
         value: Cow<'t, Value>,
-        duplicates: Duplicates,
+        duplicates: DuplicateItems,
     ) -> Result<Self, Violations> {
         if nests_too_deep(&value) {
             return Err(Violations::of("exceeded max depth"));
@@ -80,23 +80,23 @@ fn nests_too_deep(object: &Value) -> bool {
 
 /// Whether a value fits its type.
 pub(super) fn fits(types: &Types, place: Place<'_>, value: &Value) -> bool {
-    Check { types, duplicates: Duplicates::Allowed }.place(place, value).is_ok()
+    Check { types, duplicates: DuplicateItems::Allowed }.place(place, value).is_ok()
 }
 
 struct Check<'t> {
     types: &'t Types,
-    duplicates: Duplicates,
+    duplicates: DuplicateItems,
 }
 
 impl<'t> Check<'t> {
     fn place(&self, place: Place<'t>, value: &Value) -> Result<(), Violations> {
         match (place.shape(self.types, Some(value)), value) {
             (_, Value::Null) => Ok(()),
-            (Shape::Scalar(scalar), _) => check_scalar(scalar, value),
-            (Shape::List(list), Value::Array(items)) => self.items(list, items),
-            (Shape::List(_), _) => Err(Violations::of(format!("expected list, got {}", wrapped(value)))),
-            (Shape::Map(map), Value::Object(members)) => self.members(map, members),
-            (Shape::Map(_), _) => Err(Violations::of(format!("expected map, got {}", wrapped(value)))),
+            (FieldShape::Scalar(scalar), _) => check_scalar(scalar, value),
+            (FieldShape::List(list), Value::Array(items)) => self.items(list, items),
+            (FieldShape::List(_), _) => Err(Violations::of(format!("expected list, got {}", wrapped(value)))),
+            (FieldShape::Map(map), Value::Object(members)) => self.members(map, members),
+            (FieldShape::Map(_), _) => Err(Violations::of(format!("expected map, got {}", wrapped(value)))),
         }
     }
 
@@ -116,7 +116,7 @@ impl<'t> Check<'t> {
                     }
                 }
             };
-            if self.duplicates == Duplicates::Refused && !seen.insert(element.clone()) {
+            if self.duplicates == DuplicateItems::Refused && !seen.insert(element.clone()) {
                 found.add(Violations::of(format!("duplicate entries for key {element}")));
             }
             if let Err(inside) = self.place(list.items, item) {

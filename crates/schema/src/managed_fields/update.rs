@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::owner::{Operation, Owner};
 use super::owners::{Holding, Owners, encode_entry};
 use super::take::{OnConflict, TakeError};
-use super::typed::Duplicates;
+use super::typed::DuplicateItems;
 use super::{Target, empty_object, entries_of, fresh, set_entries};
 
 /// Sets the managedFields of an object that is about to be created.
@@ -95,8 +95,8 @@ pub(super) fn track(
     manager: &str,
     now: &str,
 ) -> Result<Owners, String> {
-    let live = target.typed(live, Duplicates::Allowed)?;
-    let new = target.typed(new, Duplicates::Allowed)?;
+    let live = target.typed(live, DuplicateItems::Allowed)?;
+    let new = target.typed(new, DuplicateItems::Allowed)?;
     owners.reconcile(target, &live)?;
     let changes = owners.take_changed_fields(target, &live, &new, None, OnConflict::Take).map_err(
         |error| match error {

@@ -23,20 +23,20 @@ const MAX_MEASUREMENTS: usize = 64;
 /// A list of operations. Each may still fail when it is carried out.
 #[derive(Clone, Debug)]
 pub struct JsonPatch {
-    operations: Vec<Operation>,
+    operations: Vec<PatchOperation>,
 }
 
 #[derive(Clone, Debug)]
-struct Operation {
+struct PatchOperation {
     kind: String,
-    path: Place,
-    from: Place,
+    path: PathText,
+    from: PathText,
     value: Value,
 }
 
 /// The text of a `path` or `from`, or why there is none.
 #[derive(Clone, Debug)]
-enum Place {
+enum PathText {
     At(String),
     Missing,
     NoText(&'static str),
@@ -64,7 +64,7 @@ impl JsonPatch {
             Value::Null => &[],
             other => return Err(PatchError::Malformed(mistyped(other, "jsonpatch.Patch"))),
         };
-        let operations: Vec<_> = operations.iter().map(Operation::decode).collect::<Result<_, _>>()?;
+        let operations: Vec<_> = operations.iter().map(PatchOperation::decode).collect::<Result<_, _>>()?;
         match operations.len() {
             0..=MAX_OPERATIONS => Ok(JsonPatch { operations }),
             got => Err(PatchError::TooManyOperations { limit: MAX_OPERATIONS, got }),
@@ -97,17 +97,17 @@ impl JsonPatch {
     }
 }
 
-impl Operation {
-    fn decode(operation: &Value) -> Result<Operation, PatchError> {
+impl PatchOperation {
+    fn decode(operation: &Value) -> Result<PatchOperation, PatchError> {
         let member = |name: &str| match operation {
             Value::Object(members) => members.get(name).cloned().unwrap_or_default(),
             _ => Value::Null,
         };
         match operation {
-            Value::Object(_) | Value::Null => Ok(Operation {
+            Value::Object(_) | Value::Null => Ok(PatchOperation {
                 kind: member("op").as_str().unwrap_or("unknown").into(),
-                path: Place::decode(member("path")),
-                from: Place::decode(member("from")),
+                path: PathText::decode(member("path")),
+                from: PathText::decode(member("from")),
                 value: member("value"),
             }),
             other => Err(PatchError::Malformed(mistyped(other, "jsonpatch.Operation"))),
@@ -123,20 +123,22 @@ impl Operation {
     }
 }
 
-impl Place {
-    fn decode(value: Value) -> Place {
+impl PathText {
+    fn decode(value: Value) -> PathText {
         match value {
-            Value::String(text) => Place::At(text),
-            Value::Null => Place::Missing,
-            other => Place::NoText(api::go::json_kind(&other)),
+            Value::String(text) => PathText::At(text),
+            Value::Null => PathText::Missing,
+            other => PathText::NoText(api::go::json_kind(&other)),
         }
     }
 
     fn text(&self, missing: &str) -> Result<&str, String> {
         match self {
-            Place::At(text) => Ok(text),
-            Place::Missing => Err(format!("{missing}: missing value")),
-            Place::NoText(kind) => Err(format!("json: cannot unmarshal {kind} into Go value of type string")),
+            PathText::At(text) => Ok(text),
+            PathText::Missing => Err(format!("{missing}: missing value")),
+            PathText::NoText(kind) => {
+                Err(format!("json: cannot unmarshal {kind} into Go value of type string"))
+            }
         }
     }
 }
@@ -198,7 +200,7 @@ impl Moved {
 }
 
 impl Work {
-    fn carry_out(&mut self, operation: &Operation) -> Result<(), String> {
+    fn carry_out(&mut self, operation: &PatchOperation) -> Result<(), String> {
         match operation.kind.as_str() {
             "add" => self.add(operation),
             "remove" => self.remove(operation),
@@ -210,7 +212,7 @@ impl Work {
         }
     }
 
-    fn add(&mut self, operation: &Operation) -> Result<(), String> {
+    fn add(&mut self, operation: &PatchOperation) -> Result<(), String> {
         let path = operation.path().map_err(|_| "add operation failed to decode path: missing value")?;
         let missing =
             || format!("add operation does not apply: doc is missing path: \"{path}\": missing value");
@@ -221,7 +223,7 @@ impl Work {
         added.map_err(|problem| format!("error in add for path: '{path}': {problem}"))
     }
 
-    fn remove(&mut self, operation: &Operation) -> Result<(), String> {
+    fn remove(&mut self, operation: &PatchOperation) -> Result<(), String> {
         let path = operation.path().map_err(|_| "remove operation failed to decode path: missing value")?;
         let missing =
             || format!("remove operation does not apply: doc is missing path: \"{path}\": missing value");
@@ -231,7 +233,7 @@ impl Work {
         removed.map_err(|problem| format!("error in remove for path: '{path}': {problem}"))
     }
 
-    fn replace(&mut self, operation: &Operation) -> Result<(), String> {
+    fn replace(&mut self, operation: &PatchOperation) -> Result<(), String> {
         let decoded = operation.path();
         let path =
             decoded.map_err(|problem| format!("replace operation failed to decode path: {problem}"))?;
@@ -252,7 +254,7 @@ impl Work {
         })
     }
 
-    fn relocate(&mut self, operation: &Operation) -> Result<(), String> {
+    fn relocate(&mut self, operation: &PatchOperation) -> Result<(), String> {
         let decoded = operation.from();
         let from = decoded.map_err(|problem| format!("move operation failed to decode from: {problem}"))?;
         let missing =
@@ -274,7 +276,7 @@ impl Work {
         added.map_err(|problem| format!("error in move for path: '{path}': {problem}"))
     }
 
-    fn test(&mut self, operation: &Operation) -> Result<(), String> {
+    fn test(&mut self, operation: &PatchOperation) -> Result<(), String> {
         let decoded = operation.path();
         let path = decoded.map_err(|problem| format!("test operation failed to decode path: {problem}"))?;
         let same = if path.is_empty() {
@@ -289,7 +291,7 @@ impl Work {
         if same { Ok(()) } else { Err(format!("testing value {path} failed: test failed")) }
     }
 
-    fn copy(&mut self, operation: &Operation) -> Result<(), String> {
+    fn copy(&mut self, operation: &PatchOperation) -> Result<(), String> {
         let decoded = operation.from();
         let from = decoded.map_err(|problem| format!("copy operation failed to decode from: {problem}"))?;
         let missing =

@@ -27,7 +27,7 @@ mod problem;
 
 pub use fit::convert;
 use list::Lists;
-use lookup::Place;
+use lookup::PatchedType;
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -53,12 +53,12 @@ pub fn apply(types: &Types, of: TypeId, document: Value, patch: Value) -> Result
         return Err(PatchError::Malformed("invalid JSON document".into()));
     };
     let node = Node::Object(of);
-    merge(Place::new(types, &node), document, patch).map(Value::Object)
+    merge(PatchedType::new(types, &node), document, patch).map(Value::Object)
 }
 
 /// Merges two objects.
 fn merge(
-    place: Place<'_>,
+    ty: PatchedType<'_>,
     mut document: Map<String, Value>,
     mut patch: Map<String, Value>,
 ) -> Result<Map<String, Value>, PatchError> {
@@ -73,21 +73,21 @@ fn merge(
         };
     }
     retain_keys(&mut document, &mut patch)?;
-    merge_ordered_lists(place, &mut document, &mut patch)?;
+    merge_ordered_lists(ty, &mut document, &mut patch)?;
     for (name, change) in patch {
         match name.strip_prefix(DELETE_FROM_LIST) {
             Some(rest) => {
                 let name = rest.strip_prefix('/').ok_or_else(problem::primitive_list_format)?;
-                delete_from_list(place, &mut document, name, change)?;
+                delete_from_list(ty, &mut document, name, change)?;
             }
-            None => merge_member(place, &mut document, name, change)?,
+            None => merge_member(ty, &mut document, name, change)?,
         }
     }
     Ok(document)
 }
 
 fn merge_member(
-    place: Place<'_>,
+    ty: PatchedType<'_>,
     document: &mut Map<String, Value>,
     name: String,
     mut change: Value,
@@ -98,12 +98,12 @@ fn merge_member(
     }
     match (document.get_mut(&name), change) {
         (Some(Value::Object(current)), Value::Object(change)) => {
-            let field = place.field(&name)?;
+            let field = ty.field(&name)?;
             *current =
-                if field.replaces { change } else { merge(field.place, std::mem::take(current), change)? };
+                if field.replaces { change } else { merge(field.ty, std::mem::take(current), change)? };
         }
         (Some(Value::Array(current)), Value::Array(change)) => {
-            let field = place.list_field(&name)?;
+            let field = ty.list_field(&name)?;
             let lists = Lists { current: std::mem::take(current), patch: change };
             *current = lists.merge_by(&field)?;
         }
@@ -121,7 +121,7 @@ fn merge_member(
 
 /// `$deleteFromPrimitiveList`. A value that is missing, or not a list, is left alone.
 fn delete_from_list(
-    place: Place<'_>,
+    ty: PatchedType<'_>,
     document: &mut Map<String, Value>,
     name: &str,
     unwanted: Value,
@@ -131,7 +131,7 @@ fn delete_from_list(
             document.remove(name);
         }
         (Some(Value::Array(current)), Value::Array(patch)) => {
-            let field = place.list_field(name)?;
+            let field = ty.list_field(name)?;
             *current = Lists { current: std::mem::take(current), patch }.delete_by(&field)?;
         }
         // Kubernetes: between values of one type, the directive replaces the value.
@@ -140,9 +140,9 @@ fn delete_from_list(
                 *current = patch;
                 return Ok(());
             };
-            let field = place.field(name)?;
+            let field = ty.field(name)?;
             let merged =
-                merge(field.place, current.as_object_mut().map(std::mem::take).unwrap_or_default(), patch)?;
+                merge(field.ty, current.as_object_mut().map(std::mem::take).unwrap_or_default(), patch)?;
             *current = Value::Object(merged);
         }
         _ => {}
@@ -166,7 +166,7 @@ fn retain_keys(document: &mut Map<String, Value>, patch: &mut Map<String, Value>
 
 /// `$setElementOrder`: merges the lists that have one, and removes them from the patch.
 fn merge_ordered_lists(
-    place: Place<'_>,
+    ty: PatchedType<'_>,
     document: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,
 ) -> Result<(), PatchError> {
@@ -178,7 +178,7 @@ fn merge_ordered_lists(
         let name = name.ok_or_else(problem::order_format)?;
         let current = document.get(name).cloned().map(problem::as_list).transpose()?;
         let change = patch.get(name).cloned().map(problem::as_list).transpose()?;
-        let field = place.list_field(name)?;
+        let field = ty.list_field(name)?;
         if let Some(ordered) = list::ordered(&field, current, change, &order)? {
             document.insert(name.to_owned(), Value::Array(ordered));
             patch.remove(name);

@@ -15,14 +15,14 @@ pub struct Columns {
 
 #[derive(Clone, Debug)]
 struct Column {
-    sort: Sort,
+    column_type: ColumnType,
     path: JsonPath,
     definition: Value,
 }
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sort {
+enum ColumnType {
     String,
     Integer,
     Number,
@@ -65,13 +65,13 @@ fn column(column: &Value) -> Option<Column> {
         "" => format!("Custom resource definition column (in JSONPath format): {}", text("jsonPath")),
         description => description.to_owned(),
     };
-    let sort = match text("type") {
-        "string" => Sort::String,
-        "integer" => Sort::Integer,
-        "number" => Sort::Number,
-        "boolean" => Sort::Boolean,
-        "date" => Sort::Date,
-        _ => Sort::Unknown,
+    let column_type = match text("type") {
+        "string" => ColumnType::String,
+        "integer" => ColumnType::Integer,
+        "number" => ColumnType::Number,
+        "boolean" => ColumnType::Boolean,
+        "date" => ColumnType::Date,
+        _ => ColumnType::Unknown,
     };
     let definition = json!({
         "name": text("name"),
@@ -80,26 +80,28 @@ fn column(column: &Value) -> Option<Column> {
         "description": description,
         "priority": column["priority"].as_i64().unwrap_or(0),
     });
-    Some(Column { sort, path: JsonPath::parse(text("jsonPath")).ok()?, definition })
+    Some(Column { column_type, path: JsonPath::parse(text("jsonPath")).ok()?, definition })
 }
 
 impl Column {
     fn cell(&self, object: &Value, age: &dyn Fn(Time) -> String) -> Value {
         let found = self.path.find(object).ok().and_then(|found| found.first().copied());
         let Some(value) = found else { return Value::Null };
-        match (self.sort, value) {
-            (Sort::String, Value::Null) => "<no value>".into(),
-            (Sort::String, Value::Array(_) | Value::Object(_)) => go::json(value).unwrap_or_default().into(),
-            (Sort::String, value) => print::plain(value).into(),
-            (Sort::Integer, Value::Number(number)) => match number.as_i64() {
+        match (self.column_type, value) {
+            (ColumnType::String, Value::Null) => "<no value>".into(),
+            (ColumnType::String, Value::Array(_) | Value::Object(_)) => {
+                go::json(value).unwrap_or_default().into()
+            }
+            (ColumnType::String, value) => print::plain(value).into(),
+            (ColumnType::Integer, Value::Number(number)) => match number.as_i64() {
                 Some(integer) => integer.into(),
                 None => number.as_f64().map_or(Value::Null, |real| (real as i64).into()),
             },
-            (Sort::Number, Value::Number(number)) => {
+            (ColumnType::Number, Value::Number(number)) => {
                 crate::number::double(number.as_f64().unwrap_or_default())
             }
-            (Sort::Boolean, Value::Bool(_)) => value.clone(),
-            (Sort::Date, Value::String(text)) => match text.as_str() {
+            (ColumnType::Boolean, Value::Bool(_)) => value.clone(),
+            (ColumnType::Date, Value::String(text)) => match text.as_str() {
                 "" | "null" => "<unknown>".into(),
                 text => match text.parse::<Time>() {
                     Ok(moment) if moment.is_zero() => "<unknown>".into(),

@@ -8,8 +8,8 @@ use expression::pattern;
 use serde_json::{Map, Value};
 
 use super::shape::{
-    Additional, Bound, Kind, ListKind, More, NameId, Pattern, PatternId, Real, Rule, Shape, ShapeId,
-    Structural,
+    Additional, Bound, ListType, More, NameId, Pattern, PatternId, Real, Rule, Shape, ShapeId, Structural,
+    ValueType,
 };
 use super::validate::format;
 
@@ -87,9 +87,9 @@ impl<'v> Tables<'v> {
     fn read(&mut self, keywords: Keywords<'v>, depth: usize) -> Shape {
         let int_or_string = keywords.flag("x-kubernetes-int-or-string");
         let kind = if int_or_string {
-            Kind::IntOrString
+            ValueType::IntOrString
         } else {
-            Kind::named(keywords.text("type").unwrap_or_default())
+            ValueType::named(keywords.text("type").unwrap_or_default())
         };
         let properties = keywords.get("properties").and_then(Value::as_object).into_iter().flatten();
         let properties = properties
@@ -103,10 +103,10 @@ impl<'v> Tables<'v> {
             embedded: keywords.flag("x-kubernetes-embedded-resource"),
             atomic_map: keywords.text("x-kubernetes-map-type") == Some("atomic"),
             list: match keywords.text("x-kubernetes-list-type") {
-                Some("atomic") => ListKind::Atomic,
-                Some("set") => ListKind::Set,
-                Some("map") => ListKind::Map,
-                _ => ListKind::Unsaid,
+                Some("atomic") => ListType::Atomic,
+                Some("set") => ListType::Set,
+                Some("map") => ListType::Map,
+                _ => ListType::Unsaid,
             },
             properties,
             items: self.schema(keywords.get("items"), depth),
@@ -120,7 +120,7 @@ impl<'v> Tables<'v> {
         }
     }
 
-    fn more(&mut self, keywords: Keywords<'v>, kind: Kind, depth: usize) -> More {
+    fn more(&mut self, keywords: Keywords<'v>, kind: ValueType, depth: usize) -> More {
         More {
             default: keywords.get("default").filter(|value| !value.is_null()).cloned(),
             list_keys: keywords.list("x-kubernetes-list-map-keys").iter().filter_map(text).collect(),

@@ -24,7 +24,7 @@ mod parse;
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonPath {
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 /// Why a text is not a path, or why evaluating it fails.
@@ -33,14 +33,14 @@ pub struct JsonPath {
 pub struct PathError(pub String);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+enum PathStep {
     Field(String),
     Slice(Slice),
     Wildcard,
     /// The value itself and all values below it.
     Recursive,
     Union(Vec<JsonPath>),
-    Filter(Box<Filter>),
+    Filter(Box<FilterExpression>),
     /// A literal in the path, as on the right of a comparison.
     Literal(Value),
     /// An identifier without a meaning here.
@@ -58,7 +58,7 @@ struct Slice {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Filter {
+struct FilterExpression {
     left: JsonPath,
     /// `None`: true if the path finds anything.
     test: Option<(String, JsonPath)>,
@@ -92,7 +92,7 @@ impl JsonPath {
     /// The field names, if the path has nothing else, as paths of selectable fields and scales do.
     #[must_use]
     pub fn names(&self) -> Option<Vec<&str>> {
-        self.steps.iter().map(Step::name).collect()
+        self.steps.iter().map(PathStep::name).collect()
     }
 
     fn walk<'v>(&self, from: Found<'v>) -> Result<Found<'v>, PathError> {
@@ -100,10 +100,10 @@ impl JsonPath {
     }
 }
 
-impl Step {
+impl PathStep {
     fn name(&self) -> Option<&str> {
         match self {
-            Step::Field(name) => Some(name),
+            PathStep::Field(name) => Some(name),
             _ => None,
         }
     }
@@ -114,8 +114,10 @@ impl Step {
             .filter_map(|value| if let Cow::Borrowed(value) = value { Some(*value) } else { None });
         let present = present.filter(|value| !value.is_null());
         match self {
-            Step::Field(name) => Ok(present.filter_map(|value| value.get(name)).map(Cow::Borrowed).collect()),
-            Step::Slice(slice) => {
+            PathStep::Field(name) => {
+                Ok(present.filter_map(|value| value.get(name)).map(Cow::Borrowed).collect())
+            }
+            PathStep::Slice(slice) => {
                 let mut found = Vec::new();
                 for value in present {
                     let Value::Array(items) = value else {
@@ -125,22 +127,22 @@ impl Step {
                 }
                 Ok(found)
             }
-            Step::Wildcard => Ok(present.flat_map(children).map(Cow::Borrowed).collect()),
-            Step::Recursive => {
+            PathStep::Wildcard => Ok(present.flat_map(children).map(Cow::Borrowed).collect()),
+            PathStep::Recursive => {
                 let mut found = Vec::new();
                 present.for_each(|value| descend(value, &mut found));
                 Ok(found)
             }
-            Step::Union(paths) => {
+            PathStep::Union(paths) => {
                 let mut found = Vec::new();
                 for path in paths {
                     found.extend(path.walk(from.clone())?);
                 }
                 Ok(found)
             }
-            Step::Filter(filter) => filter.walk(from),
-            Step::Literal(literal) => Ok(from.iter().map(|_| Cow::Owned(literal.clone())).collect()),
-            Step::Word(word) => Err(PathError(format!("unrecognized identifier {word}"))),
+            PathStep::Filter(filter) => filter.walk(from),
+            PathStep::Literal(literal) => Ok(from.iter().map(|_| Cow::Owned(literal.clone())).collect()),
+            PathStep::Word(word) => Err(PathError(format!("unrecognized identifier {word}"))),
         }
     }
 }
@@ -180,7 +182,7 @@ impl Slice {
     }
 }
 
-impl Filter {
+impl FilterExpression {
     fn walk<'v>(&self, from: Found<'v>) -> Result<Found<'v>, PathError> {
         let mut kept = Vec::new();
         for value in from {

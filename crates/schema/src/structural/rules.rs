@@ -13,7 +13,7 @@ use std::sync::Arc;
 use api::field::ErrorList;
 use serde_json::Value;
 
-use super::shape::{Additional, Kind, Shape, ShapeId, Structural};
+use super::shape::{Additional, Shape, ShapeId, Structural, ValueType};
 
 mod afford;
 mod field_path;
@@ -32,13 +32,13 @@ const MAX_COST_PER_OBJECT: i64 = 10_000_000;
 #[derive(Debug)]
 pub(super) struct Rules {
     /// `None` where there are no rules, nor any below.
-    by_place: HashMap<Place, Option<Arc<[Compiled]>>>,
+    by_place: HashMap<RulePlace, Option<Arc<[Compiled]>>>,
     patterns: Patterns,
 }
 
 /// The place of rules in the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct RulePlace {
     /// The shape that has the rules.
     rules: ShapeId,
     /// The shape of the value that the rules check: another one inside `allOf`.
@@ -47,7 +47,7 @@ struct Place {
     whole: bool,
 }
 
-impl Place {
+impl RulePlace {
     fn root(schema: &Structural) -> Self {
         Self { rules: schema.root, of: schema.root, whole: true }
     }
@@ -65,13 +65,13 @@ impl Rules {
         }
         seen::with(schema, |seen| {
             let mut rules = Rules { by_place: HashMap::new(), patterns: Patterns::default() };
-            rules.add(schema, seen, Place::root(schema));
+            rules.add(schema, seen, RulePlace::root(schema));
             Some(rules)
         })
     }
 
     /// Adds the rules of a place and of those below; returns whether there are any.
-    fn add(&mut self, schema: &Structural, seen: &[seen::Seen<'_>], place: Place) -> bool {
+    fn add(&mut self, schema: &Structural, seen: &[seen::Seen<'_>], place: RulePlace) -> bool {
         if let Some(known) = self.by_place.get(&place) {
             return known.is_some();
         }
@@ -82,7 +82,7 @@ impl Rules {
             any |= self.add(schema, seen, part);
         }
         for id in schema.shape(place.rules).more.iter().flat_map(|more| &more.all_of) {
-            any |= self.add(schema, seen, Place { rules: *id, ..place });
+            any |= self.add(schema, seen, RulePlace { rules: *id, ..place });
         }
         self.by_place.insert(place, any.then(|| compiled.into()));
         any
@@ -111,9 +111,9 @@ enum Part<'s> {
 }
 
 /// The places below one that expressions can see.
-fn parts(schema: &Structural, place: Place) -> impl Iterator<Item = (Part<'_>, Place)> {
+fn parts(schema: &Structural, place: RulePlace) -> impl Iterator<Item = (Part<'_>, RulePlace)> {
     let (rules, of) = (schema.shape(place.rules), schema.shape(place.of));
-    let below = move |rules, of| Place { rules, of, whole: schema.shape(of).embedded };
+    let below = move |rules, of| RulePlace { rules, of, whole: schema.shape(of).embedded };
     let items = rules.items.zip(of.items).map(|(rules, of)| (Part::Items, below(rules, of)));
     let values = match (rules.additional, of.additional) {
         (Additional::Shape(rules), Additional::Shape(of)) => Some((Part::Values, below(rules, of))),
@@ -133,9 +133,9 @@ fn parts(schema: &Structural, place: Place) -> impl Iterator<Item = (Part<'_>, P
 fn is_seen(schema: &Structural, id: ShapeId) -> bool {
     let shape = schema.shape(id);
     match shape.kind {
-        Kind::Any => shape.embedded,
-        Kind::Array => shape.items.is_some_and(|id| is_seen(schema, id)),
-        Kind::Object => match shape.additional {
+        ValueType::Any => shape.embedded,
+        ValueType::Array => shape.items.is_some_and(|id| is_seen(schema, id)),
+        ValueType::Object => match shape.additional {
             Additional::Shape(id) => is_seen(schema, id),
             _ => true,
         },

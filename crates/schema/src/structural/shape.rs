@@ -33,12 +33,12 @@ pub(super) struct PatternId(pub(super) u32);
 /// The schema of one value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
-    pub(super) kind: Kind,
+    pub(super) kind: ValueType,
     pub(super) nullable: bool,
     pub(super) preserve: bool,
     pub(super) embedded: bool,
     pub(super) atomic_map: bool,
-    pub(super) list: ListKind,
+    pub(super) list: ListType,
     /// Sorted by name.
     pub(super) properties: Box<[(NameId, ShapeId)]>,
     pub(super) items: Option<ShapeId>,
@@ -51,7 +51,7 @@ pub(super) struct Shape {
 
 /// `type`, including `x-kubernetes-int-or-string`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum ValueType {
     #[default]
     Any,
     Object,
@@ -63,17 +63,17 @@ pub(super) enum Kind {
     IntOrString,
 }
 
-impl Kind {
+impl ValueType {
     /// By its name in the schema.
-    pub(super) fn named(name: &str) -> Kind {
+    pub(super) fn named(name: &str) -> ValueType {
         match name {
-            "object" => Kind::Object,
-            "array" => Kind::Array,
-            "string" => Kind::String,
-            "integer" => Kind::Integer,
-            "number" => Kind::Number,
-            "boolean" => Kind::Boolean,
-            _ => Kind::Any,
+            "object" => ValueType::Object,
+            "array" => ValueType::Array,
+            "string" => ValueType::String,
+            "integer" => ValueType::Integer,
+            "number" => ValueType::Number,
+            "boolean" => ValueType::Boolean,
+            _ => ValueType::Any,
         }
     }
 }
@@ -90,7 +90,7 @@ pub(super) enum Additional {
 
 /// `x-kubernetes-list-type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum ListKind {
+pub(super) enum ListType {
     #[default]
     Unsaid,
     Atomic,
@@ -162,18 +162,18 @@ impl Real {
     }
 }
 
-impl Kind {
+impl ValueType {
     /// The names of the types, as the schema writes them.
     pub(super) fn names(self) -> &'static [&'static str] {
         match self {
-            Kind::Any => &[],
-            Kind::Object => &["object"],
-            Kind::Array => &["array"],
-            Kind::String => &["string"],
-            Kind::Integer => &["integer"],
-            Kind::Number => &["number"],
-            Kind::Boolean => &["boolean"],
-            Kind::IntOrString => &["integer", "string"],
+            ValueType::Any => &[],
+            ValueType::Object => &["object"],
+            ValueType::Array => &["array"],
+            ValueType::String => &["string"],
+            ValueType::Integer => &["integer"],
+            ValueType::Number => &["number"],
+            ValueType::Boolean => &["boolean"],
+            ValueType::IntOrString => &["integer", "string"],
         }
     }
 }

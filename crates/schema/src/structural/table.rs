@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::metadata::shared_types;
-use super::shape::{Additional, Kind, ListKind as Sort, Shape, ShapeId, Structural};
+use super::shape::{Additional, ListType, Shape, ShapeId, Structural, ValueType};
 use crate::types::{Field, List, ListKind, Map, Node, Type, TypeId, Types};
 
 pub(super) fn types(schema: &Structural, group: &str, version: &str, kind: &str) -> (Types, TypeId) {
@@ -26,19 +26,19 @@ impl Table<'_> {
     fn node(&mut self, id: ShapeId) -> Node {
         let shape = self.schema.shape(id);
         match shape.kind {
-            Kind::String => Node::String,
-            Kind::Integer => Node::Int64,
-            Kind::Number => Node::Double,
-            Kind::Boolean => Node::Bool,
-            Kind::IntOrString => Node::IntOrString,
-            Kind::Array => match shape.items {
+            ValueType::String => Node::String,
+            ValueType::Integer => Node::Int64,
+            ValueType::Number => Node::Double,
+            ValueType::Boolean => Node::Bool,
+            ValueType::IntOrString => Node::IntOrString,
+            ValueType::Array => match shape.items {
                 Some(items) => {
                     let items = self.node(items);
                     Node::List(Box::new(List { items, kind: Self::list_kind(shape), wrapped: false }))
                 }
                 None => Node::Json,
             },
-            Kind::Object => match shape.additional {
+            ValueType::Object => match shape.additional {
                 Additional::Shape(id) if shape.properties.is_empty() => {
                     Node::Map(Box::new(Map { values: self.node(id), atomic: shape.atomic_map }))
                 }
@@ -51,15 +51,15 @@ impl Table<'_> {
                 }
             },
             // Kubernetes: where the schema has no type, the value decides.
-            Kind::Any => Node::Json,
+            ValueType::Any => Node::Json,
         }
     }
 
     fn list_kind(shape: &Shape) -> ListKind {
         match shape.list {
-            Sort::Atomic | Sort::Unsaid => ListKind::Atomic,
-            Sort::Set => ListKind::Set,
-            Sort::Map => ListKind::Map(shape.list_keys().iter().cloned().map(Into::into).collect()),
+            ListType::Atomic | ListType::Unsaid => ListKind::Atomic,
+            ListType::Set => ListKind::Set,
+            ListType::Map => ListKind::Map(shape.list_keys().iter().cloned().map(Into::into).collect()),
         }
     }
 

@@ -15,8 +15,8 @@ mod number;
 mod scale;
 
 use before::Before;
-use finding::Trail;
-use keywords::Walk;
+use finding::ValuePath;
+use keywords::Validator;
 
 /// A write to validate.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +114,6 @@ fn keywords(
     value: &Value,
     before: Option<Before<'_, '_>>,
 ) -> ErrorList {
-    let outcome = Walk { schema }.value(id, &Trail::ROOT, value, before);
+    let outcome = Validator { schema }.value(id, &ValuePath::ROOT, value, before);
     outcome.into_findings().into_iter().map(|finding| finding.into_error(under)).collect()
 }

@@ -10,7 +10,7 @@ const NO_CONTENT: &str = "did not find expected node content";
 const NO_KEY: &str = "did not find expected key";
 
 /// The part of Go's library that reports the error, and its line, counted from zero.
-enum Found {
+enum ReportedBy {
     Scanner(usize),
     Parser(usize),
 }
@@ -28,43 +28,45 @@ pub(super) fn of(error: &ScanError, text: &str) -> String {
     let row = text.lines().nth(line).unwrap_or_default();
     let (problem, found) = match problem {
         "found unknown anchor" => return format!("unknown anchor '{}' referenced", anchor(here)),
-        "did not find expected key" if row.starts_with('\t') => (NO_TOKEN, Found::Scanner(line)),
+        "did not find expected key" if row.starts_with('\t') => (NO_TOKEN, ReportedBy::Scanner(line)),
         "unclosed bracket '['" | "unclosed bracket '{'"
             if text.trim_end().ends_with(['[', '{', ',', ':']) =>
         {
-            (NO_CONTENT, Found::Parser(text.lines().count()))
+            (NO_CONTENT, ReportedBy::Parser(text.lines().count()))
         }
         // Go reports it at the end of the text.
-        "unclosed bracket '['" => (NO_SEQUENCE_END, Found::Parser(text.lines().count())),
-        "unclosed bracket '{'" => (NO_MAPPING_END, Found::Parser(text.lines().count())),
-        "expected ',' or ']'" => (NO_SEQUENCE_END, Found::Parser(line)),
-        "misplaced bracket" => (NO_CONTENT, Found::Parser(line)),
-        "comment intercepting the multiline text" => (NO_KEY, Found::Parser(line + 1)),
+        "unclosed bracket '['" => (NO_SEQUENCE_END, ReportedBy::Parser(text.lines().count())),
+        "unclosed bracket '{'" => (NO_MAPPING_END, ReportedBy::Parser(text.lines().count())),
+        "expected ',' or ']'" => (NO_SEQUENCE_END, ReportedBy::Parser(line)),
+        "misplaced bracket" => (NO_CONTENT, ReportedBy::Parser(line)),
+        "comment intercepting the multiline text" => (NO_KEY, ReportedBy::Parser(line + 1)),
         "unclosed quote" | "invalid indentation in multiline quoted scalar" => {
-            ("found unexpected end of stream", Found::Scanner(text.matches('\n').count()))
+            ("found unexpected end of stream", ReportedBy::Scanner(text.matches('\n').count()))
         }
-        "simple key expected ':'" => ("could not find expected ':'", Found::Scanner(line + 1)),
+        "simple key expected ':'" => ("could not find expected ':'", ReportedBy::Scanner(line + 1)),
         "did not find expected hexadecimal number" => {
-            ("did not find expected hexdecimal number", Found::Scanner(line))
+            ("did not find expected hexdecimal number", ReportedBy::Scanner(line))
         }
-        _ if problem.starts_with("mismatched bracket '['") => (NO_SEQUENCE_END, Found::Parser(line)),
-        _ if problem.starts_with("mismatched bracket '{'") => (NO_MAPPING_END, Found::Parser(line)),
-        _ if problem.starts_with("tabs disallowed") => (NO_TOKEN, Found::Scanner(line)),
-        _ if problem.starts_with("invalid trailing content") => (NO_KEY, Found::Parser(line)),
+        _ if problem.starts_with("mismatched bracket '['") => (NO_SEQUENCE_END, ReportedBy::Parser(line)),
+        _ if problem.starts_with("mismatched bracket '{'") => (NO_MAPPING_END, ReportedBy::Parser(line)),
+        _ if problem.starts_with("tabs disallowed") => (NO_TOKEN, ReportedBy::Scanner(line)),
+        _ if problem.starts_with("invalid trailing content") => (NO_KEY, ReportedBy::Parser(line)),
         _ if problem.contains("surrogate") => {
-            ("found invalid Unicode character escape code", Found::Scanner(line))
+            ("found invalid Unicode character escape code", ReportedBy::Scanner(line))
         }
         _ if problem.starts_with("unexpected character") => match here.starts_with(char::is_control) {
-            true => ("control characters are not allowed", Found::Scanner(line)),
-            false => (NO_TOKEN, Found::Scanner(line)),
+            true => ("control characters are not allowed", ReportedBy::Scanner(line)),
+            false => (NO_TOKEN, ReportedBy::Scanner(line)),
         },
-        NO_MAPPING_END | NO_KEY | "did not find expected '-' indicator" => (problem, Found::Parser(line)),
-        _ => (problem, Found::Scanner(line)),
+        NO_MAPPING_END | NO_KEY | "did not find expected '-' indicator" => {
+            (problem, ReportedBy::Parser(line))
+        }
+        _ => (problem, ReportedBy::Scanner(line)),
     };
     match found {
-        Found::Scanner(0) | Found::Parser(0) => problem.to_owned(),
-        Found::Scanner(line) => format!("line {}: {problem}", line + 1),
-        Found::Parser(line) => format!("line {line}: {problem}"),
+        ReportedBy::Scanner(0) | ReportedBy::Parser(0) => problem.to_owned(),
+        ReportedBy::Scanner(line) => format!("line {}: {problem}", line + 1),
+        ReportedBy::Parser(line) => format!("line {line}: {problem}"),
     }
 }
 

@@ -18,27 +18,27 @@ struct Shared {
     limit: usize,
     first_request: Duration,
     idle: Duration,
-    seats: Mutex<Seats>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Seats {
+struct OpenConnections {
     next: u64,
-    taken: BTreeMap<u64, Weak<Seat>>,
+    slots: BTreeMap<u64, Weak<ConnectionSlot>>,
 }
 
-/// A connection's place; freed when dropped.
+/// The slot of a connection; freed when dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct ConnectionSlot {
     shared: Arc<Shared>,
     number: u64,
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
     /// Notified when the connection must close.
     close_signal: Notify,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct State {
+struct ConnectionState {
     under_way: usize,
     /// Whether it has sent any request.
     has_sent_request: bool,
@@ -56,51 +56,57 @@ impl Connections {
             limit: limits.connections,
             first_request: limits.handshake + limits.headers,
             idle: limits.idle,
-            seats: Mutex::default(),
+            open: Mutex::default(),
         }))
     }
 
-    /// A seat for a new connection, if need be that of an idle one; `None` where all are busy.
-    pub(super) fn admit(&self) -> Option<Arc<Seat>> {
-        let is_full = lock(&self.0.seats).taken.len() >= self.0.limit;
+    /// A slot for a new connection, if need be that of an idle one; `None` where all are busy.
+    pub(super) fn admit(&self) -> Option<Arc<ConnectionSlot>> {
+        let is_full = lock(&self.0.open).slots.len() >= self.0.limit;
         if is_full && !self.make_room() {
             return None;
         }
-        let state = State {
+        let state = ConnectionState {
             under_way: 0,
             has_sent_request: false,
             patience: self.0.idle,
             quiet_since: self.0.world.now(),
             must_close: false,
         };
-        let mut seats = lock(&self.0.seats);
-        seats.next += 1;
-        let number = seats.next;
+        let mut open = lock(&self.0.open);
+        open.next += 1;
+        let number = open.next;
         let shared = Arc::clone(&self.0);
-        let seat = Arc::new(Seat { shared, number, state: Mutex::new(state), close_signal: Notify::new() });
-        seats.taken.insert(number, Arc::downgrade(&seat));
-        Some(seat)
+        let slot = Arc::new(ConnectionSlot {
+            shared,
+            number,
+            state: Mutex::new(state),
+            close_signal: Notify::new(),
+        });
+        open.slots.insert(number, Arc::downgrade(&slot));
+        Some(slot)
     }
 
     /// Closes the connection that is idle longest; those that never sent a request first.
     pub(super) fn make_room(&self) -> bool {
-        let seats: Vec<Arc<Seat>> = lock(&self.0.seats).taken.values().filter_map(Weak::upgrade).collect();
-        let idle = seats.iter().map(|seat| (seat, *lock(&seat.state)));
+        let slots: Vec<Arc<ConnectionSlot>> =
+            lock(&self.0.open).slots.values().filter_map(Weak::upgrade).collect();
+        let idle = slots.iter().map(|slot| (slot, *lock(&slot.state)));
         let idle = idle.filter(|(_, state)| state.under_way == 0);
         let Some((least, _)) = idle.min_by_key(|(_, state)| (state.has_sent_request, state.quiet_since))
         else {
             return false;
         };
-        lock(&self.0.seats).taken.remove(&least.number);
+        lock(&self.0.open).slots.remove(&least.number);
         lock(&least.state).must_close = true;
         least.close_signal.notify_one();
         true
     }
 }
 
-impl Seat {
+impl ConnectionSlot {
     /// A request begins; it ends with the last byte of its response.
-    pub(super) fn begin(self: &Arc<Seat>) -> UnderWay {
+    pub(super) fn begin(self: &Arc<ConnectionSlot>) -> UnderWay {
         let mut state = lock(&self.state);
         state.under_way += 1;
         state.has_sent_request = true;
@@ -113,7 +119,7 @@ impl Seat {
         state.patience = state.patience.min(limit);
     }
 
-    /// Resolves when this connection must close: it was quiet for too long, or its seat is needed.
+    /// Resolves when this connection must close: it was quiet for too long, or its slot is needed.
     ///
     /// Requests do not wake it: it checks again when the limit would be reached without them.
     pub(super) async fn closed(&self) {
@@ -132,15 +138,15 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        lock(&self.shared.seats).taken.remove(&self.number);
+        lock(&self.shared.open).slots.remove(&self.number);
     }
 }
 
 /// A request from its headers to the last byte of its response.
 #[derive(Debug)]
-pub(super) struct UnderWay(Arc<Seat>);
+pub(super) struct UnderWay(Arc<ConnectionSlot>);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {

@@ -24,7 +24,7 @@ const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
 /// The subject of a certificate request.
 #[derive(Debug, Default)]
-pub(super) struct Subject {
+pub(super) struct CertificateSubject {
     pub(super) common_name: String,
     pub(super) organizations: Vec<String>,
 }
@@ -98,7 +98,7 @@ fn check_subject(review: &Review<'_>) -> Result<(), Refusal> {
 }
 
 /// Parses the subject of a request.
-pub(super) fn subject(request: &Value) -> Result<Subject, &'static str> {
+pub(super) fn subject(request: &Value) -> Result<CertificateSubject, &'static str> {
     const NOT_PEM: &str = "PEM block type must be CERTIFICATE REQUEST";
     let text = request["spec"]["request"].as_str().unwrap_or_default();
     let text = STANDARD.decode(text).map_err(|_| NOT_PEM)?;
@@ -117,7 +117,7 @@ pub(super) fn subject(request: &Value) -> Result<Subject, &'static str> {
     }
     let text = |attribute: &AttributeTypeAndValue<'_>| text_of(attribute.attr_value());
     let common_names: Vec<_> = name.iter_common_name().map(text).collect::<Result<_, _>>()?;
-    Ok(Subject {
+    Ok(CertificateSubject {
         common_name: common_names.last().cloned().unwrap_or_default(),
         organizations: name.iter_organization().map(text).collect::<Result<_, _>>()?,
     })

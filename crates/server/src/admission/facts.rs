@@ -7,8 +7,8 @@ use crate::{
     input::{self, Encoding, Undecodable},
     lookup,
     refusal::Refusal,
+    scale_view,
     served::{Kind, Served},
-    write::scale,
 };
 use api::{kind::GroupResource, object};
 use schema::{
@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::OnceCell;
 
 /// What the written object is.
-enum Form {
+enum ReviewedKind {
     Object,
     /// The object is stored, its Scale is reviewed.
     Scale,
@@ -175,12 +175,12 @@ impl<'a> Facts<'a> {
             return Ok(Value::Null);
         }
         let json = match self.form() {
-            Form::Object => {
+            ReviewedKind::Object => {
                 let converted = self.converted(&self.call.served, face, value.clone()).await?;
                 face.encode(&converted)
             }
-            Form::Scale => return Ok(scale::shown(&self.call.served, value).unwrap_or_default()),
-            Form::Request(types, of) => schema::encode::encode(types, of, value),
+            ReviewedKind::Scale => return Ok(scale_view::shown(&self.call.served, value).unwrap_or_default()),
+            ReviewedKind::Request(types, of) => schema::encode::encode(types, of, value),
         };
         serde_json::from_slice(&json).map_err(Refusal::internal_error)
     }
@@ -195,7 +195,7 @@ impl<'a> Facts<'a> {
     ) -> Result<Value, Refusal> {
         let json = serde_json::to_vec(made).map_err(Refusal::internal_error)?;
         match self.form() {
-            Form::Object => {
+            ReviewedKind::Object => {
                 let read = input::object(face, &json, Encoding::Json, FieldValidation::Ignore);
                 let mut value = read.map_err(unread)?.value;
                 face.default(&mut value);
@@ -203,8 +203,10 @@ impl<'a> Facts<'a> {
                 self.call.served.normalize(&mut value);
                 Ok(value)
             }
-            Form::Scale => Ok(scale::rescaled(&self.call.served, before, made).unwrap_or_default()),
-            Form::Request(types, of) => {
+            ReviewedKind::Scale => {
+                Ok(scale_view::rescaled(&self.call.served, before, made).unwrap_or_default())
+            }
+            ReviewedKind::Request(types, of) => {
                 let read = schema::decode::decode(types, of, &json, FieldValidation::Ignore);
                 Ok(read.map_err(Refusal::internal_error)?.value)
             }
@@ -212,17 +214,17 @@ impl<'a> Facts<'a> {
     }
 
     /// The type of the written object, where a subresource has another kind than its resource.
-    fn form(&self) -> Form {
+    fn form(&self) -> ReviewedKind {
         let own = &self.call.served;
         match own.subresource(self.subresource()) {
-            Some(sub) if sub.name == "scale" => Form::Scale,
+            Some(sub) if sub.name == "scale" => ReviewedKind::Scale,
             Some(sub) if sub.kind != own.resource.kind => {
                 let types = kinds::types();
                 types
                     .kind(&sub.group, &sub.version, &sub.kind)
-                    .map_or(Form::Object, |(of, _)| Form::Request(types, of))
+                    .map_or(ReviewedKind::Object, |(of, _)| ReviewedKind::Request(types, of))
             }
-            _ => Form::Object,
+            _ => ReviewedKind::Object,
         }
     }
 

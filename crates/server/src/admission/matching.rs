@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, sync::Arc};
 /// Operations on resources.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Rule {
+pub(super) struct OperationRule {
     operations: Vec<String>,
     api_groups: Vec<String>,
     api_versions: Vec<String>,
@@ -25,8 +25,8 @@ pub(super) struct Rule {
 /// All criteria that a request must match.
 #[derive(Clone, Debug)]
 pub(super) struct Criteria {
-    rules: Vec<Rule>,
-    excluded: Vec<Rule>,
+    rules: Vec<OperationRule>,
+    excluded: Vec<OperationRule>,
     namespaces: Selector,
     objects: Selector,
     /// `matchPolicy: Equivalent`: a rule for one version matches all.
@@ -37,13 +37,13 @@ pub(super) struct Criteria {
 
 /// Policies or webhooks by resource name, so that requests which match none cost next to nothing.
 #[derive(Debug)]
-pub(super) struct Index<T> {
+pub(super) struct ByResource<T> {
     all: Vec<Arc<T>>,
     by_resource: BTreeMap<String, Vec<usize>>,
     for_any: Vec<usize>,
 }
 
-impl Rule {
+impl OperationRule {
     fn fits(&self, facts: &Facts<'_>, face: &Served, object: &Value) -> bool {
         let has = |list: &[String], wanted: &str| list.iter().any(|it| it == "*" || it == wanted);
         let is_in_cluster = facts.is_namespace() || facts.namespace(object).is_empty();
@@ -115,7 +115,7 @@ impl Criteria {
 
     async fn find(
         &self,
-        rules: &[Rule],
+        rules: &[OperationRule],
         facts: &Facts<'_>,
         object: &Value,
     ) -> Result<Option<Arc<Served>>, Refusal> {
@@ -150,15 +150,15 @@ impl Criteria {
     }
 }
 
-impl<T> Index<T> {
+impl<T> ByResource<T> {
     pub(super) fn new<'t>(
         all: impl Iterator<Item = &'t Arc<T>>,
         criteria: impl Fn(&T) -> &Criteria,
-    ) -> Index<T>
+    ) -> ByResource<T>
     where
         T: 't,
     {
-        let mut index = Index::default();
+        let mut index = ByResource::default();
         for it in all {
             let at = index.all.len();
             match criteria(it).resources() {
@@ -186,13 +186,13 @@ impl<T> Index<T> {
     }
 }
 
-impl<T> Default for Index<T> {
-    fn default() -> Index<T> {
-        Index { all: Vec::new(), by_resource: BTreeMap::new(), for_any: Vec::new() }
+impl<T> Default for ByResource<T> {
+    fn default() -> ByResource<T> {
+        ByResource { all: Vec::new(), by_resource: BTreeMap::new(), for_any: Vec::new() }
     }
 }
 
-fn rules(list: &Value) -> Vec<Rule> {
+fn rules(list: &Value) -> Vec<OperationRule> {
     Vec::deserialize(list).unwrap_or_default()
 }
 
@@ -225,7 +225,7 @@ mod tests {
             of(json!([])),
             of(json!(["services/status", "pods"])),
         ];
-        let index = Index::new(all.iter(), |it| it);
+        let index = ByResource::new(all.iter(), |it| it);
         for (resource, expected) in [("pods", vec![0, 1, 4]), ("services", vec![1, 2, 4]), ("nodes", vec![1])]
         {
             let found = index.candidates(resource);

@@ -8,7 +8,7 @@ use super::{Operation, Review};
 use crate::{lookup, refusal::Refusal};
 use api::object;
 use checks::{Pod, Violation};
-use policy::{Level, Policy, Standard};
+use policy::{NamespacePolicy, SecurityLevel, Standard};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,12 +64,12 @@ fn pod(object: &Value) -> Pod<'_> {
     Pod { metadata: &object["metadata"], spec: &object["spec"] }
 }
 
-async fn policy(review: &Review<'_>) -> Result<Policy, Refusal> {
+async fn policy(review: &Review<'_>) -> Result<NamespacePolicy, Refusal> {
     let name = review.namespace();
     let namespace = lookup::object(&review.call.inner, ("", "v1", "namespaces"), "", name).await?;
     let quoted = api::go::quote(name);
     let missing = || Refusal::internal_error(format!("failed to lookup namespace {quoted}"));
-    Ok(Policy::of(&namespace.ok_or_else(missing)?).0)
+    Ok(NamespacePolicy::of(&namespace.ok_or_else(missing)?).0)
 }
 
 async fn check_pod(review: &Review<'_>) -> Result<(), Refusal> {
@@ -94,7 +94,7 @@ async fn warn_of(review: &Review<'_>, template: &Value) -> Result<(), Refusal> {
     if template.is_object() {
         note_violations(review, policy.audit, pod(template));
     }
-    if policy.warn.level != Level::Privileged && template.is_object() {
+    if policy.warn.level != SecurityLevel::Privileged && template.is_object() {
         warn(review, policy.warn, &checks::violations(policy.warn, pod(template)));
     }
     Ok(())
@@ -103,7 +103,7 @@ async fn warn_of(review: &Review<'_>, template: &Value) -> Result<(), Refusal> {
 /// Adds the violations of the audit standard to the audit event.
 fn note_violations(review: &Review<'_>, standard: Standard, pod: Pod<'_>) {
     let trail = &review.call.trail;
-    if !trail.is_kept() || standard.level == Level::Privileged {
+    if !trail.is_kept() || standard.level == SecurityLevel::Privileged {
         return;
     }
     let violations = checks::violations(standard, pod);
@@ -136,8 +136,8 @@ fn is_significant(pod: &Value, old: &Value) -> bool {
 }
 
 async fn check_namespace(review: &Review<'_>) -> Result<(), Refusal> {
-    let (new, errors) = Policy::of(&review.object);
-    let before = review.old.map(Policy::of);
+    let (new, errors) = NamespacePolicy::of(&review.object);
+    let before = review.old.map(NamespacePolicy::of);
     let invalid = |errors| Refusal::invalid(&review.call.served.group_kind(), review.name(), &errors);
     if let Err(errors) = errors.into_result() {
         let known = before.as_ref().map(|(_, errors)| errors.to_string());
@@ -147,7 +147,7 @@ async fn check_namespace(review: &Review<'_>) -> Result<(), Refusal> {
     }
     let Some((old, _)) = before else { return Ok(()) };
     let is_no_stricter = new.enforce.version == old.enforce.version && new.enforce.level <= old.enforce.level;
-    if new.enforce.level != Level::Privileged && !is_no_stricter {
+    if new.enforce.level != SecurityLevel::Privileged && !is_no_stricter {
         warn_of_pods(review, new.enforce).await?;
     }
     Ok(())

@@ -7,14 +7,12 @@
 //! | `params` | the objects that a binding passes to its policy |
 //! | `validating` | decisions: deny, warn |
 //! | `mutating` | changes: a configuration to apply, or a patch |
-//! | `status` | type errors of expressions → the status of their policy |
 
 mod configured;
 mod merge;
 mod mutating;
 mod params;
 mod selection;
-pub(crate) mod status;
 mod validating;
 
 pub(super) use configured::Policies;
@@ -23,12 +21,12 @@ pub(super) use validating::validate;
 
 use super::{NOT_READY, evaluation::Activation, facts::Facts};
 use crate::{live::Live, refusal::Refusal, served::Served};
-use configured::{Binding, Policy};
+use configured::{Policy, PolicyBinding};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// A policy and its bindings.
-type Bound = (Arc<Policy>, Vec<Arc<Binding>>);
+type BoundPolicy = (Arc<Policy>, Vec<Arc<PolicyBinding>>);
 
 /// The inputs of a policy's expressions.
 #[derive(Debug)]
@@ -99,7 +97,7 @@ async fn candidates(
     facts: &Facts<'_>,
     policies: &Live<Policies>,
     object: &Value,
-) -> Result<Vec<Bound>, Refusal> {
+) -> Result<Vec<BoundPolicy>, Refusal> {
     if facts.is_exempt() {
         return Ok(Vec::new());
     }

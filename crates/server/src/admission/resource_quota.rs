@@ -8,12 +8,10 @@
 
 mod running;
 mod scope;
-mod status;
+pub(crate) mod status;
 mod usage;
 
-pub(crate) use status::{after, concerns};
-
-use super::pod_resources::{self, Amounts};
+use super::pod_resources::Amounts;
 use crate::{
     Inner,
     call::Call,
@@ -125,13 +123,13 @@ pub(crate) async fn turn(call: &Call) -> Result<Turn<'_>, Refusal> {
     if namespace.is_empty() || !is_counted {
         return Ok(Turn { call, right: QuotaLock::Any });
     }
-    let _place = place(inner, namespace).read().await;
+    let _place = namespace_lock(inner, namespace).read().await;
     // In this order: a request that now creates the first quota waits for this write, and counts it.
     if !has_quotas(inner, namespace).await? {
         return Ok(Turn { call, right: QuotaLock::Together { _place } });
     }
     drop(_place);
-    Ok(Turn { call, right: QuotaLock::Alone { _place: place(inner, namespace).write().await } })
+    Ok(Turn { call, right: QuotaLock::Alone { _place: namespace_lock(inner, namespace).write().await } })
 }
 
 async fn has_quotas(inner: &Inner, namespace: &str) -> Result<bool, Refusal> {
@@ -143,7 +141,8 @@ async fn has_quotas(inner: &Inner, namespace: &str) -> Result<bool, Refusal> {
     found.await.map_err(Refusal::from)
 }
 
-fn place<'a>(inner: &'a Inner, namespace: &str) -> &'a RwLock<()> {
+/// The lock of a namespace: shared by writes that no quota counts; held alone by a counted write, and by a count.
+pub(crate) fn namespace_lock<'a>(inner: &'a Inner, namespace: &str) -> &'a RwLock<()> {
     let spread = |sum: usize, byte: u8| sum.wrapping_mul(31).wrapping_add(usize::from(byte));
     let at = namespace.bytes().fold(0, spread) % PLACES;
     &inner.quotas.places[at]
@@ -212,7 +211,7 @@ impl Turn<'_> {
         let mut ledgers = Vec::new();
         for entry in page?.entries {
             let quota = Stored::new(entry.value.clone(), entry.revision).value()?;
-            let hard = pod_resources::amounts(&quota["spec"], "hard");
+            let hard = status::hard(&quota);
             let is_limited = hard.keys().any(|name| CountedResource::behind(name) == Some(sort));
             // A write to a quota is not charged to that quota itself.
             let is_itself = own.as_ref() == Some(&entry.key);

@@ -11,9 +11,9 @@ use super::{
     facts::Facts,
     reinvocation::Reinvocation,
 };
-use crate::{audit::Trail, live::Live, refusal::Refusal, served::Served};
+use crate::{audit_trail::Trail, live::Live, refusal::Refusal, served::Served};
 use configured::Webhook;
-use exchange::{Failure, Reply};
+use exchange::{Reply, WebhookFailure};
 use schema::{
     decode::FieldValidation,
     patch::json::{JsonPatch, Reading},
@@ -118,12 +118,12 @@ async fn call_in_turn(
         audit.mutated(before != review.object);
         match outcome {
             Ok(()) => {}
-            Err(Failure::Refused(refusal)) => return Err(refusal),
-            Err(Failure::Call(problem)) if hook.fails_open => {
+            Err(WebhookFailure::Refused(refusal)) => return Err(refusal),
+            Err(WebhookFailure::Call(problem)) if hook.fails_open => {
                 ignore(&hook, &problem);
                 audit.failed_open(MUTATION);
             }
-            Err(Failure::Call(problem)) => return Err(failed(&hook, &problem)),
+            Err(WebhookFailure::Call(problem)) => return Err(failed(&hook, &problem)),
         }
         if before != review.object {
             rounds.webhooks.reinvoke_earlier();
@@ -157,13 +157,13 @@ async fn call_all(facts: &Facts<'_>, hooks: Vec<Arc<Webhook>>, review: &Review<'
     let calls = calls.iter().map(|(hook, face)| async {
         match exchange::call(hook, facts, face, &review.object, exchange::WebhookKind::Validating).await {
             Ok(_) => Ok(()),
-            Err(Failure::Refused(refusal)) => Err(refusal),
-            Err(Failure::Call(problem)) if hook.fails_open => {
+            Err(WebhookFailure::Refused(refusal)) => Err(refusal),
+            Err(WebhookFailure::Call(problem)) if hook.fails_open => {
                 ignore(hook, &problem);
                 WebhookAudit { trail: &facts.call.trail, hook, round: 0 }.failed_open(VALIDATION);
                 Ok(())
             }
-            Err(Failure::Call(problem)) => Err(failed(hook, &problem)),
+            Err(WebhookFailure::Call(problem)) => Err(failed(hook, &problem)),
         }
     });
     futures::future::join_all(calls).await.into_iter().collect()
@@ -221,12 +221,13 @@ async fn apply(
     face: &Arc<Served>,
     object: &mut Value,
     audit: &WebhookAudit<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), WebhookFailure> {
     let Reply { patch, shown } =
         exchange::call(hook, facts, face, object, exchange::WebhookKind::Mutating).await?;
     let Some(patch) = patch else { return Ok(()) };
-    let undecodable =
-        |problem: String| Failure::Call(format!("received undecodable patch in webhook response: {problem}"));
+    let undecodable = |problem: String| {
+        WebhookFailure::Call(format!("received undecodable patch in webhook response: {problem}"))
+    };
     let patch = schema::decode::decode_json(&patch, FieldValidation::Ignore);
     let patch = patch.map_err(|error| undecodable(error.to_string()))?.value;
     let operations =
@@ -236,14 +237,14 @@ async fn apply(
     }
     if shown.is_null() {
         let name = api::go::quote(&hook.name);
-        return Err(Failure::Refused(Refusal::internal_error(format!(
+        return Err(WebhookFailure::Refused(Refusal::internal_error(format!(
             "admission webhook {name} attempted to modify the object, which is not supported for this operation"
         ))));
     }
     audit.patched(&patch);
     let patched =
-        operations.apply(shown).map_err(|error| Failure::Refused(Refusal::internal_error(error)))?;
-    *object = facts.adopted(face, &patched, object).await.map_err(Failure::Refused)?;
+        operations.apply(shown).map_err(|error| WebhookFailure::Refused(Refusal::internal_error(error)))?;
+    *object = facts.adopted(face, &patched, object).await.map_err(WebhookFailure::Refused)?;
     Ok(())
 }
 

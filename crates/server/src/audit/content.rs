@@ -30,15 +30,6 @@ pub(super) fn read(body: &[u8], encoding: Encoding) -> Option<Value> {
     }
 }
 
-/// The encoding of a media type.
-pub(super) fn encoding(media_type: &str) -> Encoding {
-    match media_type {
-        it if it.contains("yaml") => Encoding::Yaml,
-        it if it.contains("protobuf") => Encoding::Protobuf,
-        _ => Encoding::Json,
-    }
-}
-
 /// Removes managedFields from an object, the items of a list, or the rows of a table.
 pub(super) fn without_owners(object: &mut Value) {
     let forget = |object: &mut Value| {

@@ -25,13 +25,13 @@ const MAX_BATCH: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Log {
-    queue: Sender<Message>,
+    queue: Sender<LogMessage>,
     room: Arc<Semaphore>,
     dropped: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
-enum Message {
+enum LogMessage {
     Line(Bytes, OwnedSemaphorePermit),
     Flush(oneshot::Sender<()>),
 }
@@ -48,13 +48,13 @@ impl Log {
     pub(super) async fn add(&self, line: Bytes) {
         let Ok(permit) = Arc::clone(&self.room).acquire_many_owned(width(&line)).await else { return };
         // The reading task lives as long as this.
-        drop(self.queue.send(Message::Line(line, permit)).await);
+        drop(self.queue.send(LogMessage::Line(line, permit)).await);
     }
 
     /// Adds a line if there is room now, for callers that cannot wait.
     pub(super) fn try_add(&self, line: Bytes) {
         let permit = Arc::clone(&self.room).try_acquire_many_owned(width(&line)).ok();
-        let added = permit.is_some_and(|permit| self.queue.try_send(Message::Line(line, permit)).is_ok());
+        let added = permit.is_some_and(|permit| self.queue.try_send(LogMessage::Line(line, permit)).is_ok());
         if !added {
             self.dropped.fetch_add(1, Relaxed);
         }
@@ -62,7 +62,7 @@ impl Log {
 
     pub(super) async fn flush(&self) {
         let (sender, written) = oneshot::channel();
-        if self.queue.send(Message::Flush(sender)).await.is_ok() {
+        if self.queue.send(LogMessage::Flush(sender)).await.is_ok() {
             drop(written.await);
         }
     }
@@ -79,7 +79,7 @@ fn width(line: &Bytes) -> u32 {
 
 async fn write(
     world: World,
-    mut lines: Receiver<Message>,
+    mut lines: Receiver<LogMessage>,
     mut out: Box<dyn Write + Send>,
     dropped: Arc<AtomicU64>,
 ) {
@@ -88,12 +88,12 @@ async fn write(
         let (mut text, mut count, mut flushes, mut permits) = (BytesMut::new(), 0, Vec::new(), Vec::new());
         for message in messages.drain(..) {
             match message {
-                Message::Line(line, permit) => {
+                LogMessage::Line(line, permit) => {
                     text.extend_from_slice(&line);
                     permits.push(permit);
                     count += 1;
                 }
-                Message::Flush(sender) => flushes.push(sender),
+                LogMessage::Flush(sender) => flushes.push(sender),
             }
         }
         let (back, outcome) = world

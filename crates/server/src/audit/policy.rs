@@ -1,6 +1,7 @@
 //! The audit policy: which requests are recorded, at which level.
 
 use crate::{
+    audit_trail::AuditLevel,
     authenticate::Caller,
     authorize::{Attributes, OnResource},
 };
@@ -17,7 +18,7 @@ const KIND: &str = "Policy";
 /// A policy of `audit.k8s.io/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditPolicy {
-    rules: Vec<Rule>,
+    rules: Vec<AuditRule>,
 }
 
 /// Why a policy cannot be used.
@@ -35,15 +36,6 @@ pub enum BadAuditPolicy {
     Empty,
 }
 
-/// How much of a request is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) enum Level {
-    None,
-    Metadata,
-    Request,
-    RequestResponse,
-}
-
 /// The stages at which events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) enum Stage {
@@ -56,13 +48,13 @@ pub(super) enum Stage {
 /// How a matching rule records a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Recording {
-    pub(super) level: Level,
+    pub(super) level: AuditLevel,
     pub(super) omitted: Vec<Stage>,
     pub(super) omits_owners: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Rule {
+struct AuditRule {
     file: RuleFile,
     recording: Recording,
 }
@@ -100,23 +92,6 @@ struct Resources {
     resource_names: Vec<String>,
 }
 
-impl Level {
-    pub(super) const ALL: [Level; 4] = [Level::None, Level::Metadata, Level::Request, Level::RequestResponse];
-
-    pub(super) fn text(self) -> &'static str {
-        match self {
-            Level::None => "None",
-            Level::Metadata => "Metadata",
-            Level::Request => "Request",
-            Level::RequestResponse => "RequestResponse",
-        }
-    }
-
-    fn named(text: &str) -> Option<Level> {
-        Level::ALL.into_iter().find(|level| level.text() == text)
-    }
-}
-
 impl Stage {
     const ALL: [(Stage, &'static str); 4] = [
         (Stage::RequestReceived, "RequestReceived"),
@@ -148,10 +123,10 @@ impl AuditPolicy {
         if file.rules.is_empty() {
             return Err(BadAuditPolicy::Empty);
         }
-        let rules = file.rules.iter().map(|rule| Rule {
+        let rules = file.rules.iter().map(|rule| AuditRule {
             file: rule.clone(),
             recording: Recording {
-                level: Level::named(&rule.level).unwrap_or(Level::None),
+                level: AuditLevel::named(&rule.level).unwrap_or(AuditLevel::None),
                 omitted: file
                     .omit_stages
                     .iter()
@@ -167,7 +142,7 @@ impl AuditPolicy {
     /// The first matching rule's level and stages; `None` where nothing is recorded.
     pub(super) fn recording(&self, caller: Option<&Caller>, wanted: &Attributes<'_>) -> Option<&Recording> {
         let found = self.rules.iter().find(|rule| rule.file.matches(caller, wanted))?;
-        Some(&found.recording).filter(|recording| recording.level != Level::None)
+        Some(&found.recording).filter(|recording| recording.level != AuditLevel::None)
     }
 }
 
@@ -244,8 +219,8 @@ impl RuleFile {
         let level = at.child("level");
         match self.level.as_str() {
             "" => errors.push(Error::required(&level, "")),
-            file if Level::named(file).is_none() => {
-                errors.push(Error::not_supported(&level, file, Level::ALL.map(Level::text)));
+            file if AuditLevel::named(file).is_none() => {
+                errors.push(Error::not_supported(&level, file, AuditLevel::ALL.map(AuditLevel::text)));
             }
             _ => {}
         }

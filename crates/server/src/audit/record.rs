@@ -1,16 +1,18 @@
 //! The audit events of one request.
 
 use super::{
-    Auditor, Trail, content, cut,
-    policy::{Level, Recording, Stage},
+    Auditor, content, cut,
+    event::{Event, ObjectReference},
+    policy::{Recording, Stage},
 };
 use crate::{
     Body, Inner,
-    accept::ClientAddress,
     answer::Holding,
+    audit_trail::{AuditLevel, Trail},
     authenticate::Caller,
     authorize::{Attributes, OnResource},
-    request::{Options, Place},
+    input::Encoding,
+    request::{ClientAddress, Options, Place},
 };
 use bytes::Bytes;
 use http::{
@@ -18,10 +20,8 @@ use http::{
 };
 use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeMap,
     net::IpAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
@@ -44,69 +44,11 @@ pub(crate) struct Record {
     user: Value,
     source_ips: Vec<String>,
     agent: String,
-    object: Option<Reference>,
+    object: Option<ObjectReference>,
     received: Timestamp,
     status: Value,
     answer: Option<Value>,
     is_over: bool,
-}
-
-/// The objectRef of an event.
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Reference {
-    #[serde(skip_serializing_if = "String::is_empty")]
-    resource: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    namespace: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    name: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    uid: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    api_group: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    api_version: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    resource_version: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    subresource: String,
-}
-
-// Kubernetes: the fields of an event, in its order.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Event<'a> {
-    kind: &'static str,
-    api_version: &'static str,
-    level: Level,
-    #[serde(rename = "auditID")]
-    id: &'a str,
-    stage: Stage,
-    #[serde(rename = "requestURI")]
-    uri: &'a str,
-    verb: &'a str,
-    user: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    impersonated_user: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    authentication_metadata: Option<Value>,
-    #[serde(rename = "sourceIPs", skip_serializing_if = "<[String]>::is_empty")]
-    source_ips: &'a [String],
-    #[serde(skip_serializing_if = "str::is_empty")]
-    user_agent: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    object_ref: Option<Reference>,
-    #[serde(skip_serializing_if = "Value::is_null")]
-    response_status: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request_object: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    response_object: Option<&'a Value>,
-    request_received_timestamp: String,
-    stage_timestamp: String,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<String, String>,
 }
 
 /// Records RequestReceived, if the policy matches; the trail is then among the request's extensions.
@@ -133,7 +75,7 @@ pub(crate) async fn refused(inner: &Arc<Inner>, head: &Parts, place: &Place, opt
     record.status = json!({
         "metadata": {}, "status": "Failure", "message": "Unauthorized", "reason": "Unauthorized", "code": 401,
     });
-    if record.recording.level == Level::RequestResponse {
+    if record.recording.level == AuditLevel::RequestResponse {
         let mut answer = json!({"kind": "Status", "apiVersion": "v1"});
         if let (Some(answer), Some(status)) = (answer.as_object_mut(), record.status.as_object()) {
             answer.extend(status.clone());
@@ -217,11 +159,11 @@ impl Record {
         };
         let auditor = inner.audit.as_ref()?;
         let recording = auditor.policy.recording(caller, &wanted);
-        auditor.count(recording.map_or(Level::None, |recording| recording.level));
+        auditor.count(recording.map_or(AuditLevel::None, |recording| recording.level));
         let recording = recording?.clone();
         let (verb, object) = match &wanted {
             Attributes::Path { verb, .. } => (*verb, None),
-            Attributes::Resource(wanted) => (wanted.verb, Some(Reference::of(wanted, version))),
+            Attributes::Resource(wanted) => (wanted.verb, Some(ObjectReference::of(wanted, version))),
         };
         let given = head.headers.get(ID).and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
         Some(Box::new(Record {
@@ -245,14 +187,14 @@ impl Record {
 
     /// Whether the response body is recorded.
     fn wants_answer(&self, head: &response::Parts) -> bool {
-        let is_recorded = self.recording.level == Level::RequestResponse;
+        let is_recorded = self.recording.level == AuditLevel::RequestResponse;
         self.object.is_some() && (is_recorded || !head.status.is_success() || self.verb.starts_with("delete"))
     }
 
     fn answered(&mut self, head: &response::Parts, body: &Bytes) {
         let media_type =
             head.headers.get(header::CONTENT_TYPE).and_then(|media_type| media_type.to_str().ok());
-        let encoding = content::encoding(media_type.unwrap_or_default());
+        let encoding = Encoding::of_media_type(media_type.unwrap_or_default());
         let Some(mut object) = content::read(body, encoding) else { return };
         if api::object::kind(&object) == "Status" {
             for field in ["status", "message", "reason", "details", "code"] {
@@ -261,7 +203,7 @@ impl Record {
                 }
             }
         }
-        if self.recording.level == Level::RequestResponse {
+        if self.recording.level == AuditLevel::RequestResponse {
             if self.recording.omits_owners {
                 content::without_owners(&mut object);
             }
@@ -302,7 +244,7 @@ impl Record {
             user_agent: &self.agent,
             object_ref: object,
             response_status: &self.status,
-            request_object: sent.filter(|_| self.recording.level >= Level::Request),
+            request_object: sent.filter(|_| self.recording.level >= AuditLevel::Request),
             response_object: self.answer.as_ref(),
             request_received_timestamp: micros(self.received),
             stage_timestamp: micros(now),
@@ -345,35 +287,6 @@ impl Drop for Record {
         }
         if let Some((auditor, line)) = self.line(stage) {
             auditor.log.try_add(line);
-        }
-    }
-}
-
-impl Reference {
-    fn of(wanted: &OnResource<'_>, version: &str) -> Reference {
-        Reference {
-            resource: wanted.resource.to_owned(),
-            namespace: wanted.namespace.to_owned(),
-            name: wanted.name.to_owned(),
-            api_group: wanted.group.to_owned(),
-            api_version: version.to_owned(),
-            subresource: wanted.subresource.to_owned(),
-            ..Reference::default()
-        }
-    }
-
-    /// Completes the reference from the object itself.
-    fn complete(&mut self, object: &Value) {
-        use api::object::{name, namespace, resource_version, uid};
-        for (given, found) in [
-            (&mut self.namespace, namespace(object)),
-            (&mut self.name, name(object)),
-            (&mut self.uid, uid(object)),
-            (&mut self.resource_version, resource_version(object)),
-        ] {
-            if given.is_empty() {
-                found.clone_into(given);
-            }
         }
     }
 }

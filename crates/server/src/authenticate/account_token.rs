@@ -3,7 +3,7 @@
 
 use super::{
     Authenticated, Caller,
-    jwt::{self, BadToken, Bound, Claims, LEEWAY_SECONDS},
+    jwt::{self, BadToken, BoundObject, Claims, LEEWAY_SECONDS},
     keys::SigningKey,
 };
 use crate::stored::Stored;
@@ -77,8 +77,7 @@ impl Accounts {
         let common: Vec<String> =
             valid_for.iter().filter(|audience| audiences.contains(audience)).cloned().collect();
         if common.is_empty() {
-            let (valid_for, wanted) =
-                (crate::authorize::quoted(valid_for), crate::authorize::quoted(audiences));
+            let (valid_for, wanted) = (go::quote_list(valid_for), go::quote_list(audiences));
             return Err(BadToken::Invalidated(format!(
                 "token audiences {valid_for} is invalid for the target audiences {wanted}"
             )));
@@ -115,7 +114,7 @@ async fn check_bound(store: &dyn ReadStore, claims: &Claims, now: i64) -> Result
     }
     // The node of a pod's token is not checked: the pod is bound to it.
     let node = bound_to.node.as_ref().filter(|_| bound_to.pod.is_none());
-    let objects: [(&str, String, &Option<Bound>); 2] = [
+    let objects: [(&str, String, &Option<BoundObject>); 2] = [
         ("secret", format!("/registry/secrets/{namespace}/"), &bound_to.secret),
         ("pod", format!("/registry/pods/{namespace}/"), &bound_to.pod),
     ];

@@ -33,18 +33,18 @@ pub(crate) struct Claims {
 pub(crate) struct Kubernetes {
     pub(crate) namespace: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) node: Option<Bound>,
+    pub(crate) node: Option<BoundObject>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) pod: Option<Bound>,
+    pub(crate) pod: Option<BoundObject>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) secret: Option<Bound>,
-    pub(crate) serviceaccount: Bound,
+    pub(crate) secret: Option<BoundObject>,
+    pub(crate) serviceaccount: BoundObject,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) warnafter: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Bound {
+pub(crate) struct BoundObject {
     pub(crate) name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) uid: String,

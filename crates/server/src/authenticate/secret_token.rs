@@ -18,7 +18,7 @@ const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
 /// The claims of such a token.
 #[derive(Debug, Deserialize)]
-pub(super) struct Claims {
+pub(super) struct SecretClaims {
     iss: String,
     #[serde(default)]
     sub: String,
@@ -32,7 +32,7 @@ pub(super) struct Claims {
     uid: String,
 }
 
-impl jwt::Issued for Claims {
+impl jwt::Issued for SecretClaims {
     fn issuer(&self) -> &str {
         &self.iss
     }
@@ -46,10 +46,10 @@ pub(super) async fn authenticate(
     own: &[String],
     audiences: &[String],
 ) -> Result<Authenticated, BadToken> {
-    let claims: Claims = jwt::verify(key, ISSUER, token)?;
+    let claims: SecretClaims = jwt::verify(key, ISSUER, token)?;
     let common: Vec<String> = own.iter().filter(|it| audiences.contains(it)).cloned().collect();
     if common.is_empty() {
-        let (own, wanted) = (crate::authorize::quoted(own), crate::authorize::quoted(audiences));
+        let (own, wanted) = (go::quote_list(own), go::quote_list(audiences));
         return Err(no(format!("token audiences {own} is invalid for the target audiences {wanted}")));
     }
     check_claims(&claims)?;
@@ -63,7 +63,7 @@ fn no(problem: impl Into<String>) -> BadToken {
     BadToken::Invalidated(problem.into())
 }
 
-fn check_claims(claims: &Claims) -> Result<(), BadToken> {
+fn check_claims(claims: &SecretClaims) -> Result<(), BadToken> {
     for (name, claim) in [
         ("sub", &claims.sub),
         ("namespace", &claims.namespace),
@@ -81,8 +81,8 @@ fn check_claims(claims: &Claims) -> Result<(), BadToken> {
     }
 }
 
-async fn check_secret(store: &dyn ReadStore, claims: &Claims, token: &str) -> Result<(), BadToken> {
-    let Claims { namespace, secret: name, account, .. } = claims;
+async fn check_secret(store: &dyn ReadStore, claims: &SecretClaims, token: &str) -> Result<(), BadToken> {
+    let SecretClaims { namespace, secret: name, account, .. } = claims;
     let found = read(store, format!("/registry/secrets/{namespace}/{name}")).await?;
     let secret = found.filter(|secret| !object::is_deleting(secret));
     let secret = secret.ok_or_else(|| no("Token has been invalidated"))?;
@@ -100,8 +100,8 @@ async fn check_secret(store: &dyn ReadStore, claims: &Claims, token: &str) -> Re
     Ok(())
 }
 
-async fn check_account(store: &dyn ReadStore, claims: &Claims) -> Result<(), BadToken> {
-    let Claims { namespace, account: name, uid, .. } = claims;
+async fn check_account(store: &dyn ReadStore, claims: &SecretClaims) -> Result<(), BadToken> {
+    let SecretClaims { namespace, account: name, uid, .. } = claims;
     let found = read(store, format!("/registry/serviceaccounts/{namespace}/{name}")).await?;
     let account = found.ok_or_else(|| no(format!("serviceaccounts {} not found", go::quote(name))))?;
     if object::is_deleting(&account) {

@@ -5,7 +5,8 @@
 //! billions. This gives the same result without making them: values of a list that are covered by the same
 //! held rules are grouped, and only one of each group is compared.
 
-use super::rule::{ALL, Rule, path_prefix, quoted};
+use super::rule::{ALL, Rule, path_prefix};
+use api::go::quote_list;
 use std::collections::{BTreeMap, HashMap};
 
 /// Limit on the comparisons of one check. A usual role takes some hundreds, one checked against thousands
@@ -17,8 +18,8 @@ const AND_MORE: &str = "... and more";
 
 /// What `wanted` has beyond `held`: sorted lines; none where all is covered.
 pub(crate) fn missing(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
-    let index = Index::new(held);
-    let mut missing = Missing::default();
+    let index = HeldRules::new(held);
+    let mut missing = UncoveredRules::default();
     let compared = wanted.iter().try_for_each(|rule| {
         index.resources_beyond(rule, &mut missing)?;
         index.paths_beyond(rule, &mut missing)
@@ -61,14 +62,14 @@ impl Rules {
 }
 
 /// The held rules that list a value, and those that list `*`.
-struct Named<'h> {
+struct RulesByValue<'h> {
     by_value: HashMap<&'h str, Rules>,
     all: Rules,
 }
 
-impl<'h> Named<'h> {
-    fn new(held: &'h [Rule], list: impl Fn(&'h Rule) -> &'h [String]) -> Named<'h> {
-        let mut named = Named { by_value: HashMap::new(), all: Rules::none(held.len()) };
+impl<'h> RulesByValue<'h> {
+    fn new(held: &'h [Rule], list: impl Fn(&'h Rule) -> &'h [String]) -> RulesByValue<'h> {
+        let mut named = RulesByValue { by_value: HashMap::new(), all: Rules::none(held.len()) };
         for (at, rule) in held.iter().enumerate() {
             for value in list(rule) {
                 let rules = named.by_value.entry(value).or_insert_with(|| Rules::none(held.len()));
@@ -95,12 +96,12 @@ impl<'h> Named<'h> {
 }
 
 /// Held rules by value.
-struct Index<'h> {
-    verbs: Named<'h>,
-    groups: Named<'h>,
-    resources: Named<'h>,
-    names: Named<'h>,
-    paths: Named<'h>,
+struct HeldRules<'h> {
+    verbs: RulesByValue<'h>,
+    groups: RulesByValue<'h>,
+    resources: RulesByValue<'h>,
+    names: RulesByValue<'h>,
+    paths: RulesByValue<'h>,
     /// Paths that end in a star, without it.
     prefixes: Vec<(&'h str, usize)>,
     /// Rules without resourceNames, which cover all names.
@@ -116,19 +117,19 @@ struct Alike<'w> {
     places: Vec<usize>,
 }
 
-impl<'h> Index<'h> {
-    fn new(held: &'h [Rule]) -> Index<'h> {
+impl<'h> HeldRules<'h> {
+    fn new(held: &'h [Rule]) -> HeldRules<'h> {
         let mut nameless = Rules::none(held.len());
         let unnamed = held.iter().enumerate().filter(|(_, rule)| rule.resource_names.is_empty());
         unnamed.for_each(|(at, _)| nameless.insert(at));
         let paths =
             held.iter().enumerate().flat_map(|(at, rule)| rule.paths.iter().map(move |path| (path, at)));
-        Index {
-            verbs: Named::new(held, |rule| &rule.verbs),
-            groups: Named::new(held, |rule| &rule.api_groups),
-            resources: Named::new(held, |rule| &rule.resources),
-            names: Named::new(held, |rule| &rule.resource_names),
-            paths: Named::new(held, |rule| &rule.paths),
+        HeldRules {
+            verbs: RulesByValue::new(held, |rule| &rule.verbs),
+            groups: RulesByValue::new(held, |rule| &rule.api_groups),
+            resources: RulesByValue::new(held, |rule| &rule.resources),
+            names: RulesByValue::new(held, |rule| &rule.resource_names),
+            paths: RulesByValue::new(held, |rule| &rule.paths),
             prefixes: paths.filter_map(|(path, at)| Some((path_prefix(path)?, at))).collect(),
             nameless,
             held: held.len(),
@@ -158,7 +159,7 @@ impl<'h> Index<'h> {
     }
 
     /// The resource part of a wanted rule that no held rule covers.
-    fn resources_beyond<'w>(&self, wanted: &'w Rule, missing: &mut Missing<'w>) -> Result<(), Cut> {
+    fn resources_beyond<'w>(&self, wanted: &'w Rule, missing: &mut UncoveredRules<'w>) -> Result<(), Cut> {
         let groups = alike(&wanted.api_groups, |group| self.groups.covering(group));
         let resources = alike(&wanted.resources, |resource| self.covering_resource(resource));
         let names = match wanted.resource_names.is_empty() {
@@ -189,7 +190,7 @@ impl<'h> Index<'h> {
     }
 
     /// The path part of a wanted rule that no held rule covers.
-    fn paths_beyond<'w>(&self, wanted: &'w Rule, missing: &mut Missing<'w>) -> Result<(), Cut> {
+    fn paths_beyond<'w>(&self, wanted: &'w Rule, missing: &mut UncoveredRules<'w>) -> Result<(), Cut> {
         let verbs = alike(&wanted.verbs, |verb| self.verbs.covering(verb));
         for path in &wanted.paths {
             missing.count(1 + self.prefixes.len() + verbs.len())?;
@@ -221,7 +222,7 @@ fn alike<'w>(values: &'w [String], covering: impl Fn(&str) -> Rules) -> Vec<Alik
 
 /// Rules that no held rule covers.
 #[derive(Default)]
-struct Missing<'w> {
+struct UncoveredRules<'w> {
     /// Verbs by group, resource and name.
     resources: BTreeMap<(&'w str, &'w str, Option<&'w str>), Vec<&'w str>>,
     /// Paths and verbs.
@@ -230,7 +231,7 @@ struct Missing<'w> {
     comparisons: usize,
 }
 
-impl<'w> Missing<'w> {
+impl<'w> UncoveredRules<'w> {
     fn count(&mut self, comparisons: usize) -> Result<(), Cut> {
         self.comparisons += comparisons;
         if self.comparisons > MAX_COMPARISONS { Err(Cut::TooManyComparisons) } else { Ok(()) }
@@ -273,12 +274,14 @@ impl<'w> Missing<'w> {
     /// The lines of a rejection: one per resource with all its verbs.
     fn lines(self, cut: Option<Cut>) -> Vec<String> {
         let of_resources = self.resources.into_iter().map(|((group, resource, name), verbs)| {
-            let names = name.map(|name| format!("ResourceNames:{}, ", quoted(&[name]))).unwrap_or_default();
-            let (group, resource, verbs) = (quoted(&[group]), quoted(&[resource]), quoted(&verbs));
+            let names =
+                name.map(|name| format!("ResourceNames:{}, ", quote_list(&[name]))).unwrap_or_default();
+            let (group, resource, verbs) =
+                (quote_list(&[group]), quote_list(&[resource]), quote_list(&verbs));
             format!("{{APIGroups:{group}, Resources:{resource}, {names}Verbs:{verbs}}}")
         });
         let of_paths = self.paths.into_iter().map(|(path, verb)| {
-            format!("{{NonResourceURLs:{}, Verbs:{}}}", quoted(&[path]), quoted(&[verb]))
+            format!("{{NonResourceURLs:{}, Verbs:{}}}", quote_list(&[path]), quote_list(&[verb]))
         });
         let mut lines: Vec<_> = of_resources.chain(of_paths).collect();
         lines.sort();

@@ -36,24 +36,24 @@ struct Role {
 #[derive(Debug, Default)]
 struct Scope {
     named: HashMap<String, Arc<Binding>>,
-    users: HashMap<String, Bound>,
-    groups: HashMap<String, Bound>,
+    users: HashMap<String, BindingsByName>,
+    groups: HashMap<String, BindingsByName>,
 }
 
-type Bound = BTreeMap<String, Arc<Binding>>;
+type BindingsByName = BTreeMap<String, Arc<Binding>>;
 
 /// A decoded binding.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Binding {
-    metadata: Metadata,
+    metadata: BindingMetadata,
     pub(crate) role_ref: RoleRef,
     #[serde(default)]
     subjects: Option<Vec<Subject>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Metadata {
+struct BindingMetadata {
     name: String,
     #[serde(default)]
     namespace: String,
@@ -133,7 +133,7 @@ impl Binding {
     /// Which binding gives which role to which subject, for the reason of a decision.
     // Kubernetes: name before namespace.
     pub(crate) fn describe(&self, caller: &Caller) -> String {
-        let Metadata { name, namespace } = &self.metadata;
+        let BindingMetadata { name, namespace } = &self.metadata;
         let (kind, called) = match namespace.as_str() {
             "" => ("ClusterRoleBinding", name.clone()),
             namespace => ("RoleBinding", format!("{name}/{namespace}")),
@@ -220,14 +220,14 @@ impl Fold for Grants {
     }
 
     fn put(&mut self, key: &str, object: Stored) {
-        let Some(place) = Place::of(key) else { return };
+        let Some(grant) = GrantKey::of(key) else { return };
         self.remove(key);
-        match place.sort {
+        match grant.sort {
             GrantKind::Role => {
                 // An undecodable role grants nothing.
                 let Ok(role) = object.value() else { return };
                 let role = Role::read(&role);
-                self.roles.entry(place.namespace.to_owned()).or_default().insert(place.name.to_owned(), role);
+                self.roles.entry(grant.namespace.to_owned()).or_default().insert(grant.name.to_owned(), role);
             }
             GrantKind::Binding => {
                 let binding = match serde_json::from_slice::<Binding>(&object.json) {
@@ -237,24 +237,24 @@ impl Fold for Grants {
                         return;
                     }
                 };
-                let scope = self.bindings.entry(place.namespace.to_owned()).or_default();
-                scope.insert(place.name, Arc::new(binding));
+                let scope = self.bindings.entry(grant.namespace.to_owned()).or_default();
+                scope.insert(grant.name, Arc::new(binding));
             }
         }
     }
 
     fn remove(&mut self, key: &str) {
-        let Some(place) = Place::of(key) else { return };
-        match place.sort {
+        let Some(grant) = GrantKey::of(key) else { return };
+        match grant.sort {
             GrantKind::Role => {
                 self.aggregated = OnceLock::new();
-                forget(&mut self.roles, place.namespace, |roles| {
-                    roles.remove(place.name);
+                forget(&mut self.roles, grant.namespace, |roles| {
+                    roles.remove(grant.name);
                     roles.is_empty()
                 });
             }
-            GrantKind::Binding => forget(&mut self.bindings, place.namespace, |scope| {
-                scope.remove(place.name);
+            GrantKind::Binding => forget(&mut self.bindings, grant.namespace, |scope| {
+                scope.remove(grant.name);
                 scope.named.is_empty()
             }),
         }
@@ -321,7 +321,7 @@ fn forget<T>(map: &mut HashMap<String, T>, key: &str, change: impl FnOnce(&mut T
 }
 
 /// The namespace and name in a key of the store.
-struct Place<'a> {
+struct GrantKey<'a> {
     sort: GrantKind,
     namespace: &'a str,
     name: &'a str,
@@ -332,8 +332,8 @@ enum GrantKind {
     Binding,
 }
 
-impl Place<'_> {
-    fn of(key: &str) -> Option<Place<'_>> {
+impl GrantKey<'_> {
+    fn of(key: &str) -> Option<GrantKey<'_>> {
         let mut parts = key.strip_prefix("/registry/")?.split('/');
         let (resource, first, second) = (parts.next()?, parts.next()?, parts.next());
         let (sort, is_namespaced) = match resource {
@@ -344,8 +344,8 @@ impl Place<'_> {
             _ => return None,
         };
         match (is_namespaced, second) {
-            (true, Some(name)) => Some(Place { sort, namespace: first, name }),
-            (false, None) => Some(Place { sort, namespace: "", name: first }),
+            (true, Some(name)) => Some(GrantKey { sort, namespace: first, name }),
+            (false, None) => Some(GrantKey { sort, namespace: "", name: first }),
             _ => None,
         }
     }

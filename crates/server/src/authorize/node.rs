@@ -4,7 +4,7 @@ mod graph;
 
 use super::{Attributes, Decision, OnResource, rule::Rule, rule::rules_of};
 use crate::{authenticate::Caller, live::Live};
-use graph::{Named, OfNodes, Pods, Usable, Volumes};
+use graph::{NamespacedName, OfNodes, Pods, Usable, Volumes};
 use std::sync::LazyLock;
 use store::ReadStore;
 
@@ -46,8 +46,6 @@ enum Lookup {
     Slice,
 }
 
-type Answer = Result<Decision, store::Error>;
-
 /// The name of the node that a caller is; `None` if it is not a node.
 pub(crate) fn identity(caller: &Caller) -> Option<&str> {
     let name = caller.name.strip_prefix(NODE_PREFIX)?;
@@ -60,7 +58,7 @@ impl Nodes {
         store: &dyn ReadStore,
         caller: &Caller,
         attributes: &Attributes<'_>,
-    ) -> Answer {
+    ) -> Result<Decision, store::Error> {
         let Some(node) = identity(caller) else { return Ok(no("")) };
         if node.is_empty() {
             return Ok(no(format!("unknown node for user {}", api::go::quote(&caller.name))));
@@ -96,7 +94,7 @@ impl Nodes {
         node: &str,
         wanted: &OnResource<'_>,
         lookup: Lookup,
-    ) -> Answer {
+    ) -> Result<Decision, store::Error> {
         let (namespace, name) = (wanted.namespace, wanted.name);
         let is_related = match lookup {
             Lookup::Uses(usable) => self.use_it(store, node, usable, namespace, name).await?,
@@ -136,7 +134,7 @@ impl Nodes {
         &self,
         store: &dyn ReadStore,
         node: &str,
-        claims: &[Named],
+        claims: &[NamespacedName],
     ) -> Result<bool, store::Error> {
         let reach = |pods: &Pods| {
             claims.iter().any(|(namespace, claim)| pods.reach(node, Usable::Claim, namespace, claim))

@@ -1,7 +1,6 @@
 //! One rule of a role.
 
 use super::Attributes;
-use api::go;
 use serde::{Deserialize, Serialize};
 
 pub(super) const ALL: &str = "*";
@@ -77,12 +76,6 @@ fn path_covers(rule: &str, path: &str) -> bool {
 /// The prefix of paths that a path ending in a star covers.
 pub(super) fn path_prefix(rule: &str) -> Option<&str> {
     rule.ends_with('*').then(|| rule.trim_end_matches('*'))
-}
-
-/// Go's `%q` of a list.
-pub(crate) fn quoted<T: AsRef<str>>(values: &[T]) -> String {
-    let values: Vec<_> = values.iter().map(|value| go::quote(value.as_ref())).collect();
-    format!("[{}]", values.join(" "))
 }
 
 #[cfg(test)]

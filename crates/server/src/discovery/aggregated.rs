@@ -22,34 +22,34 @@ pub(crate) struct Aggregated {
 struct GroupList<'a> {
     kind: &'static str,
     api_version: &'static str,
-    metadata: Metadata<'static>,
-    items: Vec<Group<'a>>,
+    metadata: DiscoveryMetadata<'static>,
+    items: Vec<GroupDiscovery<'a>>,
 }
 
 #[derive(Serialize)]
-struct Group<'a> {
-    metadata: Metadata<'a>,
-    versions: Vec<Version<'a>>,
+struct GroupDiscovery<'a> {
+    metadata: DiscoveryMetadata<'a>,
+    versions: Vec<VersionDiscovery<'a>>,
 }
 
 #[derive(Default, Serialize)]
-struct Metadata<'a> {
+struct DiscoveryMetadata<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     name: &'a str,
 }
 
 #[derive(Serialize)]
-struct Version<'a> {
+struct VersionDiscovery<'a> {
     version: &'a str,
-    resources: Vec<Resource<'a>>,
+    resources: Vec<ResourceDiscovery<'a>>,
     freshness: &'static str,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Resource<'a> {
+struct ResourceDiscovery<'a> {
     resource: &'a str,
-    response_kind: Kind<'a>,
+    response_kind: ResponseKind<'a>,
     scope: &'static str,
     singular_resource: &'a str,
     verbs: &'a [&'a str],
@@ -58,19 +58,19 @@ struct Resource<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     categories: &'a [&'a str],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    subresources: Vec<Subresource<'a>>,
+    subresources: Vec<SubresourceDiscovery<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Subresource<'a> {
+struct SubresourceDiscovery<'a> {
     subresource: &'a str,
-    response_kind: Kind<'a>,
+    response_kind: ResponseKind<'a>,
     verbs: &'a [&'a str],
 }
 
 #[derive(Serialize)]
-struct Kind<'a> {
+struct ResponseKind<'a> {
     group: &'a str,
     version: &'a str,
     kind: &'a str,
@@ -79,14 +79,14 @@ struct Kind<'a> {
 /// The core group (`/api`), or all named groups (`/apis`).
 pub(crate) fn aggregated(all: &[Listed<'_>], is_core: bool) -> Aggregated {
     let groups = listed::groups(all).into_iter().filter(|(name, _)| name.is_empty() == is_core);
-    let items = groups.map(|(name, versions)| Group {
-        metadata: Metadata { name },
+    let items = groups.map(|(name, versions)| GroupDiscovery {
+        metadata: DiscoveryMetadata { name },
         versions: versions.into_iter().map(|version| describe_version(all, name, version)).collect(),
     });
     let body = json(&GroupList {
         kind: "APIGroupDiscoveryList",
         api_version: "apidiscovery.k8s.io/v2",
-        metadata: Metadata::default(),
+        metadata: DiscoveryMetadata::default(),
         items: items.collect(),
     });
     let etag = format!("\"{}\"", fingerprint(body.as_bytes()));
@@ -107,22 +107,22 @@ pub(crate) fn is_aggregated_wanted(accept: &str) -> bool {
     })
 }
 
-fn describe_version<'a>(all: &'a [Listed<'a>], group: &str, version: &'a str) -> Version<'a> {
+fn describe_version<'a>(all: &'a [Listed<'a>], group: &str, version: &'a str) -> VersionDiscovery<'a> {
     let resources = listed::of_version(all, group, version).into_iter().map(describe).collect();
-    Version { version, resources, freshness: "Current" }
+    VersionDiscovery { version, resources, freshness: "Current" }
 }
 
-fn describe<'a>(it: &'a Listed<'a>) -> Resource<'a> {
+fn describe<'a>(it: &'a Listed<'a>) -> ResourceDiscovery<'a> {
     // Kubernetes: a built-in resource leaves out its own group and version.
     let (group, version) = if it.is_custom { (it.group, it.version) } else { ("", "") };
     let subresource = |sub: &'a ListedSubresource<'a>| {
         let (group, version) = sub.foreign.unwrap_or((group, version));
-        let response_kind = Kind { group, version, kind: sub.kind };
-        Subresource { subresource: sub.name, response_kind, verbs: &sub.verbs }
+        let response_kind = ResponseKind { group, version, kind: sub.kind };
+        SubresourceDiscovery { subresource: sub.name, response_kind, verbs: &sub.verbs }
     };
-    Resource {
+    ResourceDiscovery {
         resource: it.name,
-        response_kind: Kind { group, version, kind: it.kind },
+        response_kind: ResponseKind { group, version, kind: it.kind },
         scope: if it.is_namespaced { "Namespaced" } else { "Cluster" },
         singular_resource: it.singular,
         verbs: &it.verbs,

@@ -1,6 +1,6 @@
 //! Number and size of a resource's objects: counted on demand, at most once a minute.
 
-use super::width::Extent;
+use super::width::ListExtent;
 use crate::{Inner, request::Target};
 use std::{
     collections::HashMap,
@@ -23,13 +23,13 @@ pub(super) struct Extents(Mutex<HashMap<String, CachedExtent>>);
 
 #[derive(Clone, Copy, Debug)]
 struct CachedExtent {
-    extent: Extent,
+    extent: ListExtent,
     until: Duration,
 }
 
 impl Extents {
     /// `None` if the resource is not served or cannot be counted.
-    pub(super) async fn of(&self, inner: &Inner, target: &Target, now: Duration) -> Option<Extent> {
+    pub(super) async fn of(&self, inner: &Inner, target: &Target, now: Duration) -> Option<ListExtent> {
         let store = inner.store.as_ref();
         let served = inner.registry.served(store, &target.group, &target.version, &target.resource).await;
         let prefix = served.ok().flatten().filter(|served| served.stored.is_some())?.prefix("");
@@ -43,12 +43,12 @@ impl Extents {
         let objects = store.count(Range::prefix(prefix.clone())).await.ok()?;
         let page = store.range(Range::prefix(prefix.clone()).limit(SAMPLE)).await.ok()?;
         let bytes: u64 = page.entries.iter().map(|entry| entry.value.len() as u64).sum();
-        let extent = Extent { objects, size: bytes / page.entries.len().max(1) as u64 };
+        let extent = ListExtent { objects, size: bytes / page.entries.len().max(1) as u64 };
         self.put(&prefix, extent, now);
         Some(extent)
     }
 
-    fn put(&self, prefix: &str, extent: Extent, now: Duration) {
+    fn put(&self, prefix: &str, extent: ListExtent, now: Duration) {
         let mut known = self.lock();
         if known.len() >= MAX_KNOWN {
             known.clear();

@@ -4,9 +4,9 @@
 use super::{
     demand::Demand,
     dropped::Dropped,
-    queues::{Arrival, Dispatched, Queues, Response, Seats, Tally, Ticket},
+    queues::{Arrival, Dispatched, Overflow, Queues, Seats, Tally, Ticket},
     rejection::Rejection,
-    settings::{CATCH_ALL, EXEMPT, Level, mandatory},
+    settings::{CATCH_ALL, EXEMPT, PriorityLevel, mandatory},
     share::{Claim, Shares, divide},
     width::Width,
 };
@@ -28,7 +28,7 @@ pub(super) struct Levels<W> {
 /// A priority level and its current seats.
 #[derive(Debug)]
 struct Standing<W> {
-    settings: Arc<Level>,
+    settings: Arc<PriorityLevel>,
     queues: Queues<W>,
     demand: Demand,
     shares: Shares,
@@ -72,8 +72,12 @@ impl<W> Levels<W> {
     }
 
     /// Takes new settings. Waiting and running requests keep their places.
-    pub(super) fn configure(&mut self, now: Duration, settings: Vec<Arc<Level>>) -> Vec<Dispatched<W>> {
-        let mut wanted: BTreeMap<String, Arc<Level>> = BTreeMap::new();
+    pub(super) fn configure(
+        &mut self,
+        now: Duration,
+        settings: Vec<Arc<PriorityLevel>>,
+    ) -> Vec<Dispatched<W>> {
+        let mut wanted: BTreeMap<String, Arc<PriorityLevel>> = BTreeMap::new();
         for level in settings.into_iter().filter(|level| level.is_consistent()) {
             wanted.insert(level.metadata.name.clone(), level);
         }
@@ -102,7 +106,7 @@ impl<W> Levels<W> {
     pub(super) fn terms(&self, level: &str) -> Option<Terms> {
         let level = self.levels.get(level).filter(|level| !level.is_leaving)?;
         let (has_flows, widest) = match level.settings.response() {
-            Response::Queue { queues, hand, .. } => (queues > 1, Some(level.shares.widest(hand))),
+            Overflow::Queue { queues, hand, .. } => (queues > 1, Some(level.shares.widest(hand))),
             _ => (false, None),
         };
         Some(Terms { uid: level.settings.metadata.uid.clone(), has_flows, widest })
@@ -227,7 +231,7 @@ impl<W> Levels<W> {
 }
 
 impl<W> Standing<W> {
-    fn new(settings: Arc<Level>, now: Duration) -> Standing<W> {
+    fn new(settings: Arc<PriorityLevel>, now: Duration) -> Standing<W> {
         Standing {
             queues: Queues::new(settings.response(), 0, now),
             settings,

@@ -1,10 +1,8 @@
 //! Metrics of fairness: requests by priority level and flow schema, seats by level.
 
 use super::{CountedSchema, levels::Report, rejection::Rejection, settings::Schema, width::Width};
-use crate::{
-    Inner,
-    metrics::{Histogram, Page},
-};
+use crate::Inner;
+use api::prometheus::{Histogram, Page};
 use std::{
     collections::BTreeMap,
     sync::{

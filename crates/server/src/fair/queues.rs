@@ -20,7 +20,7 @@ const GUESS: Duration = Duration::from_millis(3);
 
 /// What happens to requests that find no seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Response {
+pub(super) enum Overflow {
     /// They get one anyway.
     Exempt,
     Reject,
@@ -34,7 +34,7 @@ pub(super) enum Response {
 /// The seats of one priority level and the requests that wait for them. `W` notifies a waiting request.
 #[derive(Debug)]
 pub(super) struct Queues<W> {
-    response: Response,
+    response: Overflow,
     limit: u32,
     /// Only queues with waiting or running requests.
     queues: BTreeMap<u32, Queue<W>>,
@@ -114,7 +114,7 @@ pub(super) enum Arrival {
 }
 
 impl<W> Queues<W> {
-    pub(super) fn new(response: Response, limit: u32, now: Duration) -> Queues<W> {
+    pub(super) fn new(response: Overflow, limit: u32, now: Duration) -> Queues<W> {
         Queues {
             response,
             limit,
@@ -134,7 +134,7 @@ impl<W> Queues<W> {
     }
 
     /// Takes new settings. Waiting requests stay in their queues, even if there are now fewer.
-    pub(super) fn configure(&mut self, now: Duration, response: Response, limit: u32) {
+    pub(super) fn configure(&mut self, now: Duration, response: Overflow, limit: u32) {
         self.pass(now);
         (self.response, self.limit) = (response, limit);
     }
@@ -148,8 +148,8 @@ impl<W> Queues<W> {
         waiter: impl FnOnce() -> W,
     ) -> Arrival {
         self.pass(now);
-        let Response::Queue { queues, hand, length } = self.response else {
-            if self.response == Response::Reject && !self.has_room(width) {
+        let Overflow::Queue { queues, hand, length } = self.response else {
+            if self.response == Overflow::Reject && !self.has_room(width) {
                 self.tally.refused += 1;
                 return Arrival::Refused(Rejection::NoSeat);
             }
@@ -301,9 +301,9 @@ impl<W> Queues<W> {
     fn has_room(&self, width: Width) -> bool {
         let seats = u64::from(width.most());
         match self.response {
-            Response::Exempt => true,
+            Overflow::Exempt => true,
             // Kubernetes: a level without seats stops all queued requests.
-            Response::Queue { .. } if self.seats_in_use >= u64::from(self.limit) => false,
+            Overflow::Queue { .. } if self.seats_in_use >= u64::from(self.limit) => false,
             // A request wider than the level gets all of it, alone.
             _ if seats > u64::from(self.limit) => self.executing == 0,
             _ => self.seats_in_use + seats <= u64::from(self.limit),

@@ -6,20 +6,20 @@ use serde::Deserialize;
 /// Subjects, and the requests that they make.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Rule {
-    subjects: Vec<Subject>,
+pub(super) struct FlowRule {
+    subjects: Vec<FlowSubject>,
     resource_rules: Vec<ResourceRule>,
     non_resource_rules: Vec<PathRule>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind")]
-enum Subject {
+enum FlowSubject {
     User {
-        user: Named,
+        user: SubjectName,
     },
     Group {
-        group: Named,
+        group: SubjectName,
     },
     #[serde(rename_all = "camelCase")]
     ServiceAccount {
@@ -28,7 +28,7 @@ enum Subject {
 }
 
 #[derive(Debug, Deserialize)]
-struct Named {
+struct SubjectName {
     name: String,
 }
 
@@ -56,7 +56,7 @@ struct PathRule {
     paths: Vec<String>,
 }
 
-impl Rule {
+impl FlowRule {
     pub(super) fn matches(&self, caller: &Caller, wanted: &Attributes<'_>) -> bool {
         let is_wanted = match wanted {
             Attributes::Resource(_) => self.resource_rules.iter().any(|rule| rule.matches(wanted)),
@@ -68,12 +68,12 @@ impl Rule {
     }
 }
 
-impl Subject {
+impl FlowSubject {
     fn is(&self, caller: &Caller) -> bool {
         match self {
-            Subject::User { user } => user.name == "*" || user.name == caller.name,
-            Subject::Group { group } => group.name == "*" || caller.groups.contains(&group.name),
-            Subject::ServiceAccount { service_account: Account { namespace, name } } => {
+            FlowSubject::User { user } => user.name == "*" || user.name == caller.name,
+            FlowSubject::Group { group } => group.name == "*" || caller.groups.contains(&group.name),
+            FlowSubject::ServiceAccount { service_account: Account { namespace, name } } => {
                 let found = Caller::account_of(&caller.name);
                 found.is_some_and(|(of, called)| of == namespace && (name == "*" || name == called))
             }
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::authorize::OnResource;
 
-    fn rule() -> Rule {
+    fn rule() -> FlowRule {
         serde_json::from_str(
             r#"{"subjects":[
                 {"kind":"User","user":{"name":"ann"}},

@@ -1,6 +1,6 @@
 //! Decodes FlowSchemas and PriorityLevelConfigurations.
 
-use super::{queues::Response, rule::Rule};
+use super::{queues::Overflow, rule::FlowRule};
 use crate::{live::Fold, stored::Stored};
 use http::HeaderValue;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
@@ -37,17 +37,17 @@ fn uid<'de, D: Deserializer<'de>>(from: D) -> Result<HeaderValue, D::Error> {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SchemaSpec {
-    pub(super) priority_level_configuration: Reference,
+    pub(super) priority_level_configuration: LevelReference,
     #[serde(default)]
     pub(super) matching_precedence: i32,
     #[serde(default)]
     pub(super) distinguisher_method: Option<Method>,
     #[serde(default)]
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<FlowRule>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Reference {
+pub(super) struct LevelReference {
     pub(super) name: String,
 }
 
@@ -66,7 +66,7 @@ pub(super) enum Distinguisher {
 
 /// A PriorityLevelConfiguration: its share of seats, and what happens to requests that find none.
 #[derive(Debug, Deserialize)]
-pub(super) struct Level {
+pub(super) struct PriorityLevel {
     pub(super) metadata: Metadata,
     spec: LevelSpec,
 }
@@ -146,7 +146,7 @@ impl<T: DeserializeOwned> Fold for View<T> {
     }
 }
 
-impl Level {
+impl PriorityLevel {
     fn limits(&self) -> Option<&Limited> {
         let LevelSpec { kind, limited, exempt } = &self.spec;
         // Kubernetes: the level `exempt`, and no other, is of type Exempt.
@@ -178,13 +178,13 @@ impl Level {
         self.limits().and_then(|limits| limits.borrowing_limit_percent)
     }
 
-    pub(super) fn response(&self) -> Response {
+    pub(super) fn response(&self) -> Overflow {
         let queuing = self.limits().and_then(|limits| limits.limit_response.queuing.as_ref());
         match queuing {
-            _ if self.is_exempt() => Response::Exempt,
-            None => Response::Reject,
+            _ if self.is_exempt() => Overflow::Exempt,
+            None => Overflow::Reject,
             Some(it) => {
-                Response::Queue { queues: it.queues, hand: it.hand_size, length: it.queue_length_limit }
+                Overflow::Queue { queues: it.queues, hand: it.hand_size, length: it.queue_length_limit }
             }
         }
     }

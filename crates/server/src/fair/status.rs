@@ -1,7 +1,7 @@
 //! The condition Dangling of FlowSchemas: whether their priority level exists; updated when either is
 //! written.
 
-use super::settings::Level;
+use super::settings::PriorityLevel;
 use crate::{
     Inner,
     call::{Call, Committed},
@@ -83,7 +83,7 @@ impl Attempt for WriteStatuses<'_> {
 }
 
 fn name_if_consistent(level: Value) -> Option<String> {
-    let level: Level = serde_json::from_value(level).ok()?;
+    let level: PriorityLevel = serde_json::from_value(level).ok()?;
     level.is_consistent().then_some(level.metadata.name)
 }
 

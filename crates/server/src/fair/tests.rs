@@ -3,14 +3,14 @@
 use super::{
     deal::flow,
     levels::Levels,
-    queues::{Arrival, Queues, Response, Seats, Ticket},
-    settings::{CATCH_ALL, EXEMPT, Level, Schema, in_order, mandatory},
+    queues::{Arrival, Overflow, Queues, Seats, Ticket},
+    settings::{CATCH_ALL, EXEMPT, PriorityLevel, Schema, in_order, mandatory},
     width::Width,
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 const MILLI: Duration = Duration::from_millis(1);
-const QUEUES: Response = Response::Queue { queues: 64, hand: 6, length: 50 };
+const QUEUES: Overflow = Overflow::Queue { queues: 64, hand: 6, length: 50 };
 
 /// One priority level on a machine that takes a fixed time per request.
 struct Machine {
@@ -26,7 +26,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(response: Response, limit: u32, service: Duration) -> Machine {
+    fn new(response: Overflow, limit: u32, service: Duration) -> Machine {
         Machine {
             queues: Queues::new(response, limit, Duration::ZERO),
             now: Duration::ZERO,
@@ -110,7 +110,7 @@ fn a_noisy_flow_delays_only_itself() {
 #[test]
 fn equal_flows_get_equal_shares() {
     const FLOWS: [&str; 4] = ["ann", "bob", "cleo", "dan"];
-    let one_each = Response::Queue { queues: 64, hand: 1, length: 50 };
+    let one_each = Overflow::Queue { queues: 64, hand: 1, length: 50 };
     let mut machine = Machine::new(one_each, 4, 10 * MILLI);
     // The first sends four times what can be served, the others as much as can be.
     for tick in 0..2000u32 {
@@ -172,11 +172,11 @@ fn seats_linger_while_watch_events_are_sent() {
 #[test]
 fn requests_without_a_seat_are_rejected_queued_or_exempt() {
     for (name, response, limit, arrivals, expected) in [
-        ("exempt", Response::Exempt, 0, 100, (100, 0, 0)),
-        ("rejecting", Response::Reject, 13, 100, (13, 0, 87)),
-        ("queuing", Response::Queue { queues: 1, hand: 1, length: 7 }, 13, 100, (13, 7, 80)),
-        ("halted", Response::Queue { queues: 1, hand: 1, length: 7 }, 0, 10, (0, 7, 3)),
-        ("without queues", Response::Queue { queues: 0, hand: 0, length: 0 }, 1, 10, (1, 1, 8)),
+        ("exempt", Overflow::Exempt, 0, 100, (100, 0, 0)),
+        ("rejecting", Overflow::Reject, 13, 100, (13, 0, 87)),
+        ("queuing", Overflow::Queue { queues: 1, hand: 1, length: 7 }, 13, 100, (13, 7, 80)),
+        ("halted", Overflow::Queue { queues: 1, hand: 1, length: 7 }, 0, 10, (0, 7, 3)),
+        ("without queues", Overflow::Queue { queues: 0, hand: 0, length: 0 }, 1, 10, (1, 1, 8)),
     ] {
         let mut machine = Machine::new(response, limit, MILLI);
         (0..arrivals).for_each(|_| machine.arrive("flow", Width::ONE));
@@ -207,12 +207,12 @@ fn a_request_that_gives_up_makes_room_in_its_queue() {
 }
 
 /// A level from the JSON of its spec.
-fn level(name: &str, spec: &str) -> Arc<Level> {
+fn level(name: &str, spec: &str) -> Arc<PriorityLevel> {
     let text = format!(r#"{{"metadata":{{"name":"{name}","uid":"u-{name}"}},"spec":{spec}}}"#);
     Arc::new(serde_json::from_str(&text).unwrap())
 }
 
-fn limited(name: &str, shares: u32, lendable: u32) -> Arc<Level> {
+fn limited(name: &str, shares: u32, lendable: u32) -> Arc<PriorityLevel> {
     let response = r#"{"type":"Queue","queuing":{"queues":8,"handSize":2,"queueLengthLimit":5}}"#;
     level(
         name,
@@ -298,5 +298,5 @@ fn schemas_match_by_precedence_and_then_by_name() {
     let order = in_order(all.into_iter(), |level| level == "there");
     let names: Vec<&str> = order.iter().map(|schema| schema.metadata.name.as_str()).collect();
     assert_eq!(names, ["exempt", "a", "b", "late", "catch-all"]);
-    assert!(mandatory::<Level>(EXEMPT).is_exempt());
+    assert!(mandatory::<PriorityLevel>(EXEMPT).is_exempt());
 }

@@ -28,8 +28,7 @@ use store::{Batch, Range};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const KINDS: [&str; 2] = ["prioritylevelconfigurations", "flowschemas"];
-// Kubernetes: the field manager of these fields, and the annotation that enables updates.
-pub(crate) const MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
+// Kubernetes: the annotation that enables updates.
 const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
 /// Delay before a changed object is checked.
 // Kubernetes: its interval.
@@ -161,7 +160,8 @@ async fn carry_out(call: &Call, repair: Repair, current: &Value, stored: &Stored
 
 fn call(inner: &Arc<Inner>, resource: &str, name: &str) -> Option<Call> {
     let resource = (GROUP, "v1", resource);
-    ByServer { resource, name, field_manager: MANAGER, ..ByServer::default() }.call(inner)
+    ByServer { resource, name, field_manager: bootstrap::FLOW_CONTROL_MANAGER, ..ByServer::default() }
+        .call(inner)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Waits for seats and returns them, as `queues` decides.
 
 use super::{
-    State,
+    FairState,
     meters::{Counted, Meter},
     queues::{Arrival, Seats, Ticket},
     rejection::Rejection,
@@ -82,7 +82,7 @@ pub(super) fn give_back(inner: &Arc<Inner>, level: &str, seats: Seats) {
 
 /// Spawns a task that dispatches when lingering seats are released: one per level, only while requests wait
 /// for such seats.
-fn arm(inner: &Arc<Inner>, state: &mut State, level: &str) {
+fn arm(inner: &Arc<Inner>, state: &mut FairState, level: &str) {
     let Some(until) = state.levels.next_release(level) else { return };
     if !state.armed.insert(level.to_owned()) {
         return;

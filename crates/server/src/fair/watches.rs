@@ -10,16 +10,16 @@ use std::{
 
 /// Watch counts by what they watch. There are never more entries than watches.
 #[derive(Debug, Default)]
-pub(super) struct Watches(Mutex<HashMap<Watched, u64>>);
+pub(super) struct Watches(Mutex<HashMap<WatchTarget, u64>>);
 
 /// Group, resource, namespace and name.
-type Watched = [String; 4];
+type WatchTarget = [String; 4];
 
 /// One open watch.
 #[derive(Debug)]
 pub(super) struct Watch {
     inner: Arc<Inner>,
-    watched: Watched,
+    watched: WatchTarget,
 }
 
 impl Watches {
@@ -43,7 +43,7 @@ impl Watches {
         events_for
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Watched, u64>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<WatchTarget, u64>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

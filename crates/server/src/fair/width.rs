@@ -13,7 +13,7 @@ pub(super) struct Width {
 
 /// The objects that a list reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct ListExtent {
     pub(super) objects: u64,
     /// Average size of an object, in bytes.
     pub(super) size: u64,
@@ -50,7 +50,7 @@ impl Width {
     }
 
     /// For a list, or a watch that begins with one.
-    pub(super) fn list(extent: Extent, reading: Reading, widest: Option<u32>) -> Width {
+    pub(super) fn list(extent: ListExtent, reading: Reading, widest: Option<u32>) -> Width {
         let objects = if reading.limit > 0 { extent.objects.min(reading.limit) } else { extent.objects };
         let held = match reading {
             Reading { is_single: true, .. } => 1,
@@ -96,7 +96,7 @@ mod tests {
             ("no wider than its level allows", 1_000_000, 1000, exact, Some(8), 8),
             ("selected", 5000, 1000, Reading { limit: 10, is_selective: true, ..exact }, None, 25),
         ] {
-            assert_eq!(Width::list(Extent { objects, size }, reading, widest).most(), expected, "{name}");
+            assert_eq!(Width::list(ListExtent { objects, size }, reading, widest).most(), expected, "{name}");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
     Inner,
     call::{Call, Committed},
     convert::in_request_version,
-    lookup,
+    custom, lookup,
     refusal::Refusal,
     request::Target,
     served::Served,
@@ -32,8 +32,6 @@ use std::{
 };
 use store::{Batch, Range};
 
-// Kubernetes: this finalizer says that objects are still being removed.
-pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 const GROUP: &str = "apiextensions.k8s.io";
 const RESOURCE: &str = "customresourcedefinitions";
 /// Delay before a failed definition is tried again; doubled after each failure.
@@ -189,7 +187,8 @@ async fn reconcile_outline(
 async fn reconcile_whole(inner: &Arc<Inner>, call: &Call, stored: &Stored) -> Result<bool, Refusal> {
     let live = in_request_version(call, stored).await?;
     let mut draft = live.clone();
-    let is_going = object::is_deleting(&live) && object::finalizers(&live).any(|held| held == CLEANUP);
+    let is_going =
+        object::is_deleting(&live) && object::finalizers(&live).any(|held| held == custom::CLEANUP_FINALIZER);
     if is_going {
         remove_objects(inner, call, &live, &mut draft).await?;
     } else {
@@ -224,8 +223,10 @@ async fn remove_objects(
         },
     };
     if condition.status == "False" {
-        let others: Vec<String> =
-            object::finalizers(draft).filter(|held| *held != CLEANUP).map(str::to_owned).collect();
+        let others: Vec<String> = object::finalizers(draft)
+            .filter(|held| *held != custom::CLEANUP_FINALIZER)
+            .map(str::to_owned)
+            .collect();
         object::set_finalizers(draft, others.iter().map(String::as_str));
     }
     condition::set(&mut status, &condition, now);

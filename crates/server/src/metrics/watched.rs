@@ -32,7 +32,7 @@ impl Default for Events {
     }
 }
 
-pub(super) struct Watched {
+pub(super) struct WatchedBody {
     body: Body,
     inner: Arc<Inner>,
     measured: Arc<Measured>,
@@ -40,7 +40,7 @@ pub(super) struct Watched {
     since: Moment,
 }
 
-impl Watched {
+impl WatchedBody {
     pub(super) fn body(
         body: Body,
         inner: &Arc<Inner>,
@@ -49,11 +49,11 @@ impl Watched {
         since: Moment,
     ) -> Body {
         measured.long_running.fetch_add(1, Relaxed);
-        Watched { body, inner: Arc::clone(inner), measured, events, since }.boxed_unsync()
+        WatchedBody { body, inner: Arc::clone(inner), measured, events, since }.boxed_unsync()
     }
 }
 
-impl http_body::Body for Watched {
+impl http_body::Body for WatchedBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -81,7 +81,7 @@ impl http_body::Body for Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for WatchedBody {
     fn drop(&mut self) {
         self.measured.long_running.fetch_sub(1, Relaxed);
         self.measured.count(200, self.inner.world.now().since(self.since).as_secs_f64());

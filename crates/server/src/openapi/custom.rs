@@ -14,12 +14,12 @@ const CONVENTIONS: &str =
 
 /// The version of OpenAPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum OpenApiVersion {
     /// Version 2, for old kubectl: constructs that it does not support are left out. References are still
     /// those of version 3.
-    Older,
+    V2,
     /// Version 3.
-    Newer,
+    V3,
 }
 
 /// One version of a custom resource.
@@ -39,7 +39,11 @@ pub(crate) struct CustomKind<'a> {
 }
 
 /// The schemas of a version of a definition.
-pub(crate) fn schemas_of(definition: &Definition, version: &Version, form: Form) -> [(String, Value); 2] {
+pub(crate) fn schemas_of(
+    definition: &Definition,
+    version: &Version,
+    openapi: OpenApiVersion,
+) -> [(String, Value); 2] {
     let schema = version.schema();
     let kind = CustomKind {
         group: &definition.group,
@@ -51,15 +55,15 @@ pub(crate) fn schemas_of(definition: &Definition, version: &Version, form: Form)
         selectable: &version.selectable,
         preserves: definition.preserve_unknown_fields,
     };
-    custom_schemas(&kind, form)
+    custom_schemas(&kind, openapi)
 }
 
 /// The schemas of the kind and of its list, by name.
-pub(crate) fn custom_schemas(of: &CustomKind<'_>, form: Form) -> [(String, Value); 2] {
+pub(crate) fn custom_schemas(of: &CustomKind<'_>, openapi: OpenApiVersion) -> [(String, Value); 2] {
     let name = custom_name(of.group, of.version, of.kind);
     let list_name = custom_name(of.group, of.version, of.list_kind);
     let list = list_schema(of, &name);
-    [(name, object_schema(of, form)), (list_name, list)]
+    [(name, object_schema(of, openapi)), (list_name, list)]
 }
 
 /// The schema name of a custom resource: `com.example.v1.Widget`.
@@ -68,14 +72,14 @@ pub(crate) fn custom_name(group: &str, version: &str, kind: &str) -> String {
     format!("{}.{version}.{kind}", reversed.join("."))
 }
 
-fn object_schema(of: &CustomKind<'_>, form: Form) -> Value {
-    let mut schema = of.schema.filter(|_| !is_published_empty(of, form)).cloned();
+fn object_schema(of: &CustomKind<'_>, openapi: OpenApiVersion) -> Value {
+    let mut schema = of.schema.filter(|_| !is_published_empty(of, openapi)).cloned();
     if let Some(schema) = &mut schema {
         unfold::int_or_string(schema);
-        if form == Form::Older {
+        if openapi == OpenApiVersion::V2 {
             older::simplify(schema);
         }
-        unfold::embedded(schema, form);
+        unfold::embedded(schema, openapi);
         let properties = &mut schema["properties"];
         properties["apiVersion"] = type_meta("apiVersion");
         properties["kind"] = type_meta("kind");
@@ -88,10 +92,10 @@ fn object_schema(of: &CustomKind<'_>, form: Form) -> Value {
 
 /// Kubernetes: old kubectl rejects every field that a schema does not name, so a schema that preserves
 /// unknown fields is published without any.
-fn is_published_empty(of: &CustomKind<'_>, form: Form) -> bool {
+fn is_published_empty(of: &CustomKind<'_>, openapi: OpenApiVersion) -> bool {
     let preserves =
         of.schema.is_some_and(|it| it.get("x-kubernetes-preserve-unknown-fields") == Some(&true.into()));
-    form == Form::Older && (preserves || of.preserves)
+    openapi == OpenApiVersion::V2 && (preserves || of.preserves)
 }
 
 fn list_schema(of: &CustomKind<'_>, name: &str) -> Value {

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 /// A message under construction.
 #[derive(Default)]
-struct Message(Vec<u8>);
+struct ProtobufMessage(Vec<u8>);
 
 type Members = Map<String, Value>;
 
 pub(crate) fn gnostic(json: &[u8]) -> Option<Vec<u8>> {
     let document: Members = serde_json::from_slice(json).ok()?;
-    let mut out = Message::default();
+    let mut out = ProtobufMessage::default();
     out.texts(&document, &[("swagger", 1), ("host", 3), ("basePath", 4)]);
     out.message(2, document.get("info"), |out, info| {
         out.texts(info, &[("title", 1), ("version", 2), ("description", 3)]);
@@ -30,7 +30,7 @@ pub(crate) fn gnostic(json: &[u8]) -> Option<Vec<u8>> {
     Some(out.0)
 }
 
-fn path_item(out: &mut Message, item: &Members) {
+fn path_item(out: &mut ProtobufMessage, item: &Members) {
     let methods =
         [("get", 2), ("put", 3), ("post", 4), ("delete", 5), ("options", 6), ("head", 7), ("patch", 8)];
     for (method, number) in methods {
@@ -40,7 +40,7 @@ fn path_item(out: &mut Message, item: &Members) {
     out.extensions(10, item);
 }
 
-fn operation(out: &mut Message, operation: &Members) {
+fn operation(out: &mut ProtobufMessage, operation: &Members) {
     out.lists(operation, &[("tags", 1)]);
     out.texts(operation, &[("summary", 2), ("description", 3), ("operationId", 5)]);
     out.lists(operation, &[("produces", 6), ("consumes", 7)]);
@@ -60,7 +60,7 @@ fn operation(out: &mut Message, operation: &Members) {
 }
 
 /// Each in three wrappers: not a reference, not a body, and its location.
-fn parameters(out: &mut Message, number: u32, of: &Members) {
+fn parameters(out: &mut ProtobufMessage, number: u32, of: &Members) {
     for parameter in items(of, "parameters") {
         out.message(number, Some(parameter), |out, parameter| {
             out.nested(1, |out| match parameter.get("in").and_then(Value::as_str) {
@@ -73,7 +73,7 @@ fn parameters(out: &mut Message, number: u32, of: &Members) {
     }
 }
 
-fn body(out: &mut Message, parameter: &Members) {
+fn body(out: &mut ProtobufMessage, parameter: &Members) {
     out.texts(parameter, &[("description", 1), ("name", 2), ("in", 3)]);
     out.flags(parameter, &[("required", 4)]);
     out.message(5, parameter.get("schema"), schema);
@@ -81,21 +81,21 @@ fn body(out: &mut Message, parameter: &Members) {
 }
 
 /// Query parameters have one more field before the type, so that later numbers are `further` on.
-fn plain(out: &mut Message, parameter: &Members, further: u32) {
+fn plain(out: &mut ProtobufMessage, parameter: &Members, further: u32) {
     out.flags(parameter, &[("required", 1), ("uniqueItems", 19 + further)]);
     out.texts(parameter, &[("in", 2), ("description", 3), ("name", 4)]);
     out.texts(parameter, &[("type", 5 + further), ("format", 6 + further), ("pattern", 16 + further)]);
     out.extensions(22 + further, parameter);
 }
 
-fn security(out: &mut Message, of: &Members) {
+fn security(out: &mut ProtobufMessage, of: &Members) {
     out.nested(2, |out| {
         out.texts(of, &[("type", 1), ("name", 2), ("in", 3), ("description", 4)]);
         out.extensions(5, of);
     });
 }
 
-fn schema(out: &mut Message, of: &Members) {
+fn schema(out: &mut ProtobufMessage, of: &Members) {
     out.texts(of, &[("$ref", 1), ("format", 2), ("title", 3), ("description", 4), ("pattern", 13)]);
     out.numbers(of, &[("multipleOf", 6), ("maximum", 7), ("minimum", 9)]);
     out.flags(
@@ -128,7 +128,7 @@ fn items<'a>(of: &'a Members, name: &str) -> &'a [Value] {
     of.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-impl Message {
+impl ProtobufMessage {
     fn texts(&mut self, of: &Members, fields: &[(&str, u32)]) {
         for (name, number) in fields {
             if let Some(text) = of.get(*name).and_then(Value::as_str) {
@@ -183,20 +183,25 @@ impl Message {
         }
     }
 
-    fn message(&mut self, number: u32, of: Option<&Value>, write: impl FnOnce(&mut Message, &Members)) {
+    fn message(
+        &mut self,
+        number: u32,
+        of: Option<&Value>,
+        write: impl FnOnce(&mut ProtobufMessage, &Members),
+    ) {
         if let Some(Value::Object(members)) = of {
             self.nested(number, |out| write(out, members));
         }
     }
 
-    fn nested(&mut self, number: u32, write: impl FnOnce(&mut Message)) {
-        let mut inner = Message::default();
+    fn nested(&mut self, number: u32, write: impl FnOnce(&mut ProtobufMessage)) {
+        let mut inner = ProtobufMessage::default();
         write(&mut inner);
         self.bytes(number, &inner.0);
     }
 
     /// A map as pairs of name and value.
-    fn named(&mut self, number: u32, all: &Members, write: impl Fn(&mut Message, &Members)) {
+    fn named(&mut self, number: u32, all: &Members, write: impl Fn(&mut ProtobufMessage, &Members)) {
         for (name, value) in all {
             self.nested(number, |out| {
                 out.text(1, name);

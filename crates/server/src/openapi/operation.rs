@@ -13,7 +13,7 @@ const RESOURCE_LIST: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceLis
 const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
 /// A resource or subresource.
-pub(super) struct Subject<'a> {
+pub(super) struct OperationTarget<'a> {
     pub(super) group: &'a str,
     pub(super) version: &'a str,
     /// The kind of the resource.
@@ -83,7 +83,7 @@ impl Action {
     }
 }
 
-impl Subject<'_> {
+impl OperationTarget<'_> {
     /// The keys of an operation's query parameters.
     pub(super) fn parameters(&self, action: Action) -> BTreeSet<&'static str> {
         match action {

@@ -7,7 +7,7 @@ use schema::types::Types;
 use serde_json::{Value, json};
 
 use super::custom::custom_name;
-use super::operation::{self, Action, Subject};
+use super::operation::{self, Action, OperationTarget};
 use super::parameters::describe;
 use crate::discovery::Listed;
 
@@ -83,10 +83,10 @@ pub(super) fn of_resource(it: &Listed<'_>, types: &Types) -> Vec<(String, Value)
     paths
 }
 
-fn resource<'a>(it: &'a Listed<'a>, types: &Types) -> Subject<'a> {
+fn resource<'a>(it: &'a Listed<'a>, types: &Types) -> OperationTarget<'a> {
     let schema = schema_name(it, types, (it.group, it.version, it.kind));
     let answers_with_object = ANSWERS_WITH_OBJECT.contains(&(it.group, it.name));
-    Subject {
+    OperationTarget {
         group: it.group,
         version: it.version,
         kind: it.kind,
@@ -101,7 +101,7 @@ fn resource<'a>(it: &'a Listed<'a>, types: &Types) -> Subject<'a> {
     }
 }
 
-fn subresource<'a>(it: &'a Listed<'a>, types: &Types, index: usize) -> (Subject<'a>, Vec<Action>) {
+fn subresource<'a>(it: &'a Listed<'a>, types: &Types, index: usize) -> (OperationTarget<'a>, Vec<Action>) {
     let sub = &it.subresources[index];
     let (group, version) = sub.foreign.unwrap_or((it.group, it.version));
     let content = (group, version, sub.kind);
@@ -119,7 +119,7 @@ fn subresource<'a>(it: &'a Listed<'a>, types: &Types, index: usize) -> (Subject<
         ("delete", false) => Some(Action::Delete),
         _ => None,
     });
-    let subject = Subject {
+    let subject = OperationTarget {
         subresource: sub.name,
         // Kubernetes: the scale of a custom resource is described as of its kind.
         content: if it.is_custom { (it.group, it.version, it.kind) } else { content },
@@ -130,7 +130,7 @@ fn subresource<'a>(it: &'a Listed<'a>, types: &Types, index: usize) -> (Subject<
 }
 
 /// Kubernetes: parameters of all operations of a path are listed once, at the path.
-fn item(subject: &Subject<'_>, actions: &[Action], place: &[&'static str]) -> Value {
+fn item(subject: &OperationTarget<'_>, actions: &[Action], place: &[&'static str]) -> Value {
     let Some(first) = actions.first() else { return Value::Null };
     let mut common = subject.parameters(*first);
     for action in actions {

@@ -16,7 +16,7 @@ const SHARED: [&str; 2] =
     ["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"];
 
 /// Collects the schemas of a document.
-pub(super) struct Schemas<'a> {
+pub(super) struct SchemaCollector<'a> {
     known: TypeTable<'a>,
     custom: &'a CustomSchemas,
     wanted: BTreeSet<String>,
@@ -24,9 +24,9 @@ pub(super) struct Schemas<'a> {
     open: Vec<String>,
 }
 
-impl<'a> Schemas<'a> {
+impl<'a> SchemaCollector<'a> {
     pub(super) fn new(types: &'a Types, custom: &'a CustomSchemas) -> Self {
-        Schemas { known: TypeTable::new(types), custom, wanted: BTreeSet::new(), open: Vec::new() }
+        SchemaCollector { known: TypeTable::new(types), custom, wanted: BTreeSet::new(), open: Vec::new() }
     }
 
     /// Adds all schemas that a piece of the document refers to.

@@ -3,7 +3,7 @@
 use schema::types::Types;
 use serde_json::{Map, Value, json};
 
-use super::schema_of::{SCHEMAS, Schemas};
+use super::schema_of::{SCHEMAS, SchemaCollector};
 use super::{CustomSchemas, bearer_token, paths};
 use crate::discovery::{self, Listed};
 
@@ -12,7 +12,7 @@ const DEFINITIONS: &str = "#/definitions/";
 
 /// Everything that is served, in one document.
 pub(crate) fn swagger(all: &[Listed<'_>], types: &Types, custom: &CustomSchemas) -> String {
-    let mut schemas = Schemas::new(types, custom);
+    let mut schemas = SchemaCollector::new(types, custom);
     let mut paths = Map::new();
     for (path, item) in all.iter().flat_map(|it| paths::of_resource(it, types)) {
         schemas.refer(&item);

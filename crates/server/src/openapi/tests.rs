@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::custom::{CustomKind, Form, custom_schemas};
+use super::custom::{CustomKind, OpenApiVersion, custom_schemas};
 use super::*;
 use crate::discovery::ListedSubresource;
 
@@ -209,7 +209,7 @@ fn custom_resources_are_described_as_by_kube_apiserver() {
         selectable: &[".size".to_owned()],
         preserves: false,
     };
-    let schemas = CustomSchemas::from(custom_schemas(&kind, Form::Newer));
+    let schemas = CustomSchemas::from(custom_schemas(&kind, OpenApiVersion::V3));
     let all = [built_in(), vec![custom()]].concat();
     let document = parsed(&document(&all, kinds::types(), &schemas, "x.example.com", "v1").unwrap());
     let schema = json!({ "schema": { "$ref": "#/components/schemas/com.example.x.v1.DocList" } });
@@ -276,7 +276,7 @@ fn custom_schemas_in_v2_lack_unsupported_constructs() {
         selectable: &[],
         preserves: false,
     };
-    let schemas = CustomSchemas::from(custom_schemas(&kind, Form::Older));
+    let schemas = CustomSchemas::from(custom_schemas(&kind, OpenApiVersion::V2));
     let all = [built_in(), vec![custom()]].concat();
     let document = parsed(&swagger(&all, kinds::types(), &schemas));
     let doc = &document["definitions"]["com.example.x.v1.Doc"];
@@ -300,7 +300,7 @@ fn custom_schemas_in_v2_lack_unsupported_constructs() {
         "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
     );
     let open = CustomKind { preserves: true, ..kind };
-    let [(_, schema), _] = custom_schemas(&open, Form::Older);
+    let [(_, schema), _] = custom_schemas(&open, OpenApiVersion::V2);
     assert_eq!(schema["properties"], Value::Null);
 }
 

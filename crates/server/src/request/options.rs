@@ -105,7 +105,7 @@ impl Options {
             let fields = fields
                 .unwrap_or_default()
                 .parse()
-                .map_err(|bad: field_selector::BadSelector| bad.to_string())?;
+                .map_err(|bad: field_selector::BadFieldSelector| bad.to_string())?;
             Ok((timeout, limit, labels, fields))
         };
         match read() {

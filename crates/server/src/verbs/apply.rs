@@ -36,13 +36,13 @@ pub(super) async fn apply(call: &Call, body: &[u8]) -> Result<Response<Body>, Re
 }
 
 /// The applied configuration.
-struct Config {
+struct AppliedConfig {
     value: Value,
     /// Duplicate fields, as text.
     duplicates: Option<String>,
 }
 
-impl Config {
+impl AppliedConfig {
     /// Kubernetes: duplicate fields are reported after the merge.
     fn report_duplicates(&self, call: &Call) -> Result<(), Refusal> {
         match (&self.duplicates, call.options.validation) {
@@ -59,7 +59,7 @@ impl Config {
 }
 
 /// Parses the body. The merge checks it against the type.
-fn read(body: &[u8]) -> Result<Config, Refusal> {
+fn read(body: &[u8]) -> Result<AppliedConfig, Refusal> {
     let bad = |problem: String| Refusal::bad_request(format!("error decoding YAML: {problem}"));
     let FromYaml { json, duplicates } =
         yaml::to_json(body).map_err(|error| bad(format!("error converting YAML to JSON: {error}")))?;
@@ -74,15 +74,15 @@ fn read(body: &[u8]) -> Result<Config, Refusal> {
     if depth(&value) > MAX_OWNED_DEPTH {
         return Err(bad("exceeded max depth".to_owned()));
     }
-    Ok(Config { value, duplicates })
+    Ok(AppliedConfig { value, duplicates })
 }
 
 struct Apply {
-    config: Result<Config, Refusal>,
+    config: Result<AppliedConfig, Refusal>,
 }
 
 impl Apply {
-    fn config(&self) -> Result<&Config, Refusal> {
+    fn config(&self) -> Result<&AppliedConfig, Refusal> {
         self.config.as_ref().map_err(Clone::clone)
     }
 }
@@ -121,7 +121,7 @@ impl Change for Apply {
     }
 }
 
-async fn merge(call: &Call, live: Option<&Value>, config: &Config) -> Result<Value, Refusal> {
+async fn merge(call: &Call, live: Option<&Value>, config: &AppliedConfig) -> Result<Value, Refusal> {
     let (manager, now) = (call.manager(), write::now(call).to_string());
     let merged = write::with_target(call, |target| {
         managed_fields::apply(

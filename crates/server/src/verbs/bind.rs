@@ -4,7 +4,7 @@ use crate::{
     admission,
     answer::{self, Body},
     call::Call,
-    input::{self, Wanted},
+    input::{self, ExpectedKind},
     refusal::Refusal,
     stored::Stored,
     write::{self, Change, Checked, Next, OwnPart},
@@ -36,7 +36,7 @@ pub(super) async fn bind_by_name(call: &Call, body: Bytes) -> Result<Response<Bo
 fn read(call: &Call, body: &[u8]) -> Result<Decoded, Refusal> {
     let types = call.types();
     let (of, _) = types.kind("", "v1", "Binding").ok_or_else(Refusal::not_served)?;
-    let wanted = Wanted { types, of, group: "", version: "v1", kind: "Binding" };
+    let wanted = ExpectedKind { types, of, group: "", version: "v1", kind: "Binding" };
     let encoding = input::encoding(input::media_type(&call.headers))?;
     Ok(wanted.decode(body, encoding, call.options.validation)?)
 }

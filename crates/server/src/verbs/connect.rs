@@ -4,6 +4,7 @@
 use crate::{
     answer::{self, Body},
     call::Call,
+    convert::in_request_version,
     lookup,
     refusal::Refusal,
 };
@@ -18,7 +19,7 @@ use serde_json::Value;
 const NODES: (&str, &str, &str) = ("", "v1", "nodes");
 
 pub(crate) async fn connect(call: &Call) -> Result<Response<Body>, Refusal> {
-    let (_, object) = lookup::current(call).await?;
+    let object = in_request_version(call, &lookup::find(call, &call.target.name).await?).await?;
     match (&*call.served.resource.name, call.target.subresource.as_str()) {
         ("services", _) => {
             let name = go::quote(&call.target.name);

@@ -9,7 +9,7 @@ use crate::{
     admission,
     answer::{self, Body},
     call::Call,
-    follow::CLEANUP,
+    custom,
     refusal::Refusal,
     selection::Selection,
     stored::Stored,
@@ -181,7 +181,7 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
         (None, _) => {}
     }
     if call.served.is("apiextensions.k8s.io", "customresourcedefinitions") && !object::is_deleting(draft) {
-        set(CLEANUP, true);
+        set(custom::CLEANUP_FINALIZER, true);
         condition::set(&mut draft["status"], &Condition::deletion_pending(), write::now(call));
     }
     object::set_finalizers(draft, finalizers.iter().map(String::as_str));

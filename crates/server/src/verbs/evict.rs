@@ -5,7 +5,8 @@ use crate::{
     admission,
     answer::{self, Body},
     call::Call,
-    input::{self, Wanted},
+    convert::in_request_version,
+    input::{self, ExpectedKind},
     lookup,
     refusal::Refusal,
     stored::Stored,
@@ -29,7 +30,7 @@ pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, Re
     // Kubernetes: policy/v1beta1 is still accepted.
     let is_old = schema::decode::type_meta(&body).is_ok_and(|given| given.api_version == "policy/v1beta1");
     let version = if is_old { "v1beta1" } else { "v1" };
-    let wanted = Wanted { types, of, group: "policy", version, kind: "Eviction" };
+    let wanted = ExpectedKind { types, of, group: "policy", version, kind: "Eviction" };
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let decoded = wanted.decode(&body, encoding, call.options.validation)?;
     decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
@@ -44,7 +45,7 @@ pub(super) async fn evict(call: &Call, body: Bytes) -> Result<Response<Body>, Re
     if options.is_dry_run() {
         plain.options.dry_run = vec!["All".to_owned()];
     }
-    let (_, pod) = lookup::current(&plain).await?;
+    let pod = in_request_version(&plain, &lookup::find(&plain, &plain.target.name).await?).await?;
     if !is_exempt_from_budgets(&pod) {
         take_disruption(&plain, &pod).await?;
     }

@@ -111,41 +111,56 @@ pub(crate) fn check_options(call: &Call) -> Result<(), Refusal> {
     refusal::check_options("ListOptions", errors)
 }
 
+/// What a list reads: from where, at which revision, and how many objects at most.
+struct ListRange {
+    prefix: String,
+    range: Range,
+    /// 0 for all.
+    limit: usize,
+    token: Option<Continue>,
+}
+
+impl ListRange {
+    async fn of(call: &Call, selection: &Selection) -> Result<ListRange, Refusal> {
+        let options = &call.options;
+        let prefix = call.served.prefix(&call.target.namespace);
+        let mut range = Range::prefix(prefix.clone());
+        let mut token = None;
+        // Kubernetes: a list from the watch cache ignores the limit.
+        let is_cached = options.resource_version == "0" && options.continue_token.is_empty();
+        let mut limit = if is_cached { 0 } else { options.limit };
+        if let Some(name) = single(call, selection) {
+            range = Range::prefix(call.served.key(&call.target.namespace, name));
+            limit = 0;
+        }
+        if options.continue_token.is_empty() {
+            if let Some(future) = future_version(call).await? {
+                return Err(future);
+            }
+            let wanted = revision(&options.resource_version).map_err(Refusal::bad_request)?;
+            // Kubernetes: with a limit, a resourceVersion means exactly that one unless resourceVersionMatch
+            // says otherwise.
+            let exact = options.version_match == Some(Match::Exact)
+                || (options.version_match.is_none() && limit > 0 && wanted.is_some());
+            range.at = wanted.filter(|_| exact);
+        } else {
+            let from = Continue::parse(&options.continue_token)?;
+            if !options.resource_version.is_empty() && options.resource_version != "0" {
+                return Err(Refusal::bad_request(
+                    "specifying resource version is not allowed when using continue",
+                ));
+            }
+            range.at = u64::try_from(from.rv).ok().filter(|revision| *revision > 0).map(Revision);
+            range = range.from(format!("{prefix}{}", from.start));
+            token = Some(from);
+        }
+        Ok(ListRange { prefix, range, limit: usize::try_from(limit).unwrap_or(usize::MAX), token })
+    }
+}
+
 /// Reads the objects of a list.
 pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListMeta, Vec<Stored>), Refusal> {
-    let options = &call.options;
-    let prefix = call.served.prefix(&call.target.namespace);
-    let mut range = Range::prefix(prefix.clone());
-    let mut token = None;
-    // Kubernetes: a list from the watch cache ignores the limit.
-    let is_cached = options.resource_version == "0" && options.continue_token.is_empty();
-    let mut limit = if is_cached { 0 } else { options.limit };
-    if let Some(name) = single(call, selection) {
-        range = Range::prefix(call.served.key(&call.target.namespace, name));
-        limit = 0;
-    }
-    if options.continue_token.is_empty() {
-        if let Some(future) = future_version(call).await? {
-            return Err(future);
-        }
-        let wanted = revision(&options.resource_version).map_err(Refusal::bad_request)?;
-        // Kubernetes: with a limit, a resourceVersion means exactly that one unless resourceVersionMatch
-        // says otherwise.
-        let exact = options.version_match == Some(Match::Exact)
-            || (options.version_match.is_none() && limit > 0 && wanted.is_some());
-        range.at = wanted.filter(|_| exact);
-    } else {
-        let from = Continue::parse(&options.continue_token)?;
-        if !options.resource_version.is_empty() && options.resource_version != "0" {
-            return Err(Refusal::bad_request(
-                "specifying resource version is not allowed when using continue",
-            ));
-        }
-        range.at = u64::try_from(from.rv).ok().filter(|revision| *revision > 0).map(Revision);
-        range = range.from(format!("{prefix}{}", from.start));
-        token = Some(from);
-    }
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let ListRange { prefix, mut range, limit, token } = ListRange::of(call, selection).await?;
     let mut objects = Vec::new();
     loop {
         let page_size = if limit == 0 { 0 } else { (limit - objects.len()).max(CHUNK.min(limit)) };

@@ -3,9 +3,9 @@
 use crate::{
     admission,
     answer::{self, Body},
-    authenticate::jwt::{self, Bound, Claims, Kubernetes},
+    authenticate::jwt::{self, BoundObject, Claims, Kubernetes},
     call::Call,
-    input::{self, Wanted},
+    input::{self, ExpectedKind},
     refusal::Refusal,
     stored::Stored,
     write,
@@ -34,7 +34,7 @@ const EXTENDED_SECONDS: i64 = 365 * 24 * 60 * 60;
 pub(crate) async fn request(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
     let types = call.types();
     let (of, _) = types.kind(GROUP, VERSION, KIND).ok_or_else(Refusal::not_served)?;
-    let wanted = Wanted { types, of, group: GROUP, version: VERSION, kind: KIND };
+    let wanted = ExpectedKind { types, of, group: GROUP, version: VERSION, kind: KIND };
     let encoding = input::encoding(input::media_type(&call.headers))?;
     let decoded = wanted.decode(&body, encoding, call.options.validation)?;
     decoded.warnings.into_iter().for_each(|warning| call.warn(warning));
@@ -112,9 +112,9 @@ fn fill(call: &Call, account: &Value, request: &mut Value) -> Result<(), Refusal
 /// The objects that a token is bound to, beside its account.
 #[derive(Default)]
 struct Bonds {
-    pod: Option<Bound>,
-    node: Option<Bound>,
-    secret: Option<Bound>,
+    pod: Option<BoundObject>,
+    node: Option<BoundObject>,
+    secret: Option<BoundObject>,
 }
 
 async fn bind(call: &Call, request: &Value) -> Result<Bonds, Refusal> {
@@ -137,7 +137,7 @@ async fn bind(call: &Call, request: &Value) -> Result<Bonds, Refusal> {
     };
     let found = find(call, format!("/registry/{prefix}/{name}").into()).await?;
     let found = found.ok_or_else(|| Refusal::not_found(&GroupResource::new("", resource), name))?;
-    let bound = Some(Bound { name: name.to_owned(), uid: object::uid(&found).to_owned() });
+    let bound = Some(BoundObject { name: name.to_owned(), uid: object::uid(&found).to_owned() });
     let bonds = match kind {
         "Pod" => Bonds { pod: bound, node: node_of(call, &found).await?, secret: None },
         "Node" => Bonds { node: bound, ..Bonds::default() },
@@ -155,7 +155,7 @@ async fn bind(call: &Call, request: &Value) -> Result<Bonds, Refusal> {
 }
 
 /// The node of a pod that runs as this account.
-async fn node_of(call: &Call, pod: &Value) -> Result<Option<Bound>, Refusal> {
+async fn node_of(call: &Call, pod: &Value) -> Result<Option<BoundObject>, Refusal> {
     let account = call.target.name.as_str();
     if pod["spec"]["serviceAccountName"] != account {
         let account = api::go::quote(account);
@@ -168,7 +168,7 @@ async fn node_of(call: &Call, pod: &Value) -> Result<Option<Bound>, Refusal> {
     };
     let node = find(call, format!("/registry/minions/{name}").into()).await?;
     let uid = node.map(|node| object::uid(&node).to_owned()).unwrap_or_default();
-    Ok(Some(Bound { name: name.to_owned(), uid }))
+    Ok(Some(BoundObject { name: name.to_owned(), uid }))
 }
 
 fn issue(call: &Call, account: &Value, bonds: Bonds, request: &mut Value) -> Result<(), Refusal> {
@@ -180,7 +180,7 @@ fn issue(call: &Call, account: &Value, bonds: Bonds, request: &mut Value) -> Res
     let is_for_us = audiences.iter().all(|audience| accounts.audiences.contains(audience));
     let is_extended = bonds.pod.is_some() && seconds == ASKED_FOR_PODS_SECONDS && is_for_us;
     let namespace = call.target.namespace.clone();
-    let named = Bound { name: object::name(account).to_owned(), uid: object::uid(account).to_owned() };
+    let named = BoundObject { name: object::name(account).to_owned(), uid: object::uid(account).to_owned() };
     let claims = Claims {
         aud: audiences,
         exp: now.saturating_add(if is_extended { EXTENDED_SECONDS } else { seconds }),

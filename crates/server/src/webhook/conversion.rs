@@ -1,6 +1,6 @@
 //! Conversion webhooks: convert custom objects from one version to another.
 
-use super::Hook;
+use super::WebhookTarget;
 use crate::{Inner, refusal::Refusal, served::join};
 use api::object;
 use kinds::definition::{ConversionWebhook, Definition};
@@ -63,7 +63,7 @@ async fn review(
         "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": objects},
         "response": {"uid": "", "convertedObjects": null, "result": {"metadata": {}}},
     });
-    let hook = Hook {
+    let hook = WebhookTarget {
         address: &webhook.address,
         ca_bundle: &webhook.ca_bundle,
         timeout: TIMEOUT,

@@ -14,10 +14,10 @@ const MAX_GENERATED_PREFIX: usize = 58;
 
 /// When ownerReferences are checked for duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Before admission. Kubernetes: the result of a patch is not checked here.
-    Sent,
-    Admitted,
+pub(super) enum OwnerCheck {
+    /// Kubernetes: the result of a patch is not checked here.
+    BeforeAdmission,
+    AfterAdmission,
 }
 
 /// The name and namespace of the body must match the URL.
@@ -95,9 +95,9 @@ pub(crate) fn take_name(call: &Call, draft: &mut Value) -> bool {
 }
 
 /// Removes duplicate ownerReferences, and warns the client.
-pub(super) fn drop_repeated_owners(call: &Call, draft: &mut Value, stage: Stage) {
+pub(super) fn drop_repeated_owners(call: &Call, draft: &mut Value, check: OwnerCheck) {
     let is_patch = input::media_type(&call.headers).contains("-patch+");
-    if stage == Stage::Sent && is_patch {
+    if check == OwnerCheck::BeforeAdmission && is_patch {
         return;
     }
     let Some(Value::Array(owners)) = object::metadata_mut(draft).get_mut("ownerReferences") else { return };
@@ -111,13 +111,13 @@ pub(super) fn drop_repeated_owners(call: &Call, draft: &mut Value, stage: Stage)
         }
         is_kept
     });
-    let stage = match stage {
-        Stage::Sent => "",
-        Stage::Admitted => " after mutating admission happens",
+    let when = match check {
+        OwnerCheck::BeforeAdmission => "",
+        OwnerCheck::AfterAdmission => " after mutating admission happens",
     };
     if !repeated.is_empty() {
         call.warn(format!(
-            ".metadata.ownerReferences contains duplicate entries{stage}; API server dedups owner references in \
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in \
              1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) \
              observed: {}",
             repeated.join(", ")

@@ -85,12 +85,12 @@ struct Conversion {
 }
 
 /// The object to convert, and the version to convert it to.
-type Missing = RefCell<Option<(Value, String)>>;
+type MissingConversion = RefCell<Option<(Value, String)>>;
 
 fn in_version<'a>(
     call: &'a Call,
     ready: &[Conversion],
-    missing: &Missing,
+    missing: &MissingConversion,
     object: &Value,
     to: &str,
 ) -> Result<(Value, &'a Types, TypeId), Unconvertible> {

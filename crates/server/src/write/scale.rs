@@ -1,18 +1,16 @@
 //! `scale`: spec.replicas of any kind that has it, read and written as a Scale.
 
-mod view;
-
 use super::{DraftState, Next, check_target, now, prepare_next};
 use crate::{
     answer::{self, Body},
     call::Call,
     convert::in_request_version,
     input::{
-        Encoding, Wanted,
+        Encoding, ExpectedKind,
         patch::{Patch, Patched},
     },
     refusal::Refusal,
-    served::Served,
+    scale_view::ScaleFields,
     stored::Stored,
     write::check_uid,
 };
@@ -28,7 +26,6 @@ use schema::{
     managed_fields::{self, Owners, Target, Unconvertible, scale},
 };
 use serde_json::Value;
-use view::Places;
 
 const VERSION: &str = "autoscaling/v1";
 
@@ -42,34 +39,21 @@ pub(crate) enum ScaleChange<'a> {
     Apply(&'a Value),
 }
 
-pub(crate) fn wanted() -> Wanted<'static> {
+pub(crate) fn wanted() -> ExpectedKind<'static> {
     let types = kinds::types();
     let (of, _) = types.kind("autoscaling", "v1", "Scale").expect("a Scale is a built-in kind");
-    Wanted { types, of, group: "autoscaling", version: "v1", kind: "Scale" }
+    ExpectedKind { types, of, group: "autoscaling", version: "v1", kind: "Scale" }
 }
 
 /// The scale of a stored object.
 pub(crate) async fn of(call: &Call, stored: &Stored) -> Result<Value, Refusal> {
     let object = in_request_version(call, stored).await?;
-    let places = Places::of(&call.served).ok_or_else(Refusal::not_served)?;
-    if places.replicas(&object).is_none() && call.served.custom().is_some() {
-        let path = api::go::quote(&dotted(&places));
+    let fields = ScaleFields::of(&call.served).ok_or_else(Refusal::not_served)?;
+    if fields.replicas(&object).is_none() && call.served.custom().is_some() {
+        let path = api::go::quote(&dotted(&fields));
         return Err(Refusal::internal_error(format!("the spec replicas field {path} does not exist")));
     }
-    Ok(places.scale(&object))
-}
-
-/// The scale of an object under review, for admission.
-pub(crate) fn shown(served: &Served, object: &Value) -> Option<Value> {
-    Places::of(served).map(|places| places.scale(object))
-}
-
-/// The object with the replicas of a scale.
-pub(crate) fn rescaled(served: &Served, object: &Value, scale: &Value) -> Option<Value> {
-    let (places, replicas) = (Places::of(served)?, scale["spec"]["replicas"].as_i64()?);
-    let mut object = object.clone();
-    places.set_replicas(&mut object, replicas);
-    Some(object)
+    Ok(fields.scale(&object))
 }
 
 /// Applies the change to the current scale, and stores its replicas in the object.
@@ -106,14 +90,14 @@ fn next(
     change: &ScaleChange<'_>,
 ) -> Result<(Value, String, Vec<String>), Refusal> {
     let name = call.target.name.as_str();
-    let places = Places::of(&call.served).ok_or_else(Refusal::not_served)?;
+    let fields = ScaleFields::of(&call.served).ok_or_else(Refusal::not_served)?;
     let wanted = wanted();
     let version = call.served.api_version();
-    let replicas = [(version.as_str(), Some(Path::of_fields(places.replicas_path())))];
+    let replicas = [(version.as_str(), Some(Path::of_fields(fields.replicas_path())))];
     let owners = Owners::decode(live["metadata"].get("managedFields")).unwrap_or_default();
 
-    let mut before = places.scale(live);
-    if places.replicas(live).is_none() {
+    let mut before = fields.scale(live);
+    if fields.replicas(live).is_none() {
         before["spec"]["replicas"] = UNSET_REPLICAS.into();
     }
     set_owners(&mut before, &scale::to_scale(&owners, &replicas));
@@ -123,14 +107,14 @@ fn next(
         check_uid(call, object::uid(&after), object::uid(live))?;
     }
 
-    check(call, live, &places, &after)?;
+    check(call, live, &fields, &after)?;
     let seen_version = object::resource_version(&after).to_owned();
     if !seen_version.is_empty() && seen_version != object::resource_version(live) {
         return Err(Refusal::modified(&call.resource(), name));
     }
     let scalers = Owners::decode(after["metadata"].get("managedFields")).unwrap_or_default();
     let mut draft = live.clone();
-    places.set_replicas(&mut draft, after["spec"]["replicas"].as_i64().unwrap_or(0));
+    fields.set_replicas(&mut draft, after["spec"]["replicas"].as_i64().unwrap_or(0));
     set_owners(&mut draft, &scale::to_object(&owners, &scalers, &replicas, &version));
     Ok((draft, seen_version, warnings))
 }
@@ -169,10 +153,10 @@ fn changed(call: &Call, before: &Value, change: &ScaleChange<'_>) -> Result<Deco
     Ok(after)
 }
 
-fn check(call: &Call, live: &Value, places: &Places, scale: &Value) -> Result<(), Refusal> {
+fn check(call: &Call, live: &Value, fields: &ScaleFields, scale: &Value) -> Result<(), Refusal> {
     let name = call.target.name.as_str();
     if scale["spec"]["replicas"].as_i64() == Some(UNSET_REPLICAS) {
-        let path = api::go::quote(&dotted(places));
+        let path = api::go::quote(&dotted(fields));
         return Err(Refusal::bad_request(format!("the spec replicas field {path} cannot be empty")));
     }
     let errors = match call.served.custom() {
@@ -194,8 +178,8 @@ fn check(call: &Call, live: &Value, places: &Places, scale: &Value) -> Result<()
 }
 
 /// Kubernetes: the path of a definition is printed with its leading dot.
-fn dotted(places: &Places) -> String {
-    places.replicas_path().map(|name| format!(".{name}")).collect()
+fn dotted(fields: &ScaleFields) -> String {
+    fields.replicas_path().map(|name| format!(".{name}")).collect()
 }
 
 fn set_owners(object: &mut Value, owners: &Owners) {

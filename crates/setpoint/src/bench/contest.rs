@@ -1,7 +1,7 @@
 //! Measures one or two servers in turns, so that other load of the machine affects both alike.
 
 use super::{
-    Options,
+    BenchOptions,
     fan_out::{WatchForm, fan_out},
     kubeconfig::Target,
     latency::Latencies,
@@ -71,7 +71,11 @@ impl Contestant {
     }
 }
 
-pub(super) async fn compete(world: &World, options: &Options, contestants: &mut [Contestant]) -> Result<()> {
+pub(super) async fn compete(
+    world: &World,
+    options: &BenchOptions,
+    contestants: &mut [Contestant],
+) -> Result<()> {
     let operations = options.operations();
     let lines = options.clients.len() * operations.len();
     let watches = usize::from(options.watchers > 0);

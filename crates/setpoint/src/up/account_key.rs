@@ -1,12 +1,12 @@
 //! The key that signs service account tokens: given, stored at the first start, or new each time.
 
-use super::{Options, private_file};
+use super::{UpOptions, private_file};
 use anyhow::{Context, Result};
 use server::SigningKey;
 use std::{fs, path::Path};
 
 /// The key by the options. Every replica on one etcd cluster needs the same.
-pub(super) fn open(options: &Options) -> Result<Option<SigningKey>> {
+pub(super) fn open(options: &UpOptions) -> Result<Option<SigningKey>> {
     match &options.service_account_signing_key_file {
         Some(path) => {
             let key = read(path).with_context(|| {

@@ -1,6 +1,6 @@
 //! The audit log: reads its policy from one file, writes its events to another.
 
-use super::Options;
+use super::UpOptions;
 use anyhow::{Context, Result};
 use server::{Audit, AuditPolicy};
 use std::{
@@ -15,7 +15,7 @@ use std::{
 const STANDARD_OUTPUT: &str = "-";
 
 /// The log by the options, if any.
-pub(super) fn open(options: &Options) -> Result<Option<Audit>> {
+pub(super) fn open(options: &UpOptions) -> Result<Option<Audit>> {
     let (Some(policy), Some(log)) = (&options.audit_policy_file, &options.audit_log_path) else {
         return Ok(None);
     };

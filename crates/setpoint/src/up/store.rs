@@ -1,13 +1,13 @@
 //! Opens the store of the control plane.
 
-use super::{Options, StoreKind, print_line, quota};
+use super::{StoreKind, UpOptions, print_line, quota};
 use anyhow::{Context, Result, anyhow};
 use std::{sync::Arc, time::Duration};
 use store::{Embedded, Error, Etcd, EtcdOptions, EtcdTls, Limits, Memory, Progress, Store};
 use world::World;
 
 /// The store, and its location for the welcome message.
-pub(super) async fn open(world: &World, options: &Options) -> Result<(Arc<dyn Store>, String)> {
+pub(super) async fn open(world: &World, options: &UpOptions) -> Result<(Arc<dyn Store>, String)> {
     let live_bytes = options.store_quota.unwrap_or_else(quota::default);
     let limits = Limits { live_bytes, ..Limits::default() };
     match options.store_kind() {

@@ -61,7 +61,7 @@ async fn follow_once(connection: &Connection, window: &Window, limits: &Limits) 
 
 /// Groups events into commits; `None` if one lacks its previous value, so that an update cannot be told from
 /// a create.
-fn commits(events: Vec<wire::Event>) -> Option<Vec<Arc<Commit>>> {
+fn commits(events: Vec<wire::KeyEvent>) -> Option<Vec<Arc<Commit>>> {
     let mut commits: Vec<(Revision, Vec<Change>)> = Vec::new();
     for event in events {
         let kv = event.kv?;

@@ -183,11 +183,11 @@ pub(crate) struct WatchResponse {
     #[prost(string, tag = "6")]
     pub(crate) cancel_reason: String,
     #[prost(message, repeated, tag = "11")]
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<KeyEvent>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Event {
+pub(crate) struct KeyEvent {
     #[prost(enumeration = "EventType", tag = "1")]
     pub(crate) kind: i32,
     #[prost(message, optional, tag = "2")]

@@ -5,7 +5,7 @@ use crate::{
     cost::{LIST_CREATE, Range, STRING_TRAVERSAL},
     equality::{compare, equal},
     error::Error,
-    library::{Argument, CallEstimate, Function, Library, Outcome, Overload, charge},
+    library::{Argument, CallEstimate, Estimate, Function, Library, Outcome, Overload, charge},
     macros,
     ty::Type,
     value::{List, Value},
@@ -300,8 +300,6 @@ fn distinct_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
 fn is_text(ty: &Type) -> bool {
     matches!(ty, Type::String | Type::Bytes)
 }
-
-type Estimate = fn(&[Argument<'_>]) -> Option<CallEstimate>;
 
 fn sort_estimate(args: &[Argument<'_>]) -> Option<CallEstimate> {
     compare_estimate(args.first()?, 2.0)

@@ -111,7 +111,7 @@ fn core_kinds_say_what_they_are() {
 }
 
 #[test]
-fn policies_and_classes_say_what_they_are() {
+fn networking_access_and_storage_kinds_get_defaults() {
     let rbac = "rbac.authorization.k8s.io";
     for (api_version, kind, given, expected) in [
         ("networking.k8s.io/v1", "NetworkPolicy", json!({}), json!({"spec": {"policyTypes": ["Ingress"]}})),
@@ -155,6 +155,14 @@ fn policies_and_classes_say_what_they_are() {
                 "requiresRepublish": false, "seLinuxMount": false,
             }}),
         ),
+    ] {
+        check(api_version, kind, given, expected);
+    }
+}
+
+#[test]
+fn kinds_of_scheduling_flow_control_and_devices_get_defaults() {
+    for (api_version, kind, given, expected) in [
         (
             "scheduling.k8s.io/v1",
             "PriorityClass",

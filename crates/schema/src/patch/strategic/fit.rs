@@ -17,17 +17,17 @@ use api::time::{Instant, Precision};
 /// unmarshaler (quantities, times) are left to the decoder if they can be read at all.
 pub fn convert(types: &Types, of: TypeId, object: &mut Value) -> Result<Vec<String>, String> {
     let mut unknown = Vec::new();
-    Walk { types, unknown: &mut unknown }.object(of, object, "")?;
+    Converter { types, unknown: &mut unknown }.object(of, object, "")?;
     unknown.sort_unstable();
     Ok(unknown)
 }
 
-struct Walk<'a> {
+struct Converter<'a> {
     types: &'a Types,
     unknown: &'a mut Vec<String>,
 }
 
-impl Walk<'_> {
+impl Converter<'_> {
     fn object(&mut self, id: TypeId, value: &mut Value, path: &str) -> Result<(), String> {
         let Value::Object(members) = value else {
             return Err(format!("cannot restore struct from: {}", go_kind(value)));

@@ -66,7 +66,7 @@ impl Lists {
 
     fn merge_objects(self, field: &Member<'_>) -> Result<Vec<Value>, PatchError> {
         let Some(key) = field.key else {
-            let kind = field.place.go_kind();
+            let kind = field.ty.go_kind();
             return Err(PatchError::Unexpected(format!("cannot merge lists without merge key for {kind}")));
         };
         let (current, patch) = self.without_special_items(key)?;
@@ -77,7 +77,7 @@ impl Lists {
             let Value::Object(item) = item else { continue };
             let identity = identity(item.get(key).ok_or_else(|| problem::no_merge_key(&item, key))?);
             match places.get(&identity).and_then(|at| merged.get_mut(*at)) {
-                Some(Value::Object(into)) => *into = merge(field.place, std::mem::take(into), item)?,
+                Some(Value::Object(into)) => *into = merge(field.ty, std::mem::take(into), item)?,
                 _ => {
                     places.insert(identity, merged.len());
                     // Kubernetes: a new item is taken with its nulls and directives.

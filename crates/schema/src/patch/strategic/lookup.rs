@@ -7,7 +7,7 @@ use crate::types::{Field, Node, Other, PatchStrategy, Type, Types};
 
 /// A value's type.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'t> {
+pub(super) struct PatchedType<'t> {
     types: &'t Types,
     node: &'t Node,
 }
@@ -15,7 +15,7 @@ pub(super) struct Place<'t> {
 /// How patches treat a member.
 pub(super) struct Member<'t> {
     /// The type of the member, or of its items if it is a list.
-    pub(super) place: Place<'t>,
+    pub(super) ty: PatchedType<'t>,
     /// Lists are merged, not replaced.
     pub(super) merges: bool,
     /// Objects are replaced, not merged.
@@ -24,9 +24,9 @@ pub(super) struct Member<'t> {
     pub(super) key: Option<&'t str>,
 }
 
-impl<'t> Place<'t> {
+impl<'t> PatchedType<'t> {
     pub(super) fn new(types: &'t Types, node: &'t Node) -> Self {
-        Place { types, node }
+        PatchedType { types, node }
     }
 
     pub(super) fn field(self, name: &str) -> Result<Member<'t>, PatchError> {
@@ -52,7 +52,7 @@ impl<'t> Place<'t> {
 
     fn member(self, field: &'t Field, node: &'t Node) -> Member<'t> {
         Member {
-            place: Place { types: self.types, node },
+            ty: PatchedType { types: self.types, node },
             merges: field.patch.merges(),
             replaces: field.patch == PatchStrategy::ReplaceWhole,
             key: field.merge_key.as_deref().filter(|key| !key.is_empty()),

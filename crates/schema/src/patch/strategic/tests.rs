@@ -127,6 +127,14 @@ fn lists_merge_in_the_order_of_kube_apiserver() {
             json!({"merged": [{"name": "b", "value": "1"}, {"name": "d"}, {"name": "a"}]}),
         ),
         (json!({}), json!({"$setElementOrder/merged": []}), json!({})),
+    ] {
+        assert_eq!(patched(&document, &patch), Ok(expected), "{document} and {patch}");
+    }
+}
+
+#[test]
+fn sets_merge_in_the_order_of_kube_apiserver_and_unions_keep_what_is_listed() {
+    for (document, patch, expected) in [
         (json!({"set": [1, 2, 3]}), json!({"set": [4, 2]}), json!({"set": [4, 1, 2, 3]})),
         (json!({"set": [1, 2, 3]}), json!({"$deleteFromPrimitiveList/set": [1, 3]}), json!({"set": [2]})),
         (
@@ -163,18 +171,25 @@ fn lists_merge_in_the_order_of_kube_apiserver() {
 
 #[test]
 fn malformed_patches_are_rejected() {
+    for (patch, expected) in [
+        (json!([1]), "json: cannot unmarshal array into Go value of type map[string]interface {}"),
+        (json!({"$retainKeys": "x"}), "invalid patch format of retainKeys"),
+        (json!({"$retainKeys": ["name"], "value": "x"}), "invalid patch format of retainKeys"),
+        (json!({"$setElementOrder": []}), "invalid patch format of setElementOrder list"),
+        (json!({"$deleteFromPrimitiveListset": [1]}), "invalid patch format of primitive list"),
+    ] {
+        assert_eq!(patched(&json!({}), &patch), Err(PatchError::Malformed(expected.into())), "{patch}");
+    }
+}
+
+#[test]
+fn patches_that_do_not_fit_the_type_are_rejected() {
     let document = json!({
         "merged": [{"name": "a"}], "unkeyed": [{}], "set": [1], "map": {"a": "1"}, "lists": {"a": ["x"]},
         "raw": {"a": {"b": 1}}, "other": {},
     });
-    let malformed = |text: &str| PatchError::Malformed(text.into());
     let unexpected = |text: &str| PatchError::Unexpected(text.into());
     for (patch, expected) in [
-        (json!([1]), malformed("json: cannot unmarshal array into Go value of type map[string]interface {}")),
-        (json!({"$retainKeys": "x"}), malformed("invalid patch format of retainKeys")),
-        (json!({"$retainKeys": ["name"], "value": "x"}), malformed("invalid patch format of retainKeys")),
-        (json!({"$setElementOrder": []}), malformed("invalid patch format of setElementOrder list")),
-        (json!({"$deleteFromPrimitiveListset": [1]}), malformed("invalid patch format of primitive list")),
         (
             json!({"set": [[1]], "$patch": "zap"}),
             unexpected("unknown patch type: zap in map: map[$patch:zap set:[[1]]]"),

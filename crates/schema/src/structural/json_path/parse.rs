@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Filter, JsonPath, PathError, Slice, Step};
+use super::{FilterExpression, JsonPath, PathError, PathStep, Slice};
 
 /// How deep paths may nest in unions and filters.
 const MAX_DEPTH: usize = 16;
@@ -22,7 +22,7 @@ fn nested(text: &str, depth: usize) -> Parsed<JsonPath> {
 
 struct Parser<'t> {
     rest: &'t str,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
     depth: usize,
 }
 
@@ -61,17 +61,17 @@ impl<'t> Parser<'t> {
         });
         let name = self.take(end.unwrap_or(self.rest.len()));
         self.steps.push(match name {
-            "*" => Step::Wildcard,
-            name => Step::Field(name.replace('\\', "")),
+            "*" => PathStep::Wildcard,
+            name => PathStep::Field(name.replace('\\', "")),
         });
     }
 
     fn recursive(&mut self) -> Parsed<()> {
-        if self.steps.last() == Some(&Step::Recursive) {
+        if self.steps.last() == Some(&PathStep::Recursive) {
             return Err(error("invalid multiple recursive descent"));
         }
         self.rest = &self.rest[2..];
-        self.steps.push(Step::Recursive);
+        self.steps.push(PathStep::Recursive);
         if self.rest.starts_with(|c: char| c == '_' || c.is_alphanumeric()) {
             self.field();
         }
@@ -81,9 +81,9 @@ impl<'t> Parser<'t> {
     fn word(&mut self) {
         let end = self.rest.find(is_terminator).unwrap_or(self.rest.len());
         let step = match self.take(end) {
-            "true" => Step::Literal(true.into()),
-            "false" => Step::Literal(false.into()),
-            word => Step::Word(word.to_owned()),
+            "true" => PathStep::Literal(true.into()),
+            "false" => PathStep::Literal(false.into()),
+            word => PathStep::Word(word.to_owned()),
         };
         self.steps.push(step);
     }
@@ -94,7 +94,8 @@ impl<'t> Parser<'t> {
         let text = self.take(digits.map_or(self.rest.len(), |digits| digits + sign));
         let integer = text.parse::<i64>().map(Value::from).ok();
         let number = integer.or_else(|| text.parse::<f64>().ok().map(Value::from));
-        self.steps.push(Step::Literal(number.ok_or_else(|| error(&format!("cannot parse number {text}")))?));
+        self.steps
+            .push(PathStep::Literal(number.ok_or_else(|| error(&format!("cannot parse number {text}")))?));
         Ok(())
     }
 
@@ -103,7 +104,7 @@ impl<'t> Parser<'t> {
             return Err(error("unterminated quoted string"));
         };
         let text = self.take(end);
-        self.steps.push(Step::Literal(unquote(&text[1..text.len() - 1]).into()));
+        self.steps.push(PathStep::Literal(unquote(&text[1..text.len() - 1]).into()));
         Ok(())
     }
 
@@ -116,12 +117,12 @@ impl<'t> Parser<'t> {
         if inside.contains(',') {
             let part = |part: &str| nested(&format!("[{}]", part.trim_matches(' ')), self.depth + 1);
             let parts = inside.split(',').map(part).collect::<Parsed<_>>()?;
-            self.steps.push(Step::Union(parts));
+            self.steps.push(PathStep::Union(parts));
         } else if let Some(key) = single_quoted(inside) {
             let mut steps = nested(&format!(".{key}"), self.depth + 1)?.steps;
             self.steps.append(&mut steps);
         } else {
-            self.steps.push(Step::Slice(slice(if inside == "*" { ":" } else { inside })?));
+            self.steps.push(PathStep::Slice(slice(if inside == "*" { ":" } else { inside })?));
         }
         Ok(())
     }
@@ -142,13 +143,13 @@ impl<'t> Parser<'t> {
             (!right.is_empty()).then_some((left, operator, right))
         });
         let filter = match compared {
-            None => Filter { left: nested(text, self.depth + 1)?, test: None },
-            Some((left, operator, right)) => Filter {
+            None => FilterExpression { left: nested(text, self.depth + 1)?, test: None },
+            Some((left, operator, right)) => FilterExpression {
                 left: nested(left, self.depth + 1)?,
                 test: Some((operator.to_owned(), nested(right, self.depth + 1)?)),
             },
         };
-        self.steps.push(Step::Filter(Box::new(filter)));
+        self.steps.push(PathStep::Filter(Box::new(filter)));
         Ok(())
     }
 

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::program::{self, Compiled, Patterns};
 use super::seen::{self, Seen};
-use super::{Part, Place};
-use crate::structural::shape::{Additional, Kind, ListKind, Rule, Shape, ShapeId, Structural};
+use super::{Part, RulePlace};
+use crate::structural::shape::{Additional, ListType, Rule, Shape, ShapeId, Structural, ValueType};
 
 /// Kubernetes: the most that one rule may cost by estimate, wherever it applies in one object.
 const MAX_ESTIMATE: u64 = 10_000_000;
@@ -23,7 +23,7 @@ impl Structural {
     /// unchanged schema, a single rule may cost anything.
     #[must_use]
     pub fn check_rules(&self, at: &str, limits: bool, is_sound: &dyn Fn(&str) -> bool) -> ErrorList {
-        let mut check = Check {
+        let mut check = CostCheck {
             schema: self,
             limits,
             is_sound,
@@ -33,8 +33,8 @@ impl Structural {
             expensive: Vec::new(),
         };
         seen::with(self, |seen| {
-            let root = Node {
-                place: Place::root(self),
+            let root = NestedSchema {
+                place: RulePlace::root(self),
                 path: at.to_owned(),
                 cardinality: Some(1),
                 uncorrelatable: None,
@@ -46,7 +46,7 @@ impl Structural {
     }
 }
 
-struct Check<'c> {
+struct CostCheck<'c> {
     schema: &'c Structural,
     limits: bool,
     is_sound: &'c dyn Fn(&str) -> bool,
@@ -58,8 +58,8 @@ struct Check<'c> {
 }
 
 /// A schema nested in the schema.
-struct Node {
-    place: Place,
+struct NestedSchema {
+    place: RulePlace,
     path: String,
     /// How many values of it one object may have, if the lists and maps around it are limited.
     cardinality: Option<u64>,
@@ -67,8 +67,8 @@ struct Node {
     uncorrelatable: Option<String>,
 }
 
-impl Check<'_> {
-    fn node(&mut self, seen: &[Seen<'_>], node: &Node) {
+impl CostCheck<'_> {
+    fn node(&mut self, seen: &[Seen<'_>], node: &NestedSchema) {
         let shape = self.schema.shape(node.place.of);
         for (part, id) in children(self.schema, shape) {
             let path = match part {
@@ -76,12 +76,15 @@ impl Check<'_> {
                 Part::Values => format!("{}.additionalProperties", node.path),
                 Part::Property(name) => format!("{}.properties[{name}]", node.path),
             };
-            let tells_apart = !matches!(part, Part::Items) || shape.list == ListKind::Map;
+            let tells_apart = !matches!(part, Part::Items) || shape.list == ListType::Map;
             let uncorrelatable =
                 node.uncorrelatable.clone().or_else(|| (!tells_apart).then(|| node.path.clone()));
             let cardinality =
                 node.cardinality.zip(elements(shape)).map(|(outer, inner)| outer.saturating_mul(inner));
-            self.node(seen, &Node { place: Place::at(self.schema, id), path, cardinality, uncorrelatable });
+            self.node(
+                seen,
+                &NestedSchema { place: RulePlace::at(self.schema, id), path, cardinality, uncorrelatable },
+            );
         }
         if shape.rules().is_empty() || !(self.is_sound)(&node.path) {
             return;
@@ -101,7 +104,7 @@ impl Check<'_> {
         }
     }
 
-    fn rule(&mut self, node: &Node, path: &str, compiled: &Compiled, rule: &Rule) {
+    fn rule(&mut self, node: &NestedSchema, path: &str, compiled: &Compiled, rule: &Rule) {
         let (rule_path, message_path) = (format!("{path}.rule"), format!("{path}.messageExpression"));
         let cost = compiled.cost.saturating_mul(node.cardinality.unwrap_or(compiled.cardinality));
         self.cost("estimated rule cost", &rule_path, cost);
@@ -174,9 +177,9 @@ fn elements(shape: &Shape) -> Option<u64> {
     let limit = |limit: Option<i64>| limit.map(|limit| u64::try_from(limit).unwrap_or(0));
     let more = shape.more.as_ref();
     match (shape.kind, shape.additional) {
-        (Kind::Object, Additional::Unsaid) => Some(1),
-        (Kind::Object, _) => limit(more.and_then(|more| more.max_properties)),
-        (Kind::Array, _) => limit(more.and_then(|more| more.max_items)),
+        (ValueType::Object, Additional::Unsaid) => Some(1),
+        (ValueType::Object, _) => limit(more.and_then(|more| more.max_properties)),
+        (ValueType::Array, _) => limit(more.and_then(|more| more.max_items)),
         _ => Some(1),
     }
 }

@@ -7,7 +7,7 @@ use expression::pattern;
 use expression::program::Program;
 
 use super::seen::Seen;
-use super::{Place, field_path};
+use super::{RulePlace, field_path};
 use crate::structural::shape::{Rule, Structural};
 
 /// A rule that was compiled.
@@ -48,7 +48,7 @@ impl Patterns {
 const MAX_REQUEST_BYTES: i64 = 3 * 1024 * 1024;
 
 /// Compiles the rules of a place. None where expressions cannot see the place.
-pub(super) fn compile(schema: &Structural, seen: &[Seen<'_>], place: Place) -> Vec<Compiled> {
+pub(super) fn compile(schema: &Structural, seen: &[Seen<'_>], place: RulePlace) -> Vec<Compiled> {
     let rules = schema.shape(place.rules).rules();
     if rules.is_empty() {
         return Vec::new();

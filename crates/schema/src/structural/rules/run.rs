@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::program::Compiled;
 use super::seen::{self, Seen};
-use super::{MAX_COST_PER_CALL, MAX_COST_PER_OBJECT, Part, Place, Rules, Verdict, parts};
-use crate::structural::shape::{Kind, Rule, ShapeId, Structural};
+use super::{MAX_COST_PER_CALL, MAX_COST_PER_OBJECT, Part, RulePlace, Rules, Verdict, parts};
+use crate::structural::shape::{Rule, ShapeId, Structural, ValueType};
 use crate::structural::validate::before::Before;
 
 /// Kubernetes: the longest message, in bytes.
@@ -24,7 +24,7 @@ pub(super) fn run(rules: &Rules, schema: &Structural, new: &Value, old: Option<&
     seen::with(schema, |seen| {
         let mut run = Run { rules, schema, seen, verdict: Verdict::default(), budget: MAX_COST_PER_OBJECT };
         let before = Ratchet { current: old.map(|old| Before::new(schema, schema.root, old)), nearest: None };
-        let _ = run.value(Place::root(schema), &Path::ROOT, new, old, before);
+        let _ = run.value(RulePlace::root(schema), &Path::ROOT, new, old, before);
         run.verdict
     })
 }
@@ -76,7 +76,7 @@ type Go = ControlFlow<()>;
 impl<'r, 'x> Run<'r, 'x> {
     fn value<'o>(
         &mut self,
-        place: Place,
+        place: RulePlace,
         path: &Path<'_>,
         value: &'o Value,
         old: Option<&'o Value>,
@@ -89,7 +89,7 @@ impl<'r, 'x> Run<'r, 'x> {
         self.rules_at(place, compiled, path, (value, old), before)?;
         for id in self.schema.shape(place.rules).more.iter().flat_map(|more| &more.all_of) {
             let inside = Ratchet { current: None, ..before };
-            self.value(Place { rules: *id, ..place }, path, value, old, inside)?;
+            self.value(RulePlace { rules: *id, ..place }, path, value, old, inside)?;
         }
         match value {
             Value::Array(items) => self.items(place, path, (value, items), old, before),
@@ -100,7 +100,7 @@ impl<'r, 'x> Run<'r, 'x> {
 
     fn items<'o>(
         &mut self,
-        place: Place,
+        place: RulePlace,
         path: &Path<'_>,
         (list, items): (&'o Value, &'o [Value]),
         old: Option<&'o Value>,
@@ -122,7 +122,7 @@ impl<'r, 'x> Run<'r, 'x> {
 
     fn members<'o>(
         &mut self,
-        place: Place,
+        place: RulePlace,
         path: &Path<'_>,
         value: &'o Value,
         old: Option<&'o Value>,
@@ -151,7 +151,7 @@ impl<'r, 'x> Run<'r, 'x> {
 
     fn rules_at<'o>(
         &mut self,
-        place: Place,
+        place: RulePlace,
         compiled: &[Compiled],
         path: &Path<'_>,
         (value, old): (&'o Value, Option<&'o Value>),
@@ -284,7 +284,7 @@ impl<'r, 'x> Run<'r, 'x> {
             message => message.to_owned(),
         });
         let value = match subject.kind {
-            Kind::Object | Kind::Array => BadValue::OMITTED,
+            ValueType::Object | ValueType::Array => BadValue::OMITTED,
             _ => subject.value.into(),
         };
         let error = match source.reason.as_deref() {
@@ -332,7 +332,7 @@ const CANCELLED: &str = "operation cancelled: actual cost limit exceeded";
 /// The value that a rule checks.
 struct Subject<'v> {
     value: &'v Value,
-    kind: Kind,
+    kind: ValueType,
     this: Cel<'v>,
     old: Option<Cel<'v>>,
 }
@@ -352,7 +352,7 @@ impl Broken {
     }
 }
 
-fn type_name(kind: Kind) -> &'static str {
+fn type_name(kind: ValueType) -> &'static str {
     match kind.names() {
         [name] => name,
         _ => "",

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use expression::shape::{Form, ListKind, Shape as Sight};
 
-use crate::structural::shape::{Additional, Kind, ListKind as Sort, Shape, ShapeId, Structural};
+use crate::structural::shape::{Additional, ListType, Shape, ShapeId, Structural, ValueType};
 
 /// One shape of a schema.
 pub(super) struct Seen<'s> {
@@ -39,18 +39,18 @@ impl Sight for Seen<'_> {
     fn form(&self) -> Form {
         let format = self.shape.more.as_ref().and_then(|more| more.format.as_deref());
         match (self.shape.kind, format) {
-            (Kind::Any, _) => Form::Unknown,
-            (Kind::IntOrString, _) => Form::IntOrString,
-            (Kind::Boolean, _) => Form::Boolean,
-            (Kind::Integer, _) => Form::Integer,
-            (Kind::Number, _) => Form::Number,
-            (Kind::Array, _) => Form::List,
-            (Kind::String, Some("byte")) => Form::Bytes,
-            (Kind::String, Some("duration")) => Form::Duration,
-            (Kind::String, Some("date")) => Form::Date,
-            (Kind::String, Some("date-time")) => Form::DateTime,
-            (Kind::String, _) => Form::String,
-            (Kind::Object, _) => match self.shape.additional {
+            (ValueType::Any, _) => Form::Unknown,
+            (ValueType::IntOrString, _) => Form::IntOrString,
+            (ValueType::Boolean, _) => Form::Boolean,
+            (ValueType::Integer, _) => Form::Integer,
+            (ValueType::Number, _) => Form::Number,
+            (ValueType::Array, _) => Form::List,
+            (ValueType::String, Some("byte")) => Form::Bytes,
+            (ValueType::String, Some("duration")) => Form::Duration,
+            (ValueType::String, Some("date")) => Form::Date,
+            (ValueType::String, Some("date-time")) => Form::DateTime,
+            (ValueType::String, _) => Form::String,
+            (ValueType::Object, _) => match self.shape.additional {
                 Additional::Shape(_) => Form::Map,
                 _ if self.shape.properties.is_empty() => Form::Empty,
                 _ => Form::Object,
@@ -90,8 +90,8 @@ impl Sight for Seen<'_> {
     fn limit(&self) -> Option<i64> {
         let more = self.shape.more.as_ref()?;
         match self.shape.kind {
-            Kind::Array => more.max_items,
-            Kind::Object => more.max_properties,
+            ValueType::Array => more.max_items,
+            ValueType::Object => more.max_properties,
             _ => more.max_length,
         }
     }
@@ -107,9 +107,9 @@ impl Sight for Seen<'_> {
 
     fn list_kind(&self) -> ListKind<'_> {
         match self.shape.list {
-            Sort::Atomic | Sort::Unsaid => ListKind::Atomic,
-            Sort::Set => ListKind::Set,
-            Sort::Map => ListKind::Map(self.shape.list_keys()),
+            ListType::Atomic | ListType::Unsaid => ListKind::Atomic,
+            ListType::Set => ListKind::Set,
+            ListType::Map => ListKind::Map(self.shape.list_keys()),
         }
     }
 }

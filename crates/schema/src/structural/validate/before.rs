@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::structural::shape::{ListKind, Shape, ShapeId, Structural};
+use crate::structural::shape::{ListType, Shape, ShapeId, Structural};
 
 /// The old value that a new one is compared with.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl<'s, 'o> Before<'s, 'o> {
     pub(in crate::structural) fn items(self) -> OldItems<'s, 'o> {
         let old = self.old.as_array().map_or(&[][..], Vec::as_slice);
         let mut by_key = HashMap::new();
-        if self.shape.list == ListKind::Map {
+        if self.shape.list == ListType::Map {
             for item in old {
                 if let Some(key) = key(self.shape, item) {
                     by_key.entry(key).or_insert(item);
@@ -49,7 +49,7 @@ impl<'s, 'o> Before<'s, 'o> {
     pub(in crate::structural) fn is_unchanged(self, new: &Value) -> bool {
         match (self.old, new) {
             (Value::Array(old), Value::Array(new)) => {
-                if self.shape.list != ListKind::Map || self.shape.items.is_none() {
+                if self.shape.list != ListType::Map || self.shape.items.is_none() {
                     return old == new;
                 }
                 let items = self.items();

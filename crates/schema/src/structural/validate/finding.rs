@@ -13,13 +13,13 @@ const MAX_FINDINGS: usize = 5_000;
 
 /// The path of a value, as the library writes it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trail<'a> {
-    before: Option<&'a Trail<'a>>,
-    step: Step<'a>,
+pub(super) struct ValuePath<'a> {
+    before: Option<&'a ValuePath<'a>>,
+    step: ValuePathStep<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+enum ValuePathStep<'a> {
     Root,
     Property(&'a str),
     /// Under `additionalProperties`: at the root the name gets a dot.
@@ -30,13 +30,13 @@ enum Step<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     at: String,
-    sort: Sort,
+    kind: FindingKind,
     value: BadValue,
     message: String,
 }
 
 #[derive(Clone, Debug)]
-enum Sort {
+enum FindingKind {
     Required,
     /// The supported values.
     NotSupported(Vec<String>),
@@ -56,19 +56,19 @@ pub(super) struct Outcome {
     pub(super) matches: usize,
 }
 
-impl<'a> Trail<'a> {
-    pub(super) const ROOT: Trail<'static> = Trail { before: None, step: Step::Root };
+impl<'a> ValuePath<'a> {
+    pub(super) const ROOT: ValuePath<'static> = ValuePath { before: None, step: ValuePathStep::Root };
 
     pub(super) fn property(&'a self, name: &'a str) -> Self {
-        Trail { before: Some(self), step: Step::Property(name) }
+        ValuePath { before: Some(self), step: ValuePathStep::Property(name) }
     }
 
     pub(super) fn additional(&'a self, name: &'a str) -> Self {
-        Trail { before: Some(self), step: Step::Additional(name) }
+        ValuePath { before: Some(self), step: ValuePathStep::Additional(name) }
     }
 
     pub(super) fn item(&'a self, nth: usize) -> Self {
-        Trail { before: Some(self), step: Step::Item(nth) }
+        ValuePath { before: Some(self), step: ValuePathStep::Item(nth) }
     }
 
     pub(super) fn is_root(&self) -> bool {
@@ -76,90 +76,106 @@ impl<'a> Trail<'a> {
     }
 }
 
-impl fmt::Display for Trail<'_> {
+impl fmt::Display for ValuePath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(before) = self.before {
             before.fmt(f)?;
         }
         match self.step {
-            Step::Root => Ok(()),
-            Step::Property(name) if self.before.is_none_or(Trail::is_root) => f.write_str(name),
-            Step::Property(name) | Step::Additional(name) => write!(f, ".{name}"),
-            Step::Item(nth) => write!(f, "[{nth}]"),
+            ValuePathStep::Root => Ok(()),
+            ValuePathStep::Property(name) if self.before.is_none_or(ValuePath::is_root) => f.write_str(name),
+            ValuePathStep::Property(name) | ValuePathStep::Additional(name) => write!(f, ".{name}"),
+            ValuePathStep::Item(nth) => write!(f, "[{nth}]"),
         }
     }
 }
 
 impl Finding {
-    fn new(at: &Trail<'_>, sort: Sort, value: BadValue, message: fmt::Arguments<'_>) -> Self {
+    fn new(at: &ValuePath<'_>, kind: FindingKind, value: BadValue, message: fmt::Arguments<'_>) -> Self {
         let at = at.to_string();
         let message = format!("{at} in body {message}");
-        Self { at, sort, value, message }
+        Self { at, kind, value, message }
     }
 
-    pub(super) fn invalid(at: &Trail<'_>, value: impl Into<BadValue>, message: fmt::Arguments<'_>) -> Self {
-        Self::new(at, Sort::Invalid, value.into(), message)
+    pub(super) fn invalid(
+        at: &ValuePath<'_>,
+        value: impl Into<BadValue>,
+        message: fmt::Arguments<'_>,
+    ) -> Self {
+        Self::new(at, FindingKind::Invalid, value.into(), message)
     }
 
-    pub(super) fn wrong_type(at: &Trail<'_>, wanted: &str, value: &str) -> Self {
+    pub(super) fn wrong_type(at: &ValuePath<'_>, wanted: &str, value: &str) -> Self {
         let shown = api::go::quote(value);
-        Self::new(at, Sort::TypeInvalid, value.into(), format_args!("must be of type {wanted}: {shown}"))
+        Self::new(
+            at,
+            FindingKind::TypeInvalid,
+            value.into(),
+            format_args!("must be of type {wanted}: {shown}"),
+        )
     }
 
-    pub(super) fn required(at: &Trail<'_>, name: &str) -> Self {
+    pub(super) fn required(at: &ValuePath<'_>, name: &str) -> Self {
         let at = format!("{at}.{name}");
         let message = format!("{at} in body is required");
-        Self { at, sort: Sort::Required, value: BadValue::OMITTED, message }
+        Self { at, kind: FindingKind::Required, value: BadValue::OMITTED, message }
     }
 
-    pub(super) fn not_supported(at: &Trail<'_>, value: BadValue, supported: Vec<String>) -> Self {
+    pub(super) fn not_supported(at: &ValuePath<'_>, value: BadValue, supported: Vec<String>) -> Self {
         let message = format!("should be one of {supported:?}");
-        Self::new(at, Sort::NotSupported(supported), value, format_args!("{message}"))
+        Self::new(at, FindingKind::NotSupported(supported), value, format_args!("{message}"))
     }
 
-    pub(super) fn too_long(at: &Trail<'_>, max: i64) -> Self {
+    pub(super) fn too_long(at: &ValuePath<'_>, max: i64) -> Self {
         let message = format_args!("should be at most {max} chars long");
-        Self::new(at, Sort::TooLong(max), BadValue::OMITTED, message)
+        Self::new(at, FindingKind::TooLong(max), BadValue::OMITTED, message)
     }
 
     /// `what` is items or properties.
-    pub(super) fn too_many(at: &Trail<'_>, actual: usize, max: i64, what: &str) -> Self {
-        Self::new(at, Sort::TooMany(max), actual.into(), format_args!("should have at most {max} {what}"))
+    pub(super) fn too_many(at: &ValuePath<'_>, actual: usize, max: i64, what: &str) -> Self {
+        Self::new(
+            at,
+            FindingKind::TooMany(max),
+            actual.into(),
+            format_args!("should have at most {max} {what}"),
+        )
     }
 
-    pub(super) fn forbidden_property(at: &Trail<'_>, name: &str) -> Self {
+    pub(super) fn forbidden_property(at: &ValuePath<'_>, name: &str) -> Self {
         let at = at.to_string();
         let message = format!("{at}.{name} in body is a forbidden property");
-        Self { at, sort: Sort::Invalid, value: name.into(), message }
+        Self { at, kind: FindingKind::Invalid, value: name.into(), message }
     }
 
-    pub(super) fn odd_factor(at: &Trail<'_>, factor: &str) -> Self {
+    pub(super) fn odd_factor(at: &ValuePath<'_>, factor: &str) -> Self {
         let at = at.to_string();
         let message = format!("factor MultipleOf declared for {at} must be positive: {factor}");
-        Self { at, sort: Sort::Invalid, value: BadValue::verbatim(factor), message }
+        Self { at, kind: FindingKind::Invalid, value: BadValue::verbatim(factor), message }
     }
 
     /// An error that the library reports without a field.
     pub(super) fn unplaced(message: String) -> Self {
-        Self { at: String::new(), sort: Sort::Unplaced, value: "".into(), message }
+        Self { at: String::new(), kind: FindingKind::Unplaced, value: "".into(), message }
     }
 
     /// The error for the client; `under` is the path of the validated value, or empty.
     pub(super) fn into_error(self, under: &str) -> Error {
         let root = if under.is_empty() { "<nil>" } else { under };
-        let field = match (self.at.strip_prefix('.').unwrap_or(&self.at), &self.sort) {
-            ("", _) | (_, Sort::Unplaced) => root.to_owned(),
+        let field = match (self.at.strip_prefix('.').unwrap_or(&self.at), &self.kind) {
+            ("", _) | (_, FindingKind::Unplaced) => root.to_owned(),
             (at, _) if under.is_empty() => at.to_owned(),
             (at, _) => format!("{under}.{at}"),
         };
         let count = |count: i64| usize::try_from(count).unwrap_or(0);
-        let error = match self.sort {
-            Sort::Required => Error::required(&Path::ROOT, ""),
-            Sort::NotSupported(supported) => Error::not_supported(&Path::ROOT, self.value, supported),
-            Sort::TooLong(max) => Error::too_long(&Path::ROOT, count(max)),
-            Sort::TooMany(max) => Error::too_many(&Path::ROOT, self.value, count(max)),
-            Sort::TypeInvalid => Error::type_invalid(&Path::ROOT, self.value, self.message),
-            Sort::Invalid | Sort::Unplaced => Error::invalid(&Path::ROOT, self.value, self.message),
+        let error = match self.kind {
+            FindingKind::Required => Error::required(&Path::ROOT, ""),
+            FindingKind::NotSupported(supported) => Error::not_supported(&Path::ROOT, self.value, supported),
+            FindingKind::TooLong(max) => Error::too_long(&Path::ROOT, count(max)),
+            FindingKind::TooMany(max) => Error::too_many(&Path::ROOT, self.value, count(max)),
+            FindingKind::TypeInvalid => Error::type_invalid(&Path::ROOT, self.value, self.message),
+            FindingKind::Invalid | FindingKind::Unplaced => {
+                Error::invalid(&Path::ROOT, self.value, self.message)
+            }
         };
         debug_assert!(error.error_type != ErrorType::Internal);
         Error { field, ..error }

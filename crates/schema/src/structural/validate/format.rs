@@ -2,7 +2,7 @@
 //!
 //! Kubernetes: each format is what kube-apiserver's libraries accept.
 
-use crate::structural::shape::Kind;
+use crate::structural::shape::ValueType;
 
 mod code;
 mod email;
@@ -43,20 +43,20 @@ const TEXT_FORMATS: [(&str, Matches); 26] = [
 ];
 
 /// Whether a format applies to a type. Others are ignored.
-pub(in crate::structural) fn applies(kind: Kind, name: &str) -> bool {
+pub(in crate::structural) fn applies(kind: ValueType, name: &str) -> bool {
     match kind {
-        Kind::Any | Kind::String | Kind::IntOrString => is_text_format(name),
-        Kind::Integer => matches!(name, "int32" | "int64"),
-        Kind::Number => matches!(name, "float" | "double"),
-        Kind::Object | Kind::Array | Kind::Boolean => false,
+        ValueType::Any | ValueType::String | ValueType::IntOrString => is_text_format(name),
+        ValueType::Integer => matches!(name, "int32" | "int64"),
+        ValueType::Number => matches!(name, "float" | "double"),
+        ValueType::Object | ValueType::Array | ValueType::Boolean => false,
     }
 }
 
 /// As [`applies`], by the name of the type; `false` for an unknown type.
 #[must_use]
 pub fn is_checked(type_name: &str, name: &str) -> bool {
-    let kind = Kind::named(type_name);
-    (kind != Kind::Any || type_name.is_empty()) && applies(kind, name)
+    let kind = ValueType::named(type_name);
+    (kind != ValueType::Any || type_name.is_empty()) && applies(kind, name)
 }
 
 pub(super) fn is_text_format(name: &str) -> bool {

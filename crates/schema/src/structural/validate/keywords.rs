@@ -5,20 +5,20 @@ use expression::pattern::compile;
 use serde_json::{Map, Value};
 
 use super::before::Before;
-use super::finding::{Finding, Outcome, Trail};
+use super::finding::{Finding, Outcome, ValuePath};
 use super::{format, number};
-use crate::structural::shape::{Additional, Kind, More, Shape, ShapeId, Structural};
+use crate::structural::shape::{Additional, More, Shape, ShapeId, Structural, ValueType};
 
-pub(super) struct Walk<'s> {
+pub(super) struct Validator<'s> {
     pub(super) schema: &'s Structural,
 }
 
-impl<'s> Walk<'s> {
+impl<'s> Validator<'s> {
     /// Validates a value. Errors of an unchanged value are ratcheted.
     pub(super) fn value(
         &self,
         id: ShapeId,
-        at: &Trail<'_>,
+        at: &ValuePath<'_>,
         value: &Value,
         before: Option<Before<'s, '_>>,
     ) -> Outcome {
@@ -32,7 +32,7 @@ impl<'s> Walk<'s> {
     fn keywords(
         &self,
         id: ShapeId,
-        at: &Trail<'_>,
+        at: &ValuePath<'_>,
         value: &Value,
         before: Option<Before<'s, '_>>,
     ) -> Outcome {
@@ -45,7 +45,7 @@ impl<'s> Walk<'s> {
             return outcome;
         }
         let format = more.and_then(|more| more.format.as_deref());
-        if shape.kind != Kind::Any || format.is_some() {
+        if shape.kind != ValueType::Any || format.is_some() {
             outcome.merge(check_type(shape.kind, format, at, value));
             outcome.matches += 1;
         }
@@ -82,7 +82,7 @@ impl<'s> Walk<'s> {
         outcome
     }
 
-    fn check_text(&self, more: &More, at: &Trail<'_>, text: &str) -> Outcome {
+    fn check_text(&self, more: &More, at: &ValuePath<'_>, text: &str) -> Outcome {
         let mut outcome = Outcome::default();
         let length = || i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         if let Some(max) = more.max_length.filter(|max| length() > *max) {
@@ -109,7 +109,7 @@ impl<'s> Walk<'s> {
     fn items(
         &self,
         shape: &'s Shape,
-        at: &Trail<'_>,
+        at: &ValuePath<'_>,
         items: &[Value],
         before: Option<Before<'s, '_>>,
     ) -> Outcome {
@@ -141,7 +141,7 @@ impl<'s> Walk<'s> {
     fn members(
         &self,
         shape: &'s Shape,
-        at: &Trail<'_>,
+        at: &ValuePath<'_>,
         members: &Map<String, Value>,
         before: Option<Before<'s, '_>>,
     ) -> Outcome {
@@ -178,7 +178,7 @@ impl<'s> Walk<'s> {
     }
 
     /// `anyOf`, `oneOf`, `allOf` and `not`. There is no ratcheting inside them.
-    fn junctors(&self, more: Option<&More>, at: &Trail<'_>, value: &Value) -> Outcome {
+    fn junctors(&self, more: Option<&More>, at: &ValuePath<'_>, value: &Value) -> Outcome {
         let mut outcome = Outcome::default();
         let Some(more) = more else {
             outcome.matches += 1;
@@ -257,9 +257,9 @@ fn best_of(outcomes: impl Iterator<Item = Outcome>, wanted: Alternatives) -> (Ou
     (best.unwrap_or_default(), valid)
 }
 
-fn check_null(shape: &Shape, at: &Trail<'_>) -> Outcome {
+fn check_null(shape: &Shape, at: &ValuePath<'_>) -> Outcome {
     let mut outcome = Outcome::default();
-    if shape.kind != Kind::Any && !shape.nullable {
+    if shape.kind != ValueType::Any && !shape.nullable {
         outcome.add(Finding::wrong_type(at, &shape.kind.names().join(","), "null"));
     } else {
         outcome.matches += 1;
@@ -267,7 +267,7 @@ fn check_null(shape: &Shape, at: &Trail<'_>) -> Outcome {
     outcome
 }
 
-fn check_type(kind: Kind, format: Option<&str>, at: &Trail<'_>, value: &Value) -> Outcome {
+fn check_type(kind: ValueType, format: Option<&str>, at: &ValuePath<'_>, value: &Value) -> Outcome {
     let mut outcome = Outcome::default();
     let wanted = kind.names();
     let has = |name: &str| wanted.contains(&name);
@@ -295,7 +295,7 @@ fn check_type(kind: Kind, format: Option<&str>, at: &Trail<'_>, value: &Value) -
     outcome
 }
 
-fn check_enum(more: Option<&More>, at: &Trail<'_>, value: &Value) -> Outcome {
+fn check_enum(more: Option<&More>, at: &ValuePath<'_>, value: &Value) -> Outcome {
     let mut outcome = Outcome::default();
     let allowed = more.map_or(&[][..], |more| &more.one_of_these);
     if allowed.is_empty() || allowed.iter().any(|allowed| converts_to(value, allowed)) {
@@ -322,7 +322,7 @@ fn converts_to(value: &Value, allowed: &Value) -> bool {
     }
 }
 
-fn check_size(shape: &Shape, at: &Trail<'_>, size: usize) -> Outcome {
+fn check_size(shape: &Shape, at: &ValuePath<'_>, size: usize) -> Outcome {
     let mut outcome = Outcome::default();
     let Some(more) = shape.more.as_deref() else { return outcome };
     let length = i64::try_from(size).unwrap_or(i64::MAX);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use api::field::{Error, ErrorList, Path};
 use serde_json::{Map, Value};
 
-use crate::structural::shape::{Additional, ListKind, Shape, ShapeId, Structural};
+use crate::structural::shape::{Additional, ListType, Shape, ShapeId, Structural};
 
 pub(super) fn check(schema: &Structural, object: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
@@ -18,13 +18,13 @@ fn value(schema: &Structural, id: ShapeId, path: &Path<'_>, found: &Value, error
     match found {
         Value::Array(items) => {
             match shape.list {
-                ListKind::Set => {
+                ListType::Set => {
                     for nth in repeated(items.iter()) {
                         errors.push(Error::duplicate(&path.index(nth), &items[nth]));
                     }
                 }
-                ListKind::Map => check_keys(shape, path, items, errors),
-                ListKind::Atomic | ListKind::Unsaid => {}
+                ListType::Map => check_keys(shape, path, items, errors),
+                ListType::Atomic | ListType::Unsaid => {}
             }
             let Some(id) = shape.items else { return };
             for (nth, item) in items.iter().enumerate() {

@@ -3,8 +3,8 @@
 use api::go;
 use serde_json::Number;
 
-use super::finding::{Finding, Outcome, Trail};
-use crate::structural::shape::{Bound, Kind, More};
+use super::finding::{Finding, Outcome, ValuePath};
+use crate::structural::shape::{Bound, More, ValueType};
 
 /// The largest integer that every JSON parser represents exactly.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
@@ -21,53 +21,53 @@ pub(super) fn is_whole(number: f64) -> bool {
     number == whole || (number > 0.0 && whole != 0.0 && (number - whole) / (number + whole) < EPSILON)
 }
 
-pub(super) fn check(kind: Kind, more: Option<&More>, at: &Trail<'_>, number: &Number) -> Outcome {
+pub(super) fn check(kind: ValueType, more: Option<&More>, at: &ValuePath<'_>, number: &Number) -> Outcome {
     let mut outcome = Outcome::default();
     outcome.matches = 1;
     let format = more.and_then(|more| more.format.as_deref());
     let range = Range { kind, format };
     if let Some(integer) = number.as_i64() {
-        range.check(&mut outcome, "Checked", at, Sort::Integer(integer));
+        range.check(&mut outcome, "Checked", at, CheckedNumber::Integer(integer));
     } else if let Some(real) = number.as_f64() {
-        range.check(&mut outcome, "Checked", at, Sort::Real(real));
+        range.check(&mut outcome, "Checked", at, CheckedNumber::Real(real));
     }
     let Some(more) = more else { return outcome };
     if let Some(factor) = more.multiple_of.map(|factor| factor.get()) {
-        let native = range.check(&mut outcome, "MultipleOf", at, Sort::Real(factor));
+        let native = range.check(&mut outcome, "MultipleOf", at, CheckedNumber::Real(factor));
         check_multiple(&mut outcome, at, number, factor, native);
     }
     if let Some(bound) = more.minimum {
-        let native = range.check(&mut outcome, "Minimum boundary", at, Sort::Real(bound.at.get()));
+        let native = range.check(&mut outcome, "Minimum boundary", at, CheckedNumber::Real(bound.at.get()));
         check_bound(&mut outcome, at, number, bound, native, Side::Minimum);
     }
     if let Some(bound) = more.maximum {
-        let native = range.check(&mut outcome, "Maximum boundary", at, Sort::Real(bound.at.get()));
+        let native = range.check(&mut outcome, "Maximum boundary", at, CheckedNumber::Real(bound.at.get()));
         check_bound(&mut outcome, at, number, bound, native, Side::Maximum);
     }
     outcome
 }
 
-enum Sort {
+enum CheckedNumber {
     Integer(i64),
     Real(f64),
 }
 
 /// The range of a type and format.
 struct Range<'a> {
-    kind: Kind,
+    kind: ValueType,
     format: Option<&'a str>,
 }
 
 impl Range<'_> {
     /// Whether a number fits; adds an error if not.
-    fn check(&self, outcome: &mut Outcome, what: &str, at: &Trail<'_>, number: Sort) -> bool {
+    fn check(&self, outcome: &mut Outcome, what: &str, at: &ValuePath<'_>, number: CheckedNumber) -> bool {
         let (name, fits) = match (self.kind, number) {
-            (Kind::Integer, Sort::Integer(integer)) => ("integer", self.holds(integer)),
+            (ValueType::Integer, CheckedNumber::Integer(integer)) => ("integer", self.holds(integer)),
             // Only a number that prints without a point is read back as an integer.
-            (Kind::Integer, Sort::Real(real)) => {
+            (ValueType::Integer, CheckedNumber::Real(real)) => {
                 ("integer", real.fract() == 0.0 && is_within(real) && self.holds(real as i64))
             }
-            (Kind::Number, Sort::Real(real)) if self.format == Some("float") => {
+            (ValueType::Number, CheckedNumber::Real(real)) if self.format == Some("float") => {
                 ("number", real.abs() <= f64::from(f32::MAX))
             }
             _ => return true,
@@ -93,7 +93,7 @@ fn is_within(real: f64) -> bool {
 }
 
 /// `native`: integers are compared as integers, not floats.
-fn check_multiple(outcome: &mut Outcome, at: &Trail<'_>, number: &Number, factor: f64, native: bool) {
+fn check_multiple(outcome: &mut Outcome, at: &ValuePath<'_>, number: &Number, factor: f64, native: bool) {
     let (is_multiple, shown) = match number.as_i64().filter(|_| native) {
         Some(integer) => {
             let factor = factor as i64;
@@ -124,7 +124,7 @@ enum Side {
 
 fn check_bound(
     outcome: &mut Outcome,
-    at: &Trail<'_>,
+    at: &ValuePath<'_>,
     number: &Number,
     bound: Bound,
     native: bool,

@@ -46,9 +46,9 @@ async fn check_audience(review: &Review<'_>, pod: &Value) -> Result<(), Refusal>
     };
     let quoted = go::quote(audience);
     match wants(review, pod, audience).await? {
-        Wanted::Yes => return Ok(()),
-        Wanted::No => {}
-        Wanted::Unknown(why) => {
+        AudienceUse::Yes => return Ok(()),
+        AudienceUse::No => {}
+        AudienceUse::Unknown(why) => {
             return Err(review.forbidden(format!("error validating audience {quoted}: {why}")));
         }
     }
@@ -69,14 +69,14 @@ async fn check_audience(review: &Review<'_>, pod: &Value) -> Result<(), Refusal>
     )))
 }
 
-enum Wanted {
+enum AudienceUse {
     Yes,
     No,
     Unknown(String),
 }
 
 /// Whether a pod projects a token for the audience, or a CSI driver of its volumes requests one.
-async fn wants(review: &Review<'_>, pod: &Value, audience: &str) -> Result<Wanted, Refusal> {
+async fn wants(review: &Review<'_>, pod: &Value, audience: &str) -> Result<AudienceUse, Refusal> {
     let mut problems = Vec::new();
     for volume in pod["spec"]["volumes"].as_array().into_iter().flatten() {
         let mut sources = volume["projected"]["sources"].as_array().into_iter().flatten();
@@ -85,7 +85,7 @@ async fn wants(review: &Review<'_>, pod: &Value, audience: &str) -> Result<Wante
             token.is_object() && token["audience"].as_str().unwrap_or_default() == audience
         };
         if sources.any(is_it) {
-            return Ok(Wanted::Yes);
+            return Ok(AudienceUse::Yes);
         }
         let driver = match driver(review, pod, volume).await? {
             Ok(driver) if driver.is_empty() => continue,
@@ -102,13 +102,13 @@ async fn wants(review: &Review<'_>, pod: &Value, audience: &str) -> Result<Wante
         };
         let mut requests = found["spec"]["tokenRequests"].as_array().into_iter().flatten();
         if requests.any(|request| request["audience"].as_str().unwrap_or_default() == audience) {
-            return Ok(Wanted::Yes);
+            return Ok(AudienceUse::Yes);
         }
     }
     Ok(match &problems[..] {
-        [] => Wanted::No,
-        [one] => Wanted::Unknown(one.clone()),
-        several => Wanted::Unknown(format!("[{}]", several.join(", "))),
+        [] => AudienceUse::No,
+        [one] => AudienceUse::Unknown(one.clone()),
+        several => AudienceUse::Unknown(format!("[{}]", several.join(", "))),
     })
 }
 

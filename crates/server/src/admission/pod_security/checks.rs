@@ -5,7 +5,7 @@ mod identity;
 mod profile;
 mod volume;
 
-use super::policy::{Level, Standard, Version};
+use super::policy::{SecurityLevel, Standard, StandardVersion};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -26,9 +26,9 @@ pub(super) struct Violation {
 type Check = fn(Pod<'_>) -> Option<Violation>;
 type Versions = &'static [(u32, Check)];
 
-struct Rule {
+struct SecurityRule {
     name: &'static str,
-    level: Level,
+    level: SecurityLevel,
     /// The check from each minor version on.
     versions: Versions,
     /// The baseline rule that this stricter one replaces.
@@ -39,7 +39,7 @@ struct Rule {
 const NEWEST: u32 = 35;
 
 /// Kubernetes: reported in this order.
-const RULES: [Rule; 19] = [
+const RULES: [SecurityRule; 19] = [
     baseline("appArmorProfile", &[(0, profile::app_armor)]),
     baseline("capabilities_baseline", &[(0, container::added_capabilities)]),
     baseline("hostNamespaces", &[(0, identity::host_namespaces)]),
@@ -89,25 +89,26 @@ const RULES: [Rule; 19] = [
     ),
 ];
 
-const fn baseline(name: &'static str, versions: Versions) -> Rule {
-    Rule { name, level: Level::Baseline, versions, instead_of: "" }
+const fn baseline(name: &'static str, versions: Versions) -> SecurityRule {
+    SecurityRule { name, level: SecurityLevel::Baseline, versions, instead_of: "" }
 }
 
-const fn restricted(name: &'static str, versions: Versions, instead_of: &'static str) -> Rule {
-    Rule { name, level: Level::Restricted, versions, instead_of }
+const fn restricted(name: &'static str, versions: Versions, instead_of: &'static str) -> SecurityRule {
+    SecurityRule { name, level: SecurityLevel::Restricted, versions, instead_of }
 }
 
 /// The violations of a standard.
 pub(super) fn violations(standard: Standard, pod: Pod<'_>) -> Vec<Violation> {
     let minor = match standard.version {
-        Version::Minor(minor) => minor.min(NEWEST),
-        Version::Latest => NEWEST,
+        StandardVersion::Minor(minor) => minor.min(NEWEST),
+        StandardVersion::Latest => NEWEST,
     };
-    let current =
-        |rule: &Rule| rule.versions.iter().rfind(|(since, _)| *since <= minor).map(|(_, check)| *check);
+    let current = |rule: &SecurityRule| {
+        rule.versions.iter().rfind(|(since, _)| *since <= minor).map(|(_, check)| *check)
+    };
     let in_force: Vec<_> =
         RULES.iter().filter(|rule| rule.level <= standard.level && current(rule).is_some()).collect();
-    let is_replaced = |rule: &Rule| in_force.iter().any(|other| other.instead_of == rule.name);
+    let is_replaced = |rule: &SecurityRule| in_force.iter().any(|other| other.instead_of == rule.name);
     let checks = in_force.iter().filter(|rule| !is_replaced(rule)).filter_map(|rule| current(rule));
     checks.filter_map(|check| check(pod)).collect()
 }

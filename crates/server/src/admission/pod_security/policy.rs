@@ -10,7 +10,7 @@ use std::fmt;
 const PREFIX: &str = "pod-security.kubernetes.io/";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(super) enum SecurityLevel {
     Privileged,
     Baseline,
     Restricted,
@@ -18,7 +18,7 @@ pub(super) enum Level {
 
 /// Version of the rules. Any minor version is older than the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Version {
+pub(super) enum StandardVersion {
     /// The number after `v1.`
     Minor(u32),
     Latest,
@@ -27,12 +27,12 @@ pub(super) enum Version {
 /// Shown as `restricted:v1.30`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standard {
-    pub(super) level: Level,
-    pub(super) version: Version,
+    pub(super) level: SecurityLevel,
+    pub(super) version: StandardVersion,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Policy {
+pub(super) struct NamespacePolicy {
     pub(super) enforce: Standard,
     pub(super) audit: Standard,
     pub(super) warn: Standard,
@@ -41,53 +41,55 @@ pub(super) struct Policy {
 impl fmt::Display for Standard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let level = match self.level {
-            Level::Privileged => "privileged",
-            Level::Baseline => "baseline",
-            Level::Restricted => "restricted",
+            SecurityLevel::Privileged => "privileged",
+            SecurityLevel::Baseline => "baseline",
+            SecurityLevel::Restricted => "restricted",
         };
         match self.version {
-            Version::Minor(minor) => write!(f, "{level}:v1.{minor}"),
-            Version::Latest => write!(f, "{level}:latest"),
+            StandardVersion::Minor(minor) => write!(f, "{level}:v1.{minor}"),
+            StandardVersion::Latest => write!(f, "{level}:latest"),
         }
     }
 }
 
-impl Level {
-    fn parse(text: &str) -> Option<Level> {
+impl SecurityLevel {
+    fn parse(text: &str) -> Option<SecurityLevel> {
         match text {
-            "privileged" => Some(Level::Privileged),
-            "baseline" => Some(Level::Baseline),
-            "restricted" => Some(Level::Restricted),
+            "privileged" => Some(SecurityLevel::Privileged),
+            "baseline" => Some(SecurityLevel::Baseline),
+            "restricted" => Some(SecurityLevel::Restricted),
             _ => None,
         }
     }
 }
 
-impl Version {
-    fn parse(text: &str) -> Option<Version> {
+impl StandardVersion {
+    fn parse(text: &str) -> Option<StandardVersion> {
         if text == "latest" {
-            return Some(Version::Latest);
+            return Some(StandardVersion::Latest);
         }
         let minor = text.strip_prefix("v1.")?;
         let is_canonical = minor == "0" || !minor.starts_with('0');
         let is_number = !minor.is_empty() && minor.bytes().all(|byte| byte.is_ascii_digit());
-        minor.parse().ok().filter(|_| is_canonical && is_number).map(Version::Minor)
+        minor.parse().ok().filter(|_| is_canonical && is_number).map(StandardVersion::Minor)
     }
 }
 
-impl Policy {
+impl NamespacePolicy {
     /// Whether all three levels are privileged, so that nothing is checked.
     pub(super) fn is_privileged(&self) -> bool {
-        [self.enforce, self.audit, self.warn].iter().all(|standard| standard.level == Level::Privileged)
+        [self.enforce, self.audit, self.warn]
+            .iter()
+            .all(|standard| standard.level == SecurityLevel::Privileged)
     }
 
     /// Reads the labels of a namespace, with their errors. An invalid label enforces restricted, and
     /// neither audits nor warns.
-    pub(super) fn of(namespace: &Value) -> (Policy, ErrorList) {
+    pub(super) fn of(namespace: &Value) -> (NamespacePolicy, ErrorList) {
         let mut errors = ErrorList::new();
-        let enforced = read(namespace, "enforce", Level::Restricted, &mut errors);
-        let audited = read(namespace, "audit", Level::Privileged, &mut errors);
-        let warned = read(namespace, "warn", Level::Privileged, &mut errors);
+        let enforced = read(namespace, "enforce", SecurityLevel::Restricted, &mut errors);
+        let audited = read(namespace, "audit", SecurityLevel::Privileged, &mut errors);
+        let warned = read(namespace, "warn", SecurityLevel::Privileged, &mut errors);
         let mut warn = warned.standard;
         // A namespace that enforces a level also warns about templates that violate it.
         if warned.level == LevelLabel::Missing
@@ -99,7 +101,7 @@ impl Policy {
                 warn.version = enforced.standard.version;
             }
         }
-        (Policy { enforce: enforced.standard, audit: audited.standard, warn }, errors)
+        (NamespacePolicy { enforce: enforced.standard, audit: audited.standard, warn }, errors)
     }
 }
 
@@ -110,20 +112,20 @@ enum LevelLabel {
     Invalid,
 }
 
-struct Labels {
+struct ModeLabels {
     standard: Standard,
     level: LevelLabel,
     has_version: bool,
 }
 
-fn read(namespace: &Value, mode: &str, otherwise: Level, errors: &mut ErrorList) -> Labels {
+fn read(namespace: &Value, mode: &str, otherwise: SecurityLevel, errors: &mut ErrorList) -> ModeLabels {
     let metadata = Path::new("metadata");
     let path = metadata.child("labels");
     let (level_label, version_label) = (format!("{PREFIX}{mode}"), format!("{PREFIX}{mode}-version"));
-    let mut standard = Standard { level: Level::Privileged, version: Version::Latest };
+    let mut standard = Standard { level: SecurityLevel::Privileged, version: StandardVersion::Latest };
     let mut found = LevelLabel::Missing;
     if let Some(text) = object::label(namespace, &level_label) {
-        let level = Level::parse(text);
+        let level = SecurityLevel::parse(text);
         found = if level.is_some() { LevelLabel::Valid } else { LevelLabel::Invalid };
         standard.level = level.unwrap_or(otherwise);
         if level.is_none() {
@@ -133,7 +135,7 @@ fn read(namespace: &Value, mode: &str, otherwise: Level, errors: &mut ErrorList)
     }
     let version = object::label(namespace, &version_label);
     if let Some(text) = version {
-        match Version::parse(text) {
+        match StandardVersion::parse(text) {
             Some(version) => standard.version = version,
             None => {
                 let detail = "must be \"latest\" or \"v1.x\"";
@@ -141,7 +143,7 @@ fn read(namespace: &Value, mode: &str, otherwise: Level, errors: &mut ErrorList)
             }
         }
     }
-    Labels { standard, level: found, has_version: version.is_some() }
+    ModeLabels { standard, level: found, has_version: version.is_some() }
 }
 
 #[cfg(test)]
@@ -177,7 +179,7 @@ mod tests {
                 .flatten()
                 .map(|(name, value)| (format!("{PREFIX}{name}"), value.clone()))
                 .collect();
-            let (policy, errors) = Policy::of(&json!({"metadata": {"labels": labels}}));
+            let (policy, errors) = NamespacePolicy::of(&json!({"metadata": {"labels": labels}}));
             let mut shown = format!("{} {} {}", policy.enforce, policy.audit, policy.warn);
             if let Err(errors) = errors.into_result() {
                 shown += &format!(", {} errors", errors.iter().count());

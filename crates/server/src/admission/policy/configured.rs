@@ -4,7 +4,7 @@
 use crate::{
     admission::{
         evaluation::Expression,
-        matching::{Criteria, Index},
+        matching::{ByResource, Criteria},
     },
     live::Fold,
     stored::Stored,
@@ -28,12 +28,12 @@ pub(super) struct Policy {
     /// apiVersion and kind.
     pub(super) param_kind: Option<(String, String)>,
     spec: Value,
-    compiled: OnceLock<Compiled>,
+    compiled: OnceLock<PolicyExpressions>,
 }
 
 /// The expressions of a policy.
 #[derive(Debug, Default)]
-pub(super) struct Compiled {
+pub(super) struct PolicyExpressions {
     pub(super) variables: Vec<Expression>,
     pub(super) conditions: Vec<Expression>,
     pub(super) validations: Vec<Validation>,
@@ -56,7 +56,7 @@ pub(super) enum Mutation {
 }
 
 #[derive(Debug)]
-pub(super) struct Binding {
+pub(super) struct PolicyBinding {
     pub(super) name: String,
     policy: String,
     /// matchResources; `None` where the policy's matchConstraints suffice.
@@ -69,11 +69,11 @@ pub(super) struct Binding {
 #[derive(Debug, Default)]
 pub(crate) struct Policies {
     policies: BTreeMap<String, Arc<Policy>>,
-    bindings: BTreeMap<String, Arc<Binding>>,
+    bindings: BTreeMap<String, Arc<PolicyBinding>>,
     /// Keys of undecodable objects: while there are any, writes are rejected, as these might reject them.
     unreadable: BTreeSet<String>,
-    index: Index<Policy>,
-    bound: BTreeMap<String, Vec<Arc<Binding>>>,
+    index: ByResource<Policy>,
+    bound: BTreeMap<String, Vec<Arc<PolicyBinding>>>,
 }
 
 impl Policy {
@@ -93,11 +93,11 @@ impl Policy {
         }
     }
 
-    pub(super) fn compiled(&self) -> &Compiled {
+    pub(super) fn compiled(&self) -> &PolicyExpressions {
         self.compiled.get_or_init(|| self.compile())
     }
 
-    fn compile(&self) -> Compiled {
+    fn compile(&self) -> PolicyExpressions {
         let (spec, params) = (&self.spec, self.param_kind.is_some());
         let patches = spec["mutations"].is_array();
         let list = |name: &str| spec[name].as_array().into_iter().flatten();
@@ -137,7 +137,7 @@ impl Policy {
                 Mutation::Apply(expression(&patching, source.trim(), Wanted::Object))
             }
         });
-        Compiled {
+        PolicyExpressions {
             conditions: Expression::conditions(&names, &spec["matchConditions"]),
             validations: validations.collect(),
             annotations: annotations.collect(),
@@ -147,12 +147,12 @@ impl Policy {
     }
 }
 
-impl Binding {
-    fn read(object: &Value) -> Binding {
+impl PolicyBinding {
+    fn read(object: &Value) -> PolicyBinding {
         let spec = &object["spec"];
         let actions = spec["validationActions"].as_array().into_iter().flatten();
         let matched = &spec["matchResources"];
-        Binding {
+        PolicyBinding {
             name: object::name(object).to_owned(),
             policy: spec["policyName"].as_str().unwrap_or_default().to_owned(),
             criteria: matched.is_object().then(|| Criteria::of_policy(matched)),
@@ -164,7 +164,7 @@ impl Binding {
 
 impl Policies {
     /// Bound policies by name; `None` while an object is undecodable.
-    pub(super) fn candidates(&self, resource: &str) -> Option<Vec<super::Bound>> {
+    pub(super) fn candidates(&self, resource: &str) -> Option<Vec<super::BoundPolicy>> {
         if !self.unreadable.is_empty() {
             return None;
         }
@@ -177,7 +177,7 @@ impl Policies {
     }
 
     fn index(&mut self) {
-        self.index = Index::new(self.policies.values(), |policy| &policy.criteria);
+        self.index = ByResource::new(self.policies.values(), |policy| &policy.criteria);
         self.bound.clear();
         for binding in self.bindings.values() {
             self.bound.entry(binding.policy.clone()).or_default().push(Arc::clone(binding));
@@ -205,7 +205,7 @@ impl Fold for Policies {
         };
         self.unreadable.remove(key);
         if is_binding(key) {
-            self.bindings.insert(key.to_owned(), Arc::new(Binding::read(&object)));
+            self.bindings.insert(key.to_owned(), Arc::new(PolicyBinding::read(&object)));
         } else {
             let new = Policy::read(&object);
             if self.policies.get(key).is_some_and(|known| known.state == new.state) {

@@ -1,8 +1,8 @@
 //! Mutating policies: expressions that change an object.
 
 use super::{
-    Bound, Material, candidates,
-    configured::{Binding, Mutation, Policy},
+    BoundPolicy, Material, candidates,
+    configured::{Mutation, Policy, PolicyBinding},
     merge, selection,
 };
 use crate::{
@@ -25,13 +25,13 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// The evaluated result of a mutation.
-enum Change {
+enum EvaluatedMutation {
     Apply(Value),
     Patch(Value),
 }
 
 /// A policy that failed to evaluate or apply.
-struct Failure {
+struct PolicyFailure {
     message: String,
     reason: Option<Reason>,
 }
@@ -39,7 +39,7 @@ struct Failure {
 /// One evaluation of a policy.
 struct Invocation {
     policy: Arc<Policy>,
-    binding: Arc<Binding>,
+    binding: Arc<PolicyBinding>,
     param: Option<Value>,
     face: Arc<Served>,
 }
@@ -60,7 +60,7 @@ pub(in crate::admission) async fn mutate(
 
 async fn run_policies(
     facts: &Facts<'_>,
-    policies: Vec<Bound>,
+    policies: Vec<BoundPolicy>,
     review: &mut Review<'_>,
     rounds: &mut Reinvocation,
 ) -> Result<(), Refusal> {
@@ -92,9 +92,9 @@ async fn run_policies(
 /// The policies to run, with their parameters.
 async fn select(
     facts: &Facts<'_>,
-    policies: Vec<Bound>,
+    policies: Vec<BoundPolicy>,
     review: &Review<'_>,
-    failures: &mut Vec<Failure>,
+    failures: &mut Vec<PolicyFailure>,
 ) -> Result<Vec<Invocation>, Refusal> {
     let mut found = Vec::new();
     for (policy, bindings) in policies {
@@ -123,16 +123,16 @@ async fn select(
 
 fn failed(
     policy: &Policy,
-    binding: Option<&Binding>,
+    binding: Option<&PolicyBinding>,
     problem: &str,
     reason: Option<Reason>,
-) -> Option<Failure> {
+) -> Option<PolicyFailure> {
     let name = &policy.name;
     let message = match binding {
         Some(binding) => format!("policy '{name}' with binding '{}' denied request: {problem}", binding.name),
         None => format!("policy {} denied request: {problem}", api::go::quote(name)),
     };
-    (!policy.fails_open).then_some(Failure { message, reason })
+    (!policy.fails_open).then_some(PolicyFailure { message, reason })
 }
 
 /// Applies the mutations of a policy with one parameter.
@@ -141,7 +141,7 @@ async fn run(
     review: &mut Review<'_>,
     rounds: &mut Reinvocation,
     invocation: &Invocation,
-    failures: &mut Vec<Failure>,
+    failures: &mut Vec<PolicyFailure>,
 ) -> Result<(), Refusal> {
     let Invocation { policy, binding, param, face } = invocation;
     let (compiled, inner) = (policy.compiled(), &facts.call.inner);
@@ -190,7 +190,7 @@ async fn run(
     Ok(())
 }
 
-fn evaluate(mutation: &Mutation, activation: &Activation<'_>) -> Result<Change, String> {
+fn evaluate(mutation: &Mutation, activation: &Activation<'_>) -> Result<EvaluatedMutation, String> {
     let (Mutation::Apply(expression) | Mutation::Patch(expression)) = mutation;
     if let Some(problem) = Expression::problem(expression) {
         return Err(problem.to_owned());
@@ -198,17 +198,17 @@ fn evaluate(mutation: &Mutation, activation: &Activation<'_>) -> Result<Change, 
     let evaluation = Evaluation::new(activation, BUDGET);
     let value = evaluation.run(expression)??;
     match mutation {
-        Mutation::Apply(_) => apply_configuration(&value).map(Change::Apply),
-        Mutation::Patch(_) => patch_operations(&value).map(|all| Change::Patch(Value::Array(all))),
+        Mutation::Apply(_) => apply_configuration(&value).map(EvaluatedMutation::Apply),
+        Mutation::Patch(_) => patch_operations(&value).map(|all| EvaluatedMutation::Patch(Value::Array(all))),
     }
     .map_err(|error| error.to_string())
 }
 
 /// The object after the change; `None` where a `test` operation of the patch fails.
-fn apply(face: &Served, object: &Value, change: Change) -> Result<Option<Value>, String> {
+fn apply(face: &Served, object: &Value, change: EvaluatedMutation) -> Result<Option<Value>, String> {
     match change {
-        Change::Apply(config) => merge::merge(face, object, config).map(Some),
-        Change::Patch(operations) => {
+        EvaluatedMutation::Apply(config) => merge::merge(face, object, config).map(Some),
+        EvaluatedMutation::Patch(operations) => {
             let patch = JsonPatch::decode(&operations, Reading::Lenient);
             let patch = patch.map_err(|error| format!("JSON Patch: {error}"))?;
             match patch.apply(object.clone()) {

@@ -1,6 +1,6 @@
 //! The parameter objects of a binding: the policy is evaluated once for each.
 
-use super::configured::{Binding, Policy};
+use super::configured::{Policy, PolicyBinding};
 use crate::{
     admission::{
         facts::Facts,
@@ -25,7 +25,7 @@ pub(super) async fn check_kind(facts: &Facts<'_>, policy: &Policy) -> Result<(),
 pub(super) async fn collect(
     facts: &Facts<'_>,
     policy: &Policy,
-    binding: &Binding,
+    binding: &PolicyBinding,
     object: &Value,
 ) -> Result<Vec<Option<Value>>, String> {
     let reference = &binding.param_ref;

@@ -1,7 +1,7 @@
 //! Which policies and bindings apply to a request, and with which parameters.
 
 use super::{
-    configured::{Binding, Policy},
+    configured::{Policy, PolicyBinding},
     params,
 };
 use crate::{admission::facts::Facts, refusal::Refusal, served::Served};
@@ -29,7 +29,7 @@ pub(super) async fn of_policy(
 pub(super) async fn of_binding(
     facts: &Facts<'_>,
     policy: &Policy,
-    binding: &Binding,
+    binding: &PolicyBinding,
     object: &Value,
 ) -> Result<Vec<Option<Value>>, String> {
     let misconfigured = |problem: String| format!("failed to configure binding: {problem}");
@@ -39,7 +39,11 @@ pub(super) async fn of_binding(
     params::collect(facts, policy, binding, object).await.map_err(misconfigured)
 }
 
-async fn matches_binding(facts: &Facts<'_>, binding: &Binding, object: &Value) -> Result<bool, Refusal> {
+async fn matches_binding(
+    facts: &Facts<'_>,
+    binding: &PolicyBinding,
+    object: &Value,
+) -> Result<bool, Refusal> {
     match &binding.criteria {
         None => Ok(true),
         Some(criteria) => criteria.matches(facts, object).await.map(|version| version.is_some()),

@@ -1,8 +1,8 @@
 //! Validating policies: expressions that must be true for a request.
 
 use super::{
-    Bound, Material, candidates,
-    configured::{Binding, Policy, Validation},
+    BoundPolicy, Material, candidates,
+    configured::{Policy, PolicyBinding, Validation},
     selection,
 };
 use crate::admission::{
@@ -42,7 +42,7 @@ struct Verdict {
 // Kubernetes: the audit annotation of a denial.
 #[derive(serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Failure<'a> {
+struct ValidationFailure<'a> {
     message: &'a str,
     policy: &'a str,
     binding: &'a str,
@@ -62,7 +62,11 @@ pub(in crate::admission) async fn validate(review: &Review<'_>) -> Result<(), Re
     Box::pin(run_policies(&facts, policies, review)).await
 }
 
-async fn run_policies(facts: &Facts<'_>, policies: Vec<Bound>, review: &Review<'_>) -> Result<(), Refusal> {
+async fn run_policies(
+    facts: &Facts<'_>,
+    policies: Vec<BoundPolicy>,
+    review: &Review<'_>,
+) -> Result<(), Refusal> {
     let mut denials = Vec::new();
     for (policy, bindings) in policies {
         let face = match selection::of_policy(facts, &policy, &review.object).await {
@@ -120,12 +124,12 @@ fn collect(notes: &mut BTreeMap<String, Vec<String>>, found: Vec<(String, String
     }
 }
 
-fn misconfigured(policy: &Policy, binding: Option<&Binding>, problem: &str) -> Option<Denial> {
+fn misconfigured(policy: &Policy, binding: Option<&PolicyBinding>, problem: &str) -> Option<Denial> {
     let denial = Denial { message: message_of(policy, binding, problem), reason: String::new(), at: 0 };
     (!policy.fails_open).then_some(denial)
 }
 
-fn message_of(policy: &Policy, binding: Option<&Binding>, problem: &str) -> String {
+fn message_of(policy: &Policy, binding: Option<&PolicyBinding>, problem: &str) -> String {
     let name = &policy.name;
     match binding {
         Some(binding) => format!(
@@ -137,7 +141,7 @@ fn message_of(policy: &Policy, binding: Option<&Binding>, problem: &str) -> Stri
 }
 
 /// Carries out the binding's validationActions; returns the denial where they include Deny.
-fn act(review: &Review<'_>, policy: &Policy, binding: &Binding, denial: Denial) -> Option<Denial> {
+fn act(review: &Review<'_>, policy: &Policy, binding: &PolicyBinding, denial: Denial) -> Option<Denial> {
     let has = |wanted: &str| binding.actions.iter().any(|action| action == wanted);
     if has("Warn") {
         review.call.warn(format!(
@@ -147,7 +151,7 @@ fn act(review: &Review<'_>, policy: &Policy, binding: &Binding, denial: Denial) 
     }
     if has("Audit") {
         review.call.trail.note(FAILURE, || {
-            let failure = Failure {
+            let failure = ValidationFailure {
                 message: &denial.message,
                 policy: &policy.name,
                 binding: &binding.name,

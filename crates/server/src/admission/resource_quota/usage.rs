@@ -6,7 +6,7 @@ use super::{
 };
 use api::{
     object,
-    quantity::{Format, Quantity},
+    quantity::{Quantity, QuantityFormat},
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ fn one() -> Quantity {
 }
 
 fn number(count: usize) -> Quantity {
-    Quantity::new(i64::try_from(count).unwrap_or(i64::MAX), Format::DecimalSi)
+    Quantity::new(i64::try_from(count).unwrap_or(i64::MAX), QuantityFormat::DecimalSi)
 }
 
 /// Finished pods count as objects only.
@@ -220,7 +220,7 @@ fn of_devices(claim: &Value) -> Amounts {
             }
         }
         for (name, count) in most {
-            *usage.entry(name).or_default() += &Quantity::new(count, Format::DecimalSi);
+            *usage.entry(name).or_default() += &Quantity::new(count, QuantityFormat::DecimalSi);
         }
     }
     usage

@@ -3,7 +3,7 @@
 use crate::{
     admission::{
         evaluation::Expression,
-        matching::{Criteria, Index},
+        matching::{ByResource, Criteria},
     },
     live::Fold,
     stored::Stored,
@@ -57,7 +57,7 @@ pub(crate) struct Configurations {
     /// Keys of undecodable configurations: while there are any, writes are rejected, as their webhooks
     /// might.
     unreadable: BTreeSet<String>,
-    index: Index<Webhook>,
+    index: ByResource<Webhook>,
 }
 
 impl Webhook {
@@ -116,7 +116,7 @@ impl Configurations {
         for (at, hook) in self.all.values().flatten().enumerate() {
             hook.ordinal.store(at, Relaxed);
         }
-        self.index = Index::new(self.all.values().flatten(), |hook| &hook.criteria);
+        self.index = ByResource::new(self.all.values().flatten(), |hook| &hook.criteria);
     }
 }
 

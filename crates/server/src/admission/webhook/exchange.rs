@@ -26,7 +26,7 @@ pub(super) struct Reply {
 }
 
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum WebhookFailure {
     /// The call failed, or its response is invalid.
     Call(String),
     Refused(Refusal),
@@ -34,7 +34,7 @@ pub(super) enum Failure {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Response {
+struct ReviewResponse {
     uid: String,
     allowed: bool,
     status: Option<Value>,
@@ -51,19 +51,19 @@ pub(super) async fn call(
     face: &Arc<Served>,
     object: &Value,
     sort: WebhookKind,
-) -> Result<Reply, Failure> {
+) -> Result<Reply, WebhookFailure> {
     let name = api::go::quote(&hook.name);
     if facts.is_dry_run() && !hook.allows_dry_run {
         let problem = format!("admission webhook {name} does not support dry run");
-        return Err(Failure::Refused(Refusal::bad_request(problem)));
+        return Err(WebhookFailure::Refused(Refusal::bad_request(problem)));
     }
     let known = |version: &&String| matches!(version.as_str(), "v1" | "v1beta1");
     let spoken = hook.review_versions.iter().find(known).ok_or_else(|| {
         let problem = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
-        Failure::Call(format!("could not create admission objects: {problem}"))
+        WebhookFailure::Call(format!("could not create admission objects: {problem}"))
     })?;
-    let shown = facts.shown(face, object).await.map_err(Failure::Refused)?;
-    let old = facts.shown(face, facts.old.unwrap_or(&Value::Null)).await.map_err(Failure::Refused)?;
+    let shown = facts.shown(face, object).await.map_err(WebhookFailure::Refused)?;
+    let old = facts.shown(face, facts.old.unwrap_or(&Value::Null)).await.map_err(WebhookFailure::Refused)?;
     let uid = facts.call.inner.world.uid();
     let mut request = facts.request(face, object);
     request.insert("uid".to_owned(), uid.clone().into());
@@ -71,42 +71,48 @@ pub(super) async fn call(
     request.insert("oldObject".to_owned(), old);
     let api_version = format!("admission.k8s.io/{spoken}");
     let review = json!({"kind": "AdmissionReview", "apiVersion": api_version, "request": request});
-    let to = webhook::Hook {
+    let to = webhook::WebhookTarget {
         address: &hook.address,
         ca_bundle: &hook.ca_bundle,
         timeout: hook.timeout,
         max_answer: MAX_ANSWER_BYTES,
     };
     let answer = webhook::call(&facts.call.inner, to, &review).await;
-    let answer = answer.map_err(|problem| Failure::Call(format!("failed to call webhook: {problem}")))?;
+    let answer =
+        answer.map_err(|problem| WebhookFailure::Call(format!("failed to call webhook: {problem}")))?;
     let response = check_response(answer, spoken, &uid, sort)
-        .map_err(|problem| Failure::Call(format!("received invalid webhook response: {problem}")))?;
+        .map_err(|problem| WebhookFailure::Call(format!("received invalid webhook response: {problem}")))?;
     for (key, value) in response.audit_annotations.iter().flatten() {
         facts.call.trail.note_from_plugin(&hook.name, key, || value.clone());
     }
     response.warnings.iter().flatten().for_each(|warning| facts.call.warn(warning.as_str()));
     if !response.allowed {
-        return Err(Failure::Refused(Refusal::by_webhook(&name, response.status)));
+        return Err(WebhookFailure::Refused(Refusal::by_webhook(&name, response.status)));
     }
     let patch = match response.patch.filter(|patch| !patch.is_empty()) {
         None => None,
         Some(_) if response.patch_type.as_deref().is_some_and(|sort| sort != "JSONPatch") => {
             let sort = api::go::quote(response.patch_type.as_deref().unwrap_or_default());
-            return Err(Failure::Call(format!("unsupported patch type {sort}")));
+            return Err(WebhookFailure::Call(format!("unsupported patch type {sort}")));
         }
         Some(text) => Some(STANDARD.decode(text).map_err(|error| {
-            Failure::Call(format!("failed to call webhook: the patch is no base64: {error}"))
+            WebhookFailure::Call(format!("failed to call webhook: the patch is no base64: {error}"))
         })?),
     };
     Ok(Reply { patch, shown })
 }
 
 /// Checks that the response is for this review.
-fn check_response(mut answer: Value, spoken: &str, uid: &str, sort: WebhookKind) -> Result<Response, String> {
+fn check_response(
+    mut answer: Value,
+    spoken: &str,
+    uid: &str,
+    sort: WebhookKind,
+) -> Result<ReviewResponse, String> {
     let (version, kind) = (object::api_version(&answer).to_owned(), object::kind(&answer).to_owned());
     let response = answer.get_mut("response").map(Value::take).filter(|it| it.is_object());
     let response = response.ok_or("webhook response was absent")?;
-    let mut response = Response::deserialize(response).map_err(|error| error.to_string())?;
+    let mut response = ReviewResponse::deserialize(response).map_err(|error| error.to_string())?;
     if spoken != "v1" {
         // Kubernetes: v1beta1 responses were not checked strictly.
         if sort == WebhookKind::Validating {

@@ -33,18 +33,22 @@ fn missing_by_pieces(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
                         && own.paths.iter().any(path_fits)
                 });
                 if !is_held {
-                    lines.push(format!("{{NonResourceURLs:{}, Verbs:{}}}", quoted(&[path]), quoted(&[verb])));
+                    lines.push(format!(
+                        "{{NonResourceURLs:{}, Verbs:{}}}",
+                        quote_list(&[path]),
+                        quote_list(&[verb])
+                    ));
                 }
             }
         }
     }
     lines.extend(missing.into_iter().map(|((group, resource, name), verbs)| {
-        let names = name.map(|name| format!("ResourceNames:{}, ", quoted(&[name]))).unwrap_or_default();
+        let names = name.map(|name| format!("ResourceNames:{}, ", quote_list(&[name]))).unwrap_or_default();
         format!(
             "{{APIGroups:{}, Resources:{}, {names}Verbs:{}}}",
-            quoted(&[group]),
-            quoted(&[resource]),
-            quoted(&verbs)
+            quote_list(&[group]),
+            quote_list(&[resource]),
+            quote_list(&verbs)
         )
     }));
     lines.sort();

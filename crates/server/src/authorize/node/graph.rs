@@ -18,18 +18,18 @@ pub(super) enum Usable {
 }
 
 /// Namespace and name.
-pub(super) type Named = (String, String);
+pub(super) type NamespacedName = (String, String);
 
 /// The pods of each node.
 #[derive(Debug, Default)]
 pub(super) struct Pods {
     /// By node and by the pod's key.
-    by_node: HashMap<String, BTreeMap<String, Pod>>,
+    by_node: HashMap<String, BTreeMap<String, PodUses>>,
     node_of: HashMap<String, String>,
 }
 
 #[derive(Debug)]
-struct Pod {
+struct PodUses {
     namespace: String,
     uses: BTreeSet<(Usable, String)>,
 }
@@ -37,8 +37,8 @@ struct Pod {
 /// The claim of each volume, and the secrets needed to mount it.
 #[derive(Debug, Default)]
 pub(super) struct Volumes {
-    claims: HashMap<String, Named>,
-    secrets: HashMap<String, BTreeSet<Named>>,
+    claims: HashMap<String, NamespacedName>,
+    secrets: HashMap<String, BTreeSet<NamespacedName>>,
 }
 
 /// Objects that name a node.
@@ -55,12 +55,12 @@ impl Pods {
 }
 
 impl Volumes {
-    pub(super) fn claim_of(&self, volume: &str) -> Option<Named> {
+    pub(super) fn claim_of(&self, volume: &str) -> Option<NamespacedName> {
         self.claims.get(volume).cloned()
     }
 
     /// The claims whose volumes need this secret.
-    pub(super) fn claims_behind(&self, secret: &Named) -> Vec<Named> {
+    pub(super) fn claims_behind(&self, secret: &NamespacedName) -> Vec<NamespacedName> {
         let needing = self.secrets.iter().filter(|(_, secrets)| secrets.contains(secret));
         needing.filter_map(|(volume, _)| self.claim_of(volume)).collect()
     }
@@ -85,7 +85,7 @@ impl Fold for Pods {
         let uses = if is_mirror(&pod) { BTreeSet::new() } else { uses(&pod) };
         let itself = (Usable::Pod, object::name(&pod).to_owned());
         let uses = uses.into_iter().chain([itself]).collect();
-        let pod = Pod { namespace: object::namespace(&pod).to_owned(), uses };
+        let pod = PodUses { namespace: object::namespace(&pod).to_owned(), uses };
         self.by_node.entry(node.to_owned()).or_default().insert(key.to_owned(), pod);
     }
 
@@ -203,7 +203,7 @@ fn volume_uses(pod: &Value, volume: &Value, add: &mut impl FnMut(Usable, &Value)
 const WITH_SECRET: [&str; 7] = ["cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos"];
 
 /// Secrets that a node needs; not those of controllers.
-fn volume_secrets(spec: &Value, claim_namespace: &str) -> BTreeSet<Named> {
+fn volume_secrets(spec: &Value, claim_namespace: &str) -> BTreeSet<NamespacedName> {
     let mut secrets = BTreeSet::new();
     let mut add = |namespace: &Value, name: &Value| {
         if let Some(name) = text(name) {

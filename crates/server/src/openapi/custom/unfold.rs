@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CONVENTIONS, Form, object_meta};
+use super::{CONVENTIONS, OpenApiVersion, object_meta};
 
 /// Visits every part of a schema outside of `allOf` and the like, inner parts first.
 fn each(schema: &mut Value, change: &mut dyn FnMut(&mut Value)) {
@@ -52,9 +52,9 @@ fn add_types(schema: &mut Value) {
 }
 
 /// `x-kubernetes-embedded-resource`. In OpenAPI v2 an object that preserves unknown fields is left alone.
-pub(super) fn embedded(schema: &mut Value, form: Form) {
+pub(super) fn embedded(schema: &mut Value, openapi: OpenApiVersion) {
     each(schema, &mut |part| {
-        let is_open = form == Form::Older && is_true(part, "x-kubernetes-preserve-unknown-fields");
+        let is_open = openapi == OpenApiVersion::V2 && is_true(part, "x-kubernetes-preserve-unknown-fields");
         if is_true(part, "x-kubernetes-embedded-resource") && !is_open {
             add_metadata(part);
         }

@@ -1,23 +1,23 @@
-//! Files of a volume that lie where another lies, or within it.
+//! Warns of files in a volume whose paths overlap: one is the other, or lies within it.
 
 use api::go;
 
 use crate::validate::at::At;
 
-/// A path in a volume, and what brings it.
+/// A path in a volume, and the source that puts a file there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct VolumePath {
     path: String,
     source: String,
 }
 
-impl Place {
+impl VolumePath {
     fn shown(&self) -> String {
         let path = go::quote(&self.path);
         if self.source.is_empty() { path } else { format!("{path} ({})", self.source) }
     }
 
-    fn meets(&self, other: &Place) -> bool {
+    fn overlaps(&self, other: &VolumePath) -> bool {
         let (own, theirs) = (format!("{}/", self.path), format!("{}/", other.path));
         !self.path.is_empty()
             && !other.path.is_empty()
@@ -27,9 +27,9 @@ impl Place {
 
 pub(super) fn check(volumes: &At<'_, '_>, warnings: &mut Vec<String>) {
     for volume in volumes.items() {
-        let mut say = |sort: &str, places: Vec<Place>| {
+        let mut say = |sort: &str, paths: Vec<VolumePath>| {
             let name = go::quote(volume.text_of("name"));
-            for (own, other) in meetings(&places) {
+            for (own, other) in overlapping(&paths) {
                 let (own, other) = (own.shown(), other.shown());
                 warnings.push(format!("volume {name} ({sort}): overlapping paths: {own} with {other}"));
             }
@@ -44,9 +44,9 @@ pub(super) fn check(volumes: &At<'_, '_>, warnings: &mut Vec<String>) {
             let name = go::quote(volume.text_of("name"));
             warnings.push(format!("volume {name} (Projected) has no sources provided"));
         }
-        let mut say = |places: Vec<Place>| {
+        let mut say = |paths: Vec<VolumePath>| {
             let name = go::quote(volume.text_of("name"));
-            for (own, other) in meetings(&places) {
+            for (own, other) in overlapping(&paths) {
                 let (own, other) = (own.shown(), other.shown());
                 warnings.push(format!("volume {name} (Projected): overlapping paths: {own} with {other}"));
             }
@@ -55,26 +55,26 @@ pub(super) fn check(volumes: &At<'_, '_>, warnings: &mut Vec<String>) {
     }
 }
 
-/// Each place with each before it that it meets.
-fn meetings(places: &[Place]) -> impl Iterator<Item = (&Place, &Place)> {
-    let all = places.iter().enumerate();
+/// Each path with each before it that it overlaps.
+fn overlapping(paths: &[VolumePath]) -> impl Iterator<Item = (&VolumePath, &VolumePath)> {
+    let all = paths.iter().enumerate();
     all.flat_map(|(at, own)| {
-        let before = places[..at].iter().filter(move |other| own.meets(other));
+        let before = paths[..at].iter().filter(move |other| own.overlaps(other));
         before.map(move |other| (own, other))
     })
 }
 
-fn items(of: &At<'_, '_>, source: &str) -> Vec<Place> {
-    let place = |item: At<'_, '_>| trimmed(item.text_of("path"), source);
-    of.field("items").items().map(place).collect()
+fn items(of: &At<'_, '_>, source: &str) -> Vec<VolumePath> {
+    let path = |item: At<'_, '_>| trimmed(item.text_of("path"), source);
+    of.field("items").items().map(path).collect()
 }
 
-fn trimmed(path: &str, source: &str) -> Place {
-    Place { path: path.trim_end_matches('/').to_owned(), source: source.to_owned() }
+fn trimmed(path: &str, source: &str) -> VolumePath {
+    VolumePath { path: path.trim_end_matches('/').to_owned(), source: source.to_owned() }
 }
 
 /// What one source of a projected volume brings.
-fn projection(source: &At<'_, '_>) -> Vec<Place> {
+fn projection(source: &At<'_, '_>) -> Vec<VolumePath> {
     let named = |sort: &str, of: &At<'_, '_>| format!("{sort} {}", go::quote(of.text_of("name")));
     let (map, secret, pod) = (source.field("configMap"), source.field("secret"), source.field("downwardAPI"));
     let (token, bundle) = (source.field("serviceAccountToken"), source.field("clusterTrustBundle"));

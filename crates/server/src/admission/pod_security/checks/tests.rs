@@ -5,9 +5,10 @@ use serde_json::json;
 
 fn level(text: &str) -> Standard {
     let (level, version) = text.split_once(':').unwrap();
-    let level = if level == "baseline" { Level::Baseline } else { Level::Restricted };
-    let version =
-        version.strip_prefix("v1.").map_or(Version::Latest, |minor| Version::Minor(minor.parse().unwrap()));
+    let level = if level == "baseline" { SecurityLevel::Baseline } else { SecurityLevel::Restricted };
+    let version = version
+        .strip_prefix("v1.")
+        .map_or(StandardVersion::Latest, |minor| StandardVersion::Minor(minor.parse().unwrap()));
     Standard { level, version }
 }
 

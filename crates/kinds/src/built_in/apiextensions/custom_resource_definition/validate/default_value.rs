@@ -24,9 +24,9 @@ fn check_part(schema: &At<'_, '_>, is_root: bool, in_metadata: bool, errors: &mu
     let default = schema.field("default");
     if default.is_set() {
         let place = match (is_root, in_metadata) {
-            (true, _) => Place::Root,
-            (false, true) => Place::Metadata,
-            (false, false) => Place::Below,
+            (true, _) => DefaultPlace::Root,
+            (false, true) => DefaultPlace::Metadata,
+            (false, false) => DefaultPlace::Below,
         };
         check_default(schema, &default, place, errors);
     }
@@ -41,20 +41,20 @@ fn check_part(schema: &At<'_, '_>, is_root: bool, in_metadata: bool, errors: &mu
 
 /// Where a default stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum DefaultPlace {
     /// It is a whole object, which says what it is.
     Root,
     Metadata,
     Below,
 }
 
-fn check_default(schema: &At<'_, '_>, default: &At<'_, '_>, place: Place, errors: &mut ErrorList) {
+fn check_default(schema: &At<'_, '_>, default: &At<'_, '_>, place: DefaultPlace, errors: &mut ErrorList) {
     let is_scalar = !default.value().is_object() && !default.value().is_array();
-    let in_metadata = place == Place::Metadata;
+    let in_metadata = place == DefaultPlace::Metadata;
     let member = "default";
     let around = || {
         let mut own = schema.value().clone();
-        if place == Place::Root {
+        if place == DefaultPlace::Root {
             own["x-kubernetes-embedded-resource"] = true.into();
         }
         // Alone it would be taken for a whole object, with metadata of its own.
@@ -70,7 +70,7 @@ fn check_default(schema: &At<'_, '_>, default: &At<'_, '_>, place: Place, errors
     // Kubernetes: an object that does not say what it is is not looked at any further.
     let object = json!({ "metadata": {"name": "default"}, member: default.value() });
     let of_object = |errors: ErrorList| errors.into_iter().filter_map(|error| below(schema, member, error));
-    if place == Place::Root && META[..2].iter().any(|name| !default.has(name)) {
+    if place == DefaultPlace::Root && META[..2].iter().any(|name| !default.has(name)) {
         let is_missing =
             |error: &Error| error.field.ends_with(".apiVersion") || error.field.ends_with(".kind");
         return errors.extend(of_object(around().validate_default(&object)).filter(is_missing));

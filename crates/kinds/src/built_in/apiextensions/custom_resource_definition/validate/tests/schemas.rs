@@ -45,6 +45,10 @@ fn schemas_must_be_structural() {
     ] {
         assert_eq!(told(&of_spec(spec)), expected);
     }
+}
+
+#[test]
+fn the_root_of_a_schema_must_be_structural() {
     let root = |schema: Value| version(json!({"schema": {"openAPIV3Schema": schema}}));
     let metadata = |metadata: Value| root(json!({"type": "object", "properties": {"metadata": metadata}}));
     for (object, expected) in [

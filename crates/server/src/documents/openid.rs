@@ -1,8 +1,8 @@
 //! The two OpenID discovery documents, with which others verify this server's tokens.
 
-use super::Accounts;
 use crate::{
     answer::{self, Body},
+    authenticate::Accounts,
     negotiate::check_produced,
     refusal::Refusal,
 };
@@ -12,7 +12,7 @@ use serde_json::json;
 const KEYS: &str = "/openid/v1/jwks";
 
 /// The document at a path, for clients that reach this server as `host`.
-pub(crate) fn documents(
+pub(super) fn document(
     accounts: &Accounts,
     path: &[&str],
     host: &str,

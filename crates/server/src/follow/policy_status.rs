@@ -28,12 +28,12 @@ struct TypedKind {
     ty: Type,
 }
 
-pub(crate) fn concerns(served: &Served, target: &Target) -> bool {
+pub(super) fn concerns(served: &Served, target: &Target) -> bool {
     served.is(GROUP, RESOURCE) && target.subresource.is_empty()
 }
 
 /// Type-checks the policies that were written.
-pub(crate) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
+pub(super) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
     for commit in commits.iter().filter(|commit| commit.after.is_some()) {
         let write = ByServer {
             resource: (GROUP, "v1", RESOURCE),

@@ -4,28 +4,28 @@ use crate::served::Served;
 use serde_json::{Map, Value, json};
 
 /// The paths of the scale's fields in an object.
-pub(super) struct Places {
+pub(crate) struct ScaleFields {
     replicas: Vec<String>,
     current: Vec<String>,
-    labels: Labels,
+    labels: SelectorSource,
 }
 
 /// Where the selector of the pods is.
-enum Labels {
+enum SelectorSource {
     /// `spec.selector`: a label selector, or a map of labels.
     InSpec,
     /// A text at the definition's labelSelectorPath, if it has one.
     InStatus(Option<Vec<String>>),
 }
 
-impl Places {
-    pub(super) fn of(served: &Served) -> Option<Places> {
+impl ScaleFields {
+    pub(crate) fn of(served: &Served) -> Option<ScaleFields> {
         let Some(custom) = served.custom() else {
             let below = |name: &str| vec![name.to_owned(), "replicas".to_owned()];
-            return Some(Places {
+            return Some(ScaleFields {
                 replicas: below("spec"),
                 current: below("status"),
-                labels: Labels::InSpec,
+                labels: SelectorSource::InSpec,
             });
         };
         let paths = custom.compiled().scale.as_ref()?;
@@ -33,19 +33,19 @@ impl Places {
             path.trim_start_matches('.').split('.').map(str::to_owned).collect()
         };
         let labels = paths.label_selector.as_deref().filter(|path| !path.is_empty()).map(split);
-        Some(Places {
+        Some(ScaleFields {
             replicas: split(&paths.spec_replicas),
             current: split(&paths.status_replicas),
-            labels: Labels::InStatus(labels),
+            labels: SelectorSource::InStatus(labels),
         })
     }
 
     /// The replicas that the object asks for, if set.
-    pub(super) fn replicas(&self, object: &Value) -> Option<i64> {
+    pub(crate) fn replicas(&self, object: &Value) -> Option<i64> {
         find(object, &self.replicas)?.as_i64()
     }
 
-    pub(super) fn set_replicas(&self, object: &mut Value, replicas: i64) {
+    pub(crate) fn set_replicas(&self, object: &mut Value, replicas: i64) {
         let mut at = object;
         for name in &self.replicas {
             if !at.is_object() {
@@ -57,11 +57,11 @@ impl Places {
     }
 
     /// The path of the replicas without its leading dot.
-    pub(super) fn replicas_path(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn replicas_path(&self) -> impl Iterator<Item = &str> {
         self.replicas.iter().map(String::as_str)
     }
 
-    pub(super) fn scale(&self, object: &Value) -> Value {
+    pub(crate) fn scale(&self, object: &Value) -> Value {
         let mut metadata = Map::new();
         for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
             if let Some(value) = object["metadata"].get(field) {
@@ -78,13 +78,26 @@ impl Places {
 
     fn selector(&self, object: &Value) -> String {
         match &self.labels {
-            Labels::InSpec => in_spec(&object["spec"]["selector"]),
-            Labels::InStatus(path) => {
+            SelectorSource::InSpec => in_spec(&object["spec"]["selector"]),
+            SelectorSource::InStatus(path) => {
                 let text = path.as_ref().and_then(|path| find(object, path)?.as_str());
                 text.unwrap_or_default().to_owned()
             }
         }
     }
+}
+
+/// The scale of an object under review, for admission.
+pub(crate) fn shown(served: &Served, object: &Value) -> Option<Value> {
+    ScaleFields::of(served).map(|fields| fields.scale(object))
+}
+
+/// The object with the replicas of a scale.
+pub(crate) fn rescaled(served: &Served, object: &Value, scale: &Value) -> Option<Value> {
+    let (fields, replicas) = (ScaleFields::of(served)?, scale["spec"]["replicas"].as_i64()?);
+    let mut object = object.clone();
+    fields.set_replicas(&mut object, replicas);
+    Some(object)
 }
 
 fn find<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
