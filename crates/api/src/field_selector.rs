@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// All of the terms must hold; none at all match everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selector {
+pub struct FieldSelector {
     terms: Vec<Term>,
 }
 
@@ -34,15 +34,15 @@ pub enum BadFieldSelector {
     Unescaped(char),
 }
 
-impl Selector {
+impl FieldSelector {
     pub const fn everything() -> Self {
-        Selector { terms: Vec::new() }
+        FieldSelector { terms: Vec::new() }
     }
 
     /// One field has one value.
     pub fn equals(field: impl Into<String>, value: impl Into<String>) -> Self {
         let term = Term { field: field.into(), operator: FieldOperator::Equals, value: value.into() };
-        Selector { terms: vec![term] }
+        FieldSelector { terms: vec![term] }
     }
 
     pub fn is_everything(&self) -> bool {
@@ -78,16 +78,16 @@ impl Selector {
             let (field, value) = convert(&term.field, &term.value)?;
             Ok(Term { field, value, operator: term.operator })
         });
-        terms.collect::<Result<_, _>>().map(Selector::new)
+        terms.collect::<Result<_, _>>().map(FieldSelector::new)
     }
 
     fn new(mut terms: Vec<Term>) -> Self {
         terms.retain(|term| !term.field.is_empty() || !term.value.is_empty());
-        Selector { terms }
+        FieldSelector { terms }
     }
 }
 
-impl FromStr for Selector {
+impl FromStr for FieldSelector {
     type Err = BadFieldSelector;
 
     fn from_str(text: &str) -> Result<Self, BadFieldSelector> {
@@ -99,11 +99,11 @@ impl FromStr for Selector {
                 .ok_or_else(|| BadFieldSelector::Term { selector: text.to_owned(), term: part.to_owned() })?;
             Ok(Term { field: field.to_owned(), operator, value: unescape(value)? })
         });
-        terms.collect::<Result<_, _>>().map(Selector::new)
+        terms.collect::<Result<_, _>>().map(FieldSelector::new)
     }
 }
 
-impl fmt::Display for Selector {
+impl fmt::Display for FieldSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, term) in self.terms.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
@@ -189,7 +189,7 @@ mod tests {
             ("a= 1 ", "a= 1 "),
         ] {
             assert_eq!(
-                text.parse::<Selector>().map(|selector| selector.to_string()),
+                text.parse::<FieldSelector>().map(|selector| selector.to_string()),
                 Ok(printed.to_owned()),
                 "{text}"
             );
@@ -205,7 +205,10 @@ mod tests {
             ("a=\\x", "invalid field selector: invalid escape sequence: \\x"),
             ("a=\\", "invalid field selector: invalid escape sequence: \\"),
         ] {
-            assert_eq!(text.parse::<Selector>().map_err(|bad| bad.to_string()), Err(expected.to_owned()));
+            assert_eq!(
+                text.parse::<FieldSelector>().map_err(|bad| bad.to_string()),
+                Err(expected.to_owned())
+            );
         }
     }
 
@@ -224,16 +227,16 @@ mod tests {
             ("spec.nodeName!=", false),
             ("spec.nodeName!=n,metadata.name!=a", true),
         ] {
-            assert_eq!(text.parse::<Selector>().unwrap().matches(value_of), expected, "{text}");
+            assert_eq!(text.parse::<FieldSelector>().unwrap().matches(value_of), expected, "{text}");
         }
     }
 
     #[test]
     fn an_exact_match_can_be_looked_up() {
-        let selector: Selector = "metadata.name=web,metadata.namespace!=x".parse().unwrap();
+        let selector: FieldSelector = "metadata.name=web,metadata.namespace!=x".parse().unwrap();
         assert_eq!(selector.required_value("metadata.name"), Some("web"));
         assert_eq!(selector.required_value("metadata.namespace"), None);
-        assert_eq!(Selector::equals("a", "b"), "a=b".parse().unwrap());
+        assert_eq!(FieldSelector::equals("a", "b"), "a=b".parse().unwrap());
     }
 
     #[test]
@@ -243,7 +246,7 @@ mod tests {
             "gone" => Ok((String::new(), String::new())),
             other => Err(format!("field label not supported: {other}")),
         };
-        let transform = |text: &str| text.parse::<Selector>().unwrap().transform(convert);
+        let transform = |text: &str| text.parse::<FieldSelector>().unwrap().transform(convert);
         assert_eq!(transform("old=1,gone=2").map(|selector| selector.to_string()), Ok("new=1".to_owned()));
         assert_eq!(transform("spec.color=red"), Err("field label not supported: spec.color".to_owned()));
     }

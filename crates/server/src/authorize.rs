@@ -79,7 +79,7 @@ pub(crate) struct OnResource<'a> {
     pub(crate) subresource: &'a str,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
-    pub(crate) fields: Option<&'a field_selector::Selector>,
+    pub(crate) fields: Option<&'a field_selector::FieldSelector>,
 }
 
 /// An authorizer's decision.

@@ -11,7 +11,7 @@ const PLAIN: [&str; 4] = ["metadata.name", "metadata.namespace", "spec.nodeName"
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     labels: label_selector::Selector,
-    fields: field_selector::Selector,
+    fields: field_selector::FieldSelector,
     /// All fields are plain texts at the path of their name.
     is_plain: bool,
     served: Arc<Served>,
@@ -25,7 +25,7 @@ impl Selection {
         }
         let (mut fields, name) = (fields.clone(), call.target.name.as_str());
         if !name.is_empty() && fields.is_everything() {
-            fields = field_selector::Selector::equals("metadata.name", name);
+            fields = field_selector::FieldSelector::equals("metadata.name", name);
         }
         if !name.is_empty() && fields.required_value("metadata.name") != Some(name) {
             return Err(Refusal::bad_request("fieldSelector metadata.name doesn't match requested name"));

@@ -251,10 +251,10 @@ impl Rule {
 
 /// A fault of a cluster.
 #[derive(Clone, Debug)]
-pub struct Injected(Arc<State>);
+pub struct Injected(Arc<FaultState>);
 
 #[derive(Debug)]
-struct State {
+struct FaultState {
     fault: Fault,
     seen: AtomicU64,
     hits: AtomicU64,
@@ -292,8 +292,12 @@ pub(crate) struct Faults(Mutex<Vec<Injected>>);
 
 impl Faults {
     pub(crate) fn inject(&self, fault: Fault) -> Injected {
-        let state =
-            State { fault, seen: AtomicU64::new(0), hits: AtomicU64::new(0), lifted: AtomicBool::new(false) };
+        let state = FaultState {
+            fault,
+            seen: AtomicU64::new(0),
+            hits: AtomicU64::new(0),
+            lifted: AtomicBool::new(false),
+        };
         let injected = Injected(Arc::new(state));
         let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(faults.len() < MAX_FAULTS, "more than {MAX_FAULTS} faults");

@@ -36,7 +36,7 @@ pub(crate) enum InScope {
 pub(crate) struct Filter {
     /// `None` if it cannot be parsed here: then the server refuses it.
     labels: Option<label_selector::Selector>,
-    fields: Option<field_selector::Selector>,
+    fields: Option<field_selector::FieldSelector>,
 }
 
 impl Scope {
@@ -104,7 +104,7 @@ impl Filter {
     /// Whether it selects every object.
     pub(crate) fn takes_all(&self) -> bool {
         let all_labels = self.labels.as_ref().is_some_and(label_selector::Selector::is_everything);
-        all_labels && self.fields.as_ref().is_some_and(field_selector::Selector::is_everything)
+        all_labels && self.fields.as_ref().is_some_and(field_selector::FieldSelector::is_everything)
     }
 
     /// `json` is the whole object, with the fields that the cache does not keep. Namespaces are not
@@ -121,7 +121,7 @@ impl Filter {
     }
 }
 
-fn by_fields(selector: &field_selector::Selector, item: &Item, json: &str) -> InScope {
+fn by_fields(selector: &field_selector::FieldSelector, item: &Item, json: &str) -> InScope {
     let Ok(object) = serde_json::from_str::<serde_json::Value>(json) else { return InScope::Unknown };
     let value_of = |field: &str| match field {
         "metadata.name" => Some(Cow::Borrowed(item.key().name())),

@@ -11,7 +11,7 @@ use super::path::decode;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) labels: label_selector::Selector,
-    pub(crate) fields: field_selector::Selector,
+    pub(crate) fields: field_selector::FieldSelector,
     /// As given; empty if not set.
     pub(crate) resource_version: String,
     pub(crate) version_match: Option<Match>,

@@ -26,10 +26,10 @@ impl WatchSource {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pending(Arc<Mutex<State>>);
+pub(crate) struct Pending(Arc<Mutex<PendingState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct PendingState {
     last_id: u64,
     requests: BTreeMap<u64, String>,
     watches: BTreeMap<u64, OpenWatch>,
@@ -145,7 +145,7 @@ impl Pending {
         })
     }
 
-    fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, act: impl FnOnce(&mut PendingState) -> R) -> R {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

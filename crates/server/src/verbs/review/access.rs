@@ -79,11 +79,11 @@ fn report(field: &str, lost: usize, kept: usize, problems: &mut Vec<String>) {
 
 /// The requirements that can be parsed. Fewer requirements ask for more access, so nothing is allowed by
 /// mistake.
-fn fields(selector: &Value, problems: &mut Vec<String>) -> field_selector::Selector {
+fn fields(selector: &Value, problems: &mut Vec<String>) -> field_selector::FieldSelector {
     if let Some(raw) = selector["rawSelector"].as_str().filter(|raw| !raw.is_empty()) {
         return raw.parse().unwrap_or_else(|_| {
             report("fieldSelector", 1, 0, problems);
-            field_selector::Selector::default()
+            field_selector::FieldSelector::default()
         });
     }
     let requirements = selector["requirements"].as_array().map(Vec::as_slice).unwrap_or_default();
