@@ -51,8 +51,8 @@ impl<S> Context<S> {
         })
     }
 
-    /// The manager's client: its writes are in the caches when they return, and it refuses to write while
-    /// another process leads.
+    /// The manager's client: its writes are in the caches when they return, an apply that would change nothing
+    /// is not sent, and it refuses to write while another process leads.
     pub fn client(&self) -> Client {
         self.inner.client.clone()
     }

@@ -17,7 +17,7 @@ use crate::{
     Context, Failure, Key, Next, Reconcile,
     cache::{Caches, View},
     context::{ControllerContext, Views},
-    queue::{Queue, Reason},
+    queue::{Pace, Queue, Reason},
     rules::{Declared, Use},
     source::{Kind, Source},
     trigger,
@@ -58,8 +58,8 @@ pub(crate) struct Sources {
     pub(crate) caches: Caches,
     pub(crate) queue: Queue,
     pub(crate) views: Views,
-    /// One for each view: ends when its first list is complete.
-    pub(crate) syncs: Vec<(String, BoxFuture<'static, ()>)>,
+    /// One for each view: ends when its list is complete, with the number of objects.
+    pub(crate) syncs: Vec<(String, BoxFuture<'static, usize>)>,
     pub(crate) tasks: Vec<Task<()>>,
     primary: Option<Box<dyn std::any::Any + Send + Sync>>,
     /// How events refer to an object of the primary kind.
@@ -223,6 +223,21 @@ impl<P: Kind> Builder<P> {
         self
     }
 
+    /// The pauses after failures and the rate of reconciles; see [`Pace`] for the defaults.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use operator::{Controller, all, queue::{Pace, Rate}};
+    /// # use std::time::Duration;
+    /// let rate = Rate { per_second: 10.0, burst: 100 };
+    /// let pace = Pace { longest_pause: Duration::from_secs(60), rate: Some(rate), ..Pace::default() };
+    /// let builder = Controller::new("copier", all::<ConfigMap>()).pace(pace);
+    /// ```
+    pub fn pace(mut self, pace: Pace) -> Builder<P> {
+        self.settings.pace = pace;
+        self
+    }
+
     /// How long a reconcile may take before it is cancelled and retried.
     pub fn deadline(mut self, deadline: Duration) -> Builder<P> {
         self.settings.deadline = deadline;
@@ -261,7 +276,11 @@ impl Sources {
         self.views.add(&view);
         let (waiting, checked) = (view.clone(), view.clone());
         self.sync_checks.push((name.to_owned(), Arc::new(move || checked.is_synced())));
-        self.syncs.push((name.to_owned(), async move { waiting.synced().await }.boxed()));
+        let synced = async move {
+            waiting.synced().await;
+            waiting.len()
+        };
+        self.syncs.push((name.to_owned(), synced.boxed()));
         view
     }
 

@@ -1,6 +1,7 @@
 //! Workers: take a key out of the queue, call your reconcile, and finish the key as its result says.
 
 mod guard;
+mod log;
 
 use crate::{
     Failure, Key, Next, Reconcile,
@@ -10,6 +11,7 @@ use crate::{
 };
 use futures::future::join_all;
 use guard::Outcome;
+use log::SampledLog;
 use std::{error::Error, fmt, future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use tracing::Instrument;
 use world::{Task, World};
@@ -50,6 +52,7 @@ struct Pool {
     reconciler: Arc<dyn Reconcile>,
     settings: Settings,
     reconciles: Reconciles,
+    log: SampledLog,
 }
 
 /// A queue for the controller of this name, with metrics.
@@ -80,9 +83,9 @@ fn spawn(
 ) -> Workers {
     let workers = settings.workers.max(1);
     queue.set_workers(WorkerSettings { workers, deadline: settings.deadline });
-    let (world, controller) = (world.clone(), controller.to_owned());
+    let (log, world, controller) = (SampledLog::new(world), world.clone(), controller.to_owned());
     let reconciles = metrics.reconciles(&controller, workers);
-    let pool = Arc::new(Pool { world, controller, queue, reconciler, settings, reconciles });
+    let pool = Arc::new(Pool { world, controller, queue, reconciler, settings, reconciles, log });
     let tasks = (0..workers).map(|_| pool.world.spawn("worker", Arc::clone(&pool).work())).collect();
     Workers { pool, tasks }
 }
@@ -125,8 +128,12 @@ impl Pool {
         let begun = self.world.now();
         let call = guard::call(&self.world, &*self.reconciler, taken.key(), self.settings.deadline);
         let outcome = call.instrument(span.clone()).await;
-        timer.stop(self.world.now().since(begun), outcome.label());
+        let took = self.world.now().since(begun);
+        timer.stop(took, outcome.label());
         let _in_span = span.enter();
+        if let Some(left_out) = self.log.admit() {
+            tracing::info!(result = ?outcome.label(), ?took, left_out, "reconciled");
+        }
         self.finish(taken, outcome);
     }
 

@@ -9,7 +9,9 @@ use kube::{
     Api, ResourceExt,
     api::{DeleteParams, PostParams},
 };
-use operator::{Context, Controller, Error, Failure, Key, Manager, Next, Running, all, owner, predicate};
+use operator::{
+    Context, Controller, Error, Failure, Key, Manager, Next, Running, all, owner, predicate, queue::Pace,
+};
 use serde_json::json;
 use std::{
     sync::{Arc, Mutex},
@@ -121,6 +123,26 @@ fn mappings_streams_and_timers_trigger_reconciles() {
 
         cluster.advance(Duration::from_secs(3600)).await;
         assert_eq!(calls.take(), ["default/other", "default/web"]);
+    });
+}
+
+#[test]
+fn a_controller_retries_at_its_own_pace() {
+    testkit::run(|cluster| async move {
+        let calls = Calls::default();
+        let pace = Pace { longest_pause: Duration::from_secs(10), dead_after: 3, ..Pace::default() };
+        let controller = Controller::new("failing", all::<ConfigMap>().labelled("fails=yes")).pace(pace);
+        let controller = controller.reconcile(calls.clone(), |context: Context<Calls>, key| async move {
+            context.state().note(&key);
+            Err(Failure::transient("it fails"))
+        });
+        let _running = Manager::new("test", cluster.world(), cluster.client()).controller(controller).start();
+        cluster
+            .apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: web, labels: {fails: 'yes'}}}")
+            .await;
+        cluster.world().sleep(Duration::from_secs(100)).await;
+        let calls = calls.0.lock().unwrap().len();
+        assert!((12..=13).contains(&calls), "three within a second, then every ten seconds: {calls}");
     });
 }
 

@@ -10,6 +10,7 @@ mod election;
 mod event;
 mod finalizer;
 mod handover;
+mod logs;
 mod predicate;
 mod requests;
 mod retry;

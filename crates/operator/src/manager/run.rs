@@ -25,7 +25,7 @@ struct ConnectedController {
     controller: Controller,
     queue: Queue,
     views: Views,
-    syncs: Vec<(String, BoxFuture<'static, ()>)>,
+    syncs: Vec<(String, BoxFuture<'static, usize>)>,
     sources: Vec<Task<()>>,
     reference: Option<ReferenceTo>,
     sync_checks: Vec<SyncCheck>,
@@ -126,6 +126,8 @@ impl Runtime {
         controllers: Vec<ConnectedController>,
         listeners: Listeners,
     ) -> Result<(), Error> {
+        let names: Vec<&str> = controllers.iter().map(|it| it.controller.name()).collect();
+        tracing::info!(manager = name, controllers = names.join(","), "started");
         let cannot_listen = |address| move |source| Error::Listen { address, source };
         let sync_checks: Vec<SyncCheck> = controllers.iter().flat_map(|it| it.sync_checks.clone()).collect();
         let _probes = match listeners.probes {
@@ -184,13 +186,17 @@ impl Runtime {
                 return Ok(());
             }
             self.metrics.set_leader(name, true);
+            tracing::info!(manager = name, identity = self.instance, "leading");
         }
         self.caches.start();
         let ended = {
             let lease = std::pin::pin!(hold(candidate.as_mut()));
             // Losing the lease drops the workers, and cancels their reconciles.
             match select(lease, std::pin::pin!(self.work(controllers))).await {
-                Either::Left((lost, _)) => Err(Error::NoLongerLeading(lost)),
+                Either::Left((lost, _)) => {
+                    tracing::warn!(manager = name, identity = self.instance, problem = %lost, "lost the lease");
+                    Err(Error::NoLongerLeading(lost))
+                }
                 Either::Right((ended, _)) => ended,
             }
         };
@@ -243,15 +249,17 @@ impl Runtime {
     async fn sync(
         &self,
         controller: &str,
-        syncs: Vec<(String, BoxFuture<'static, ()>)>,
+        syncs: Vec<(String, BoxFuture<'static, usize>)>,
     ) -> Result<(), Error> {
         let begun = self.world.now();
         for (kind, sync) in syncs {
             let left = self.sync_limit.saturating_sub(self.world.now().since(begun));
-            if self.world.timeout(left, sync).await.is_err() {
+            let Ok(objects) = self.world.timeout(left, sync).await else {
                 let (controller, limit) = (controller.to_owned(), self.sync_limit);
                 return Err(Error::NotSynced { controller, kind, limit });
-            }
+            };
+            let took = self.world.now().since(begun);
+            tracing::info!(controller, kind, objects, ?took, "synced");
         }
         Ok(())
     }
