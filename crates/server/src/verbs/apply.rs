@@ -113,8 +113,10 @@ impl Change for Apply {
         }
         write::check_target(call, &mut draft)?;
         let convertible = drop_malformed_metadata(call, &mut draft);
-        write::seen_version(&draft)?;
+        let readable_version = write::seen_version(&draft);
         let draft = write::admit_new(call, draft, DraftState::DefaultedAndOwned).await?;
+        // Kubernetes: it is read after mutating admission.
+        readable_version?;
         let checked = write::prepare_new(call, draft, CreateRight::NotYetChecked).await?;
         convertible?;
         Ok(Some(checked))

@@ -101,8 +101,7 @@ impl Change for Delete<'_> {
         if self.origin == Origin::Delete {
             admission::delete(call, &live).await?;
         }
-        // Kubernetes: another delete of a namespace changes nothing before its contents are removed.
-        if object::is_deleting(&live) && write::is_held_by_spec(call, &live) {
+        if is_pending(call, self.options, &live) {
             return Ok(Next::Keep);
         }
         let mut marked = live.clone();
@@ -154,6 +153,43 @@ pub(super) fn check_preconditions(call: &Call, options: &DeleteOptions, live: &V
     }
 }
 
+/// Whether another delete changes nothing.
+// Kubernetes: of a namespace before its contents are removed, and of an object within its grace period
+// unless the delete shortens it.
+fn is_pending(call: &Call, options: &DeleteOptions, live: &Value) -> bool {
+    let shortens = || shorter_grace(call, options, live).is_some();
+    object::is_deleting(live)
+        && (write::is_held_by_spec(call, live) || pending_grace(call, live).is_some() && !shortens())
+}
+
+/// The grace period of an object that is being deleted and still has one.
+fn pending_grace(call: &Call, live: &Value) -> Option<i64> {
+    let is_graceful = call.served.strategy().is_graceful() && object::is_deleting(live);
+    object::deletion_grace_period_seconds(live).filter(|seconds| is_graceful && *seconds != 0)
+}
+
+/// The grace period of this delete, if it is shorter than that of a delete before.
+fn shorter_grace(call: &Call, options: &DeleteOptions, live: &Value) -> Option<i64> {
+    let pending = pending_grace(call, live)?;
+    options.grace_seconds.map(not_negative).filter(|asked| *asked < pending)
+}
+
+/// Kubernetes: a negative grace period is one second.
+fn not_negative(seconds: i64) -> i64 {
+    if seconds < 0 { 1 } else { seconds }
+}
+
+/// Sets the end of the grace period, counted from the delete that began it; the present if that is past.
+fn shorten(call: &Call, draft: &mut Value, pending: i64, asked: i64) {
+    let period = |seconds: i64| Duration::from_secs(seconds.unsigned_abs());
+    let end = object::deletion_timestamp(draft).map_or(Timestamp::MIN, Time::timestamp);
+    let end = end.checked_sub(period(pending)).and_then(|begun| begun.checked_add(period(asked)));
+    let (now, end) = (call.inner.world.wall(), end.unwrap_or(Timestamp::MIN));
+    let is_past = end < now;
+    object::set_deletion_timestamp(draft, Some(Time::from(end.max(now))));
+    object::set_deletion_grace_period_seconds(draft, Some(if is_past { asked.min(1) } else { asked }));
+}
+
 fn is_waiting(draft: &Value) -> bool {
     object::finalizers(draft).any(|one| one == FOREGROUND)
 }
@@ -191,6 +227,9 @@ fn mark(call: &Call, options: &DeleteOptions, draft: &mut Value) {
     }
     if call.served.is("apiextensions.k8s.io", "customresourcedefinitions") {
         return mark_without_grace(call, draft);
+    }
+    if let (Some(pending), Some(asked)) = (pending_grace(call, draft), shorter_grace(call, options, draft)) {
+        return shorten(call, draft, pending, asked);
     }
     let grace = call.served.strategy().grace_period(draft, options.grace_seconds).unwrap_or(0).max(0);
     // A grace period beyond the largest timestamp ends there.
