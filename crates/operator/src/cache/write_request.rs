@@ -23,13 +23,13 @@ pub(crate) struct WriteRequest {
 pub(crate) struct ResponseHead {
     pub(crate) api_version: String,
     pub(crate) kind: String,
-    metadata: Metadata,
+    metadata: WrittenMetadata,
     details: Option<Details>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Metadata {
+struct WrittenMetadata {
     uid: String,
     resource_version: String,
 }
