@@ -23,6 +23,11 @@ pub(crate) fn run() -> Result<ExitCode> {
             "warnings",
         ]),
     )?;
+    // Targets that no test run includes.
+    tally.check(
+        "benches that are tests",
+        &mut cargo(["check", "--workspace", "--all-features", "--test", "growth"]),
+    )?;
     let workspace = Workspace::read(&tools::root()?)?;
     tally.problems("which crate may depend on which", &dependencies::strays(&workspace));
     tally.problems("tidy", &tidy::problems()?);

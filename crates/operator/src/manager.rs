@@ -79,7 +79,7 @@ pub struct Running {
     task: Task<Result<(), Error>>,
     queues: Arc<Vec<(String, Queue)>>,
     metrics: Metrics,
-    _stop_on_drop: StopOnDrop,
+    stop_on_drop: StopOnDrop,
 }
 
 /// Stops all writes, queues and webhooks when it is dropped: at once, not when their tasks run next.
@@ -195,7 +195,7 @@ impl Manager {
 
     /// Runs until `end`, then waits for reconciles in progress and releases the lease.
     pub async fn run_until(self, end: impl Future<Output = ()>) -> Result<(), Error> {
-        let Running { stop, task, _stop_on_drop, .. } = self.start();
+        let Running { stop, task, stop_on_drop: _stop_on_drop, .. } = self.start();
         let end = std::pin::pin!(end);
         match select(task, end).await {
             futures::future::Either::Left((ended, _)) => ended?,
@@ -213,15 +213,18 @@ impl Manager {
 }
 
 impl Running {
-    /// Whether no key waits, is in progress or in back-off.
+    /// Whether no key waits, is in progress or in back-off; also while another process leads.
     pub fn is_idle(&self) -> bool {
-        self.queues.iter().all(|(_, queue)| queue.is_idle())
+        self.idle_probe()()
     }
 
     /// [`Running::is_idle`] as a function that outlives this manager: after its end it is idle.
     pub fn idle_probe(&self) -> impl Fn() -> bool + Send + Sync + 'static {
-        let queues = Arc::downgrade(&self.queues);
-        move || queues.upgrade().is_none_or(|queues| queues.iter().all(|(_, queue)| queue.is_idle()))
+        let (queues, fence) = (Arc::downgrade(&self.queues), self.stop_on_drop.fence.clone());
+        move || {
+            let are_idle = || queues.upgrade().is_none_or(|queues| queues.iter().all(|(_, it)| it.is_idle()));
+            !fence.lets_pass() || are_idle()
+        }
     }
 
     /// The queue of a controller.
@@ -242,7 +245,7 @@ impl Running {
     /// Waits until the manager ends by itself.
     pub async fn ended(self) -> Result<(), Error> {
         // The sender stays alive meanwhile: dropping it would stop the manager.
-        let Running { stop: _stop, task, _stop_on_drop, .. } = self;
+        let Running { stop: _stop, task, stop_on_drop: _stop_on_drop, .. } = self;
         task.await?
     }
 }

@@ -75,13 +75,21 @@ pub(crate) async fn follow(
 ) {
     let mut watch = Watch { world, client, target, reader, apply, state: WatchState::new() };
     loop {
-        // The sender lives as long as the store that `apply` changes.
-        let refresh = pin!(refreshes.changed());
-        match select(refresh, pin!(watch.request_and_pause())).await {
-            Either::Left(_) => {}
-            Either::Right(((), _)) => continue,
+        let is_refresh = {
+            // The sender lives as long as the store that `apply` changes.
+            let refresh = pin!(refreshes.changed());
+            let requested = pin!(async {
+                let least = watch.request().await;
+                let pause = watch.pause(least);
+                if !pause.is_zero() {
+                    watch.world.sleep(pause).await;
+                }
+            });
+            matches!(select(refresh, requested).await, Either::Left(_))
+        };
+        if is_refresh {
+            watch.end(Input::Refresh);
         }
-        watch.end(Input::Refresh);
     }
 }
 
@@ -95,14 +103,6 @@ struct Watch<A> {
 }
 
 impl<A: FnMut(CacheUpdate) -> Result<(), StaleList> + Send> Watch<A> {
-    async fn request_and_pause(&mut self) {
-        let least = self.request().await;
-        let pause = self.pause(least);
-        if !pause.is_zero() {
-            self.world.sleep(pause).await;
-        }
-    }
-
     /// Sends one request and reads its answer to the end. Returns the least pause before the next request.
     async fn request(&mut self) -> Duration {
         let query = self.state.query();

@@ -19,12 +19,12 @@ pub(crate) struct AppliedFields {
 #[derive(Deserialize)]
 struct Object<'a> {
     #[serde(borrow)]
-    metadata: OwnersMetadata<'a>,
+    metadata: ManagedMetadata<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct OwnersMetadata<'a> {
+struct ManagedMetadata<'a> {
     #[serde(borrow, default)]
     managed_fields: Vec<Entry<'a>>,
 }
@@ -116,15 +116,15 @@ fn members_are_equal(fields: &Map<String, Value>, intent: &Map<String, Value>, p
 /// The items must also have the same order: it may matter, and an apply would change it.
 fn items_are_equal(fields: &Map<String, Value>, intent: &[Value], present: &Value) -> bool {
     let Some(present) = present.as_array() else { return false };
-    let owned: Vec<Option<OwnedItem<'_>>> = fields
+    let owned: Vec<Option<ListItem<'_>>> = fields
         .iter()
         .filter(|(name, _)| *name != ".")
-        .map(|(name, fields)| OwnedItem::read(name, fields))
+        .map(|(name, fields)| ListItem::read(name, fields))
         .collect();
     if owned.len() != intent.len() {
         return false;
     }
-    let Some(owned) = owned.into_iter().collect::<Option<Vec<OwnedItem<'_>>>>() else { return false };
+    let Some(owned) = owned.into_iter().collect::<Option<Vec<ListItem<'_>>>>() else { return false };
     let mut after = 0;
     intent.iter().all(|intent| {
         let mut candidates = owned.iter().filter(|item| item.may_be(intent));
@@ -136,41 +136,41 @@ fn items_are_equal(fields: &Map<String, Value>, intent: &[Value], present: &Valu
 }
 
 /// An item of a list: the keys or the value by which it is found, and the fields of it that are owned.
-struct OwnedItem<'a> {
-    name: ItemName,
+struct ListItem<'a> {
+    name: ItemKey,
     fields: &'a Map<String, Value>,
 }
 
-enum ItemName {
+enum ItemKey {
     Keys(Map<String, Value>),
     Value(Value),
 }
 
-impl OwnedItem<'_> {
+impl ListItem<'_> {
     /// `None` for an item that is found by its index.
-    fn read<'a>(name: &str, fields: &'a Value) -> Option<OwnedItem<'a>> {
+    fn read<'a>(name: &str, fields: &'a Value) -> Option<ListItem<'a>> {
         let name = match name.split_at_checked(2)? {
-            ("k:", keys) => ItemName::Keys(serde_json::from_str(keys).ok()?),
-            ("v:", value) => ItemName::Value(serde_json::from_str(value).ok()?),
+            ("k:", keys) => ItemKey::Keys(serde_json::from_str(keys).ok()?),
+            ("v:", value) => ItemKey::Value(serde_json::from_str(value).ok()?),
             _ => return None,
         };
-        Some(OwnedItem { name, fields: fields.as_object()? })
+        Some(ListItem { name, fields: fields.as_object()? })
     }
 
     fn is(&self, item: &Value) -> bool {
         match &self.name {
-            ItemName::Keys(keys) => keys.iter().all(|(name, value)| item.get(name) == Some(value)),
-            ItemName::Value(value) => value == item,
+            ItemKey::Keys(keys) => keys.iter().all(|(name, value)| item.get(name) == Some(value)),
+            ItemKey::Value(value) => value == item,
         }
     }
 
-    /// [`OwnedItem::is`] for an item without the keys that have a default.
+    /// [`ListItem::is`] for an item without the keys that have a default.
     fn may_be(&self, item: &Value) -> bool {
         match &self.name {
-            ItemName::Keys(keys) => {
+            ItemKey::Keys(keys) => {
                 keys.iter().all(|(name, value)| item.get(name).is_none_or(|found| found == value))
             }
-            ItemName::Value(_) => self.is(item),
+            ItemKey::Value(_) => self.is(item),
         }
     }
 }

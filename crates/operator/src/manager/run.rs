@@ -93,7 +93,7 @@ pub(super) fn start(manager: Manager) -> Running {
     let listeners = Listeners { probes, webhooks: webhooks.collect(), queues: Arc::clone(&queues) };
     let body = async move { runtime.run(&name, election, controllers, listeners).await };
     let stop_on_drop = StopOnDrop { fence, queues: Arc::clone(&queues), _hosted: hosted };
-    Running { stop, task: world.spawn("manager", body), queues, metrics, _stop_on_drop: stop_on_drop }
+    Running { stop, task: world.spawn("manager", body), queues, metrics, stop_on_drop }
 }
 
 /// The probes and webhooks of this process.

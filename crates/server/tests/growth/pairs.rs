@@ -1,6 +1,6 @@
 //! Two long lists in one object, one of which refers to the other: each is walked once.
 
-use crate::{assert_none, compare_work};
+use crate::{assert_none, compare_work, entries};
 use api::time::Time;
 use kinds::{
     strategy::{Circumstances, strategy},
@@ -174,7 +174,7 @@ fn lists_that_refer_to_each_other_grow_with_their_size() {
             let version = "v1";
             let user = || json!({});
             let with = Circumstances { now: "2026-01-01T00:00:00Z".parse::<Time>().unwrap(), user: &user };
-            let found = compare_work(about, async |count| {
+            let found = compare_work(about, entries(), async |count| {
                 let (mut new, old) = (new(count), old(count));
                 let strategy = strategy(group, resource);
                 let errors = if old.is_null() {
