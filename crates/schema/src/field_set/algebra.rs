@@ -32,6 +32,23 @@ impl FieldSet {
         FieldSet { entries }
     }
 
+    /// The fields in any of the sets: merged in pairs, so that many sets take little more time than one.
+    #[must_use]
+    pub fn union_of(mut sets: Vec<FieldSet>) -> FieldSet {
+        while sets.len() > 1 {
+            let mut rest = sets.into_iter();
+            let mut merged = Vec::with_capacity(rest.len().div_ceil(2));
+            while let Some(one) = rest.next() {
+                merged.push(match rest.next() {
+                    Some(other) => one.union(other),
+                    None => one,
+                });
+            }
+            sets = merged;
+        }
+        sets.pop().unwrap_or_default()
+    }
+
     /// The fields in both sets.
     #[must_use]
     pub fn intersection(mut self, other: &FieldSet) -> FieldSet {

@@ -84,6 +84,7 @@ impl Owners {
         let mut updaters: Vec<_> = self.0.iter().filter(is_updater).map(aged).collect();
         updaters.sort();
         let mut first_of_version: BTreeMap<String, Owner> = BTreeMap::new();
+        let mut merged = Merged::default();
         for (_, _, owner) in updaters {
             if left <= MAX_UPDATERS {
                 break;
@@ -95,24 +96,32 @@ impl Owners {
             };
             let bucket = Owner::of_entry(ANCIENT, Operation::Update, &version, "");
             if owner == bucket || !self.0.contains_key(&bucket) {
-                self.merge_holdings(&first, &bucket);
+                self.merge_holdings(&first, &bucket, &mut merged);
             }
             if owner != bucket {
-                self.merge_holdings(&owner, &bucket);
+                self.merge_holdings(&owner, &bucket, &mut merged);
             }
             left -= 1;
         }
+        for (owner, sets) in merged {
+            if let Some(holding) = self.0.get_mut(&owner) {
+                holding.fields = FieldSet::union_of(sets);
+            }
+        }
     }
 
-    /// Moves the fields of one owner to another, with the time of the first.
-    fn merge_holdings(&mut self, from: &Owner, into: &Owner) {
-        let Some(mut merged) = self.0.remove(from) else { return };
-        if let Some(before) = self.0.remove(into) {
-            merged.fields = merged.fields.union(before.fields);
-        }
-        self.0.insert(into.clone(), merged);
+    /// Moves the fields of one owner to another, with the time of the first. They are collected in `merged`.
+    fn merge_holdings(&mut self, from: &Owner, into: &Owner, merged: &mut Merged) {
+        let Some(Holding { version, fields, time }) = self.0.remove(from) else { return };
+        let sets = merged.entry(into.clone()).or_default();
+        sets.push(fields);
+        let before = self.0.insert(into.clone(), Holding { version, fields: FieldSet::default(), time });
+        sets.extend(before.map(|before| before.fields));
     }
 }
+
+/// The fields of owners that others were merged into.
+type Merged = BTreeMap<Owner, Vec<FieldSet>>;
 
 fn decode_entry(at: usize, entry: &Value) -> Result<(Owner, Holding), BadEntries> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
