@@ -110,7 +110,7 @@ impl Trail {
         }
     }
 
-    /// Records as whom the caller acts, and the verb of the constrained mode that allowed it.
+    /// Records the impersonated user, and the verb of constrained impersonation that allowed it.
     pub(crate) fn acts_as(&self, caller: &Caller, constraint: &str) {
         if let Some(recorded) = &self.0 {
             recorded.lock().acting = Some((caller.clone(), constraint.to_owned()));

@@ -87,6 +87,13 @@ fn converted_applies_reject_malformed_timestamps() {
         apply(path("v2"), object("v2", malformed()), 500, refused),
         apply(path("v1"), object("v1", malformed()), 201, &[("/metadata/name", "a")]),
         apply(path("v2"), object("v2", malformed()), 500, refused),
+        // Validation comes before the conversion to the storage version.
+        apply(
+            path("v2").replace("/a?", "/c?"),
+            object("v2", json!({"name": "c", "labels": {"a/b/c": "d"}, "deletionTimestamp": "x"})),
+            422,
+            &[("/details/causes/0/field", "metadata.labels")],
+        ),
         // The name is checked first.
         apply(
             path("v2").replace("/a?", "/b?"),
@@ -208,4 +215,25 @@ fn an_empty_list_is_no_change_for_any_kind() {
         });
         run.unwrap();
     }
+}
+
+#[test]
+fn a_malformed_resource_version_is_refused_after_mutating_admission() {
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = |spec: Value| json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "resourceVersion": "100m"}, "spec": spec});
+    let containers = json!([{"name": "c", "image": "i"}]);
+    run(vec![
+        apply(
+            format!("{pods}/a?fieldManager=m"),
+            pod(json!({"containers": containers, "preemptionPolicy": "10%"})),
+            403,
+            &[("/reason", "Forbidden")],
+        ),
+        apply(
+            format!("{pods}/a?fieldManager=m"),
+            pod(json!({"containers": containers})),
+            500,
+            &[("/message", "strconv.ParseUint: parsing \"100m\": invalid syntax")],
+        ),
+    ]);
 }
