@@ -154,6 +154,11 @@ impl Caches {
         self.0.client.clone()
     }
 
+    /// [`Caches::client`] for requests with the permissions of another account.
+    pub fn client_around(&self, plain: &Client) -> Client {
+        own_writes::client(&self.0.world, plain, &self.0.registry)
+    }
+
     /// The objects of a kind that has a Rust type. The first call for a kind and scope starts its watch.
     pub fn kind<K: Resource<DynamicType = ()>>(&self, scope: Scope) -> View<K> {
         View::new(self.store(cached_kind(&ApiResource::erase::<K>(&()), scope, false)))

@@ -17,6 +17,7 @@ use crate::{
     Context, Failure, Key, Next, Reconcile,
     cache::{Caches, View},
     context::{ControllerContext, Views},
+    event::Recorder,
     queue::{Pace, Queue, Reason},
     rules::{Declared, Use},
     source::{Kind, Source},
@@ -28,6 +29,7 @@ use futures::{
     future::{BoxFuture, FutureExt},
 };
 use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
 use std::{fmt, future::Future, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
 use world::{Task, World};
 
@@ -37,6 +39,8 @@ pub struct Controller {
     connections: Vec<Connect>,
     declared: Vec<Declared>,
     settings: Settings,
+    client: Option<Client>,
+    has_core_events: bool,
     reconciler: Box<dyn FnOnce(Arc<ControllerContext>) -> Arc<dyn Reconcile> + Send>,
 }
 
@@ -103,6 +107,31 @@ impl Controller {
     /// The kinds that it uses, for its RBAC rules.
     pub fn declared(&self) -> &[Declared] {
         &self.declared
+    }
+
+    /// Writes through a client of its own, with the permissions of another account than the manager's. The
+    /// caches stay those of the manager.
+    pub fn client(mut self, client: Client) -> Controller {
+        self.client = Some(client);
+        self
+    }
+
+    /// Records core `v1` events, as the controllers of Kubernetes do, instead of `events.k8s.io/v1`: each message
+    /// is an event of its own. The name of the controller is their `source.component`.
+    pub fn core_events(mut self) -> Controller {
+        self.has_core_events = true;
+        self
+    }
+
+    pub(crate) fn own_client(&self) -> Option<&Client> {
+        self.client.as_ref()
+    }
+
+    pub(crate) fn recorder(&self, world: &World, client: Client, instance: &str) -> Recorder {
+        match self.has_core_events {
+            true => Recorder::core(world, client, &self.name),
+            false => Recorder::new(world, client, &self.name, instance),
+        }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -256,7 +285,8 @@ impl<P: Kind> Builder<P> {
             Arc::new(Function { context: Context::new(context, state), reconcile })
         };
         let Builder { name, connections, declared, settings, primary: _ } = self;
-        Controller { name, connections, declared, settings, reconciler: Box::new(reconciler) }
+        let reconciler = Box::new(reconciler);
+        Controller { name, connections, declared, settings, client: None, has_core_events: false, reconciler }
     }
 
     fn declare<K: Kind>(mut self, usage: Use) -> Builder<P> {

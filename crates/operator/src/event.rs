@@ -1,11 +1,14 @@
-//! Records `events.k8s.io/v1` events on objects: repeated ones are counted, too many are dropped.
+//! Records events on objects: repeated ones are counted, too many are dropped.
 //!
 //! Recording never waits and never fails: events go into a bounded queue from which one task writes
 //! them, and are dropped if it is full. The rules are those of client-go's recorder.
 
+mod core_correlator;
+mod core_writer;
 mod correlator;
 
 use crate::retry;
+use core_writer::CoreWriter;
 use correlator::{Correlator, EventWrite, NewEvent};
 use jiff::Timestamp;
 use k8s_openapi::{
@@ -51,7 +54,8 @@ struct Reporter {
 }
 
 impl Recorder {
-    /// `controller` is the qualified name of the controller, `instance` the process (a pod's name).
+    /// Records `events.k8s.io/v1` events. `controller` is the qualified name of the controller, `instance` the
+    /// process (a pod's name).
     pub fn new(world: &World, client: Client, controller: &str, instance: &str) -> Recorder {
         let (queue, events) = mpsc::channel(QUEUE);
         let reporter = Arc::new(Reporter { controller: controller.into(), instance: instance.into() });
@@ -62,6 +66,15 @@ impl Recorder {
             reporter: reporter.clone(),
         };
         world.spawn("events", writer.run(events)).detach();
+        Recorder { world: world.clone(), queue, reporter }
+    }
+
+    /// Records core `v1` events, as the components of Kubernetes do: each message is an event of its own,
+    /// and there is no `action`.
+    pub fn core(world: &World, client: Client, component: &str) -> Recorder {
+        let (queue, events) = mpsc::channel(QUEUE);
+        let reporter = Arc::new(Reporter { controller: component.into(), instance: String::new() });
+        world.spawn("events", CoreWriter::new(world, client, component).run(events)).detach();
         Recorder { world: world.clone(), queue, reporter }
     }
 
@@ -172,24 +185,18 @@ impl EventWriter {
 
     async fn write(&mut self, write: EventWrite) {
         let event = self.event(&write);
-        let id = write.id;
-        for _ in 0..ATTEMPTS {
+        let mut attempts = Attempts::new(&self.world, &write.event.reason);
+        loop {
             let sent = match write.name {
                 Some(_) => self.count(&event).await,
                 None => self.create(&event).await,
             };
             match sent {
-                Ok(name) => return self.correlator.set_name(id, name),
-                Err(error) if is_transient(&error) => {
-                    self.world.sleep(self.world.jitter(PAUSE, JITTER)).await;
-                }
-                Err(error) => {
-                    tracing::debug!(%error, reason = event.reason, "event refused");
-                    return;
-                }
+                Ok(name) => return self.correlator.set_name(write.id, name),
+                Err(error) if attempts.another_after(&error).await => {}
+                Err(_) => return,
             }
         }
-        tracing::debug!(reason = event.reason, "event given up");
     }
 
     async fn create(&self, event: &Event) -> Result<String, kube::Error> {
@@ -217,16 +224,41 @@ impl EventWriter {
     }
 
     fn event(&self, write: &EventWrite) -> Event {
-        let name = write.name.clone().unwrap_or_else(|| {
-            // Two recorders may record on one object at the same time: the time alone is not unique.
-            let suffix = format!(".{:016x}", self.world.draw());
-            let stem = write.event.regarding.name.as_deref().unwrap_or_default();
-            format!(
-                "{}{suffix}",
-                cut(stem, crate::name::SUBDOMAIN - suffix.len()).trim_end_matches(['.', '-'])
-            )
-        });
+        let name = write.name.clone().unwrap_or_else(|| event_name(&self.world, &write.event.regarding));
         write.event.event(name, &self.reporter, write.series())
+    }
+}
+
+/// A new name for an event on an object.
+fn event_name(world: &World, regarding: &ObjectReference) -> String {
+    // Two recorders may record on one object at the same time: the time alone is not unique.
+    let suffix = format!(".{:016x}", world.draw());
+    let stem = regarding.name.as_deref().unwrap_or_default();
+    let stem = cut(stem, crate::name::SUBDOMAIN - suffix.len()).trim_end_matches(['.', '-']);
+    format!("{stem}{suffix}")
+}
+
+/// How often the write of one event is tried.
+struct Attempts<'a> {
+    world: World,
+    reason: &'a str,
+    left: usize,
+}
+
+impl<'a> Attempts<'a> {
+    fn new(world: &World, reason: &'a str) -> Attempts<'a> {
+        Attempts { world: world.clone(), reason, left: ATTEMPTS }
+    }
+
+    /// Whether to try again, after a pause.
+    async fn another_after(&mut self, error: &kube::Error) -> bool {
+        self.left -= 1;
+        if self.left == 0 || !is_transient(error) {
+            tracing::debug!(%error, reason = self.reason, "event not written");
+            return false;
+        }
+        self.world.sleep(self.world.jitter(PAUSE, JITTER)).await;
+        true
     }
 }
 

@@ -107,16 +107,17 @@ impl Store {
     }
 
     pub(crate) fn add_index(&self, name: &'static str, values: IndexFunction) {
+        if self.read().has_index(name) {
+            return;
+        }
         self.contents.write().unwrap_or_else(PoisonError::into_inner).add_index(name, values);
     }
 
     /// The objects with this value of a label, in one namespace or in all. The first call for a label makes
     /// an index of it.
     pub(crate) fn labelled(&self, label: &'static str, value: &str, namespace: Option<&str>) -> Vec<Item> {
-        if !self.read().has_index(label) {
-            let values = move |item: &Item| item.labels().get(label).map(str::to_owned).into_iter().collect();
-            self.add_index(label, Arc::new(values));
-        }
+        let values = move |item: &Item| item.labels().get(label).map(str::to_owned).into_iter().collect();
+        self.add_index(label, Arc::new(values));
         let contents = self.read();
         let found = contents.indexed(label, value);
         let is_there = |item: &&Item| namespace.is_none() || item.key().namespace() == namespace;

@@ -121,6 +121,15 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
         self.store.add_index(name, Arc::new(values));
     }
 
+    /// [`View::index`] by the metadata alone, without decoding the objects.
+    pub fn index_items(
+        &self,
+        name: &'static str,
+        values: impl Fn(&Item) -> Vec<String> + Send + Sync + 'static,
+    ) {
+        self.store.add_index(name, Arc::new(values));
+    }
+
     /// The objects that have `value` in the index of this name.
     pub fn indexed(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().indexed(index, value).cloned().collect();

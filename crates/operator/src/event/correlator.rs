@@ -59,7 +59,7 @@ pub(super) struct Correlator {
 
 /// An object without its resourceVersion.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ObjectId([Option<String>; 6]);
+pub(super) struct ObjectId([Option<String>; 6]);
 
 /// What the events of a series have in common: all but time and note.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +78,7 @@ struct OpenSeries {
 }
 
 #[derive(Debug)]
-struct Budget {
+pub(super) struct Budget {
     left: u32,
     /// The time up to which refills are included.
     filled: Duration,
@@ -187,7 +187,7 @@ impl Budget {
 }
 
 impl ObjectId {
-    fn of(object: &ObjectReference) -> ObjectId {
+    pub(super) fn of(object: &ObjectReference) -> ObjectId {
         let ObjectReference { api_version, kind, namespace, name, uid, field_path, .. } = object.clone();
         ObjectId([api_version, kind, namespace, name, uid, field_path])
     }
@@ -221,7 +221,7 @@ impl NewEvent {
 }
 
 /// Takes one write out of the object's budget, if there is one left.
-fn afford(budgets: &mut BTreeMap<ObjectId, Budget>, object: ObjectId, now: Duration) -> bool {
+pub(super) fn afford(budgets: &mut BTreeMap<ObjectId, Budget>, object: ObjectId, now: Duration) -> bool {
     if !budgets.contains_key(&object) {
         make_room(budgets, BUDGETS, |budget| budget.filled);
     }
@@ -232,7 +232,11 @@ fn afford(budgets: &mut BTreeMap<ObjectId, Budget>, object: ObjectId, now: Durat
 }
 
 /// Drops the oldest entry if the map is full.
-fn make_room<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, limit: usize, age: impl Fn(&V) -> Duration) {
+pub(super) fn make_room<K: Ord + Clone, V>(
+    map: &mut BTreeMap<K, V>,
+    limit: usize,
+    age: impl Fn(&V) -> Duration,
+) {
     if map.len() < limit {
         return;
     }

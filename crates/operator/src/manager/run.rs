@@ -229,12 +229,13 @@ impl Runtime {
             synced?;
             let mut settings = controller.settings().clone();
             let name = controller.name().to_owned();
-            let recorder = Recorder::new(&self.world, self.client.clone(), &name, &self.instance);
+            let client = controller.own_client().map_or_else(|| self.client.clone(), |own| self.wrap(own));
+            let recorder = controller.recorder(&self.world, client.clone(), &self.instance);
             settings.on_failure = reference.map(|reference| record_terminal(recorder.clone(), reference));
             let context = Arc::new(ControllerContext {
                 controller: name,
                 world: self.world.clone(),
-                client: self.client.clone(),
+                client,
                 recorder,
                 views,
             });
@@ -244,6 +245,12 @@ impl Runtime {
         self.unless_stopped(pending::<()>()).await;
         join_all(running.into_iter().map(|(workers, _sources)| workers.stop(self.grace))).await;
         Ok(())
+    }
+
+    /// The client of one controller as the manager's: fenced, measured, with its writes in the caches.
+    fn wrap(&self, own: &Client) -> Client {
+        let around = self.metrics.around(&self.world, self.fence.around(own.clone()));
+        self.caches.client_around(&around)
     }
 
     async fn sync(
