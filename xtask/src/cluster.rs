@@ -20,6 +20,15 @@ pub(crate) enum Against {
     Real,
 }
 
+/// Who runs the control loops, the scheduler and the nodes of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ControlLoops {
+    /// Setpoint itself, as far as it has them.
+    Own,
+    /// Nobody, or other programs.
+    Others,
+}
+
 /// Nodes that KWOK simulates: enough for tests that need several.
 const NODES: usize = 3;
 /// How long a program may take to become ready.
@@ -33,7 +42,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    pub(crate) fn start(against: Against, folder: &Path) -> Result<Cluster> {
+    pub(crate) fn start(against: Against, control_loops: ControlLoops, folder: &Path) -> Result<Cluster> {
         if folder.exists() {
             fs::remove_dir_all(folder)?;
         }
@@ -44,15 +53,20 @@ impl Cluster {
             folder: folder.to_owned(),
             programs: Vec::new(),
         };
+        let loops: &[&str] = match control_loops {
+            ControlLoops::Own => &[],
+            ControlLoops::Others => &["--controllers="],
+        };
         match against {
-            Against::Setpoint => drop(cluster.start_setpoint(&setpoint, &[])?),
+            Against::Setpoint => drop(cluster.start_setpoint(&setpoint, loops)?),
             Against::SetpointOnEtcd => {
                 let etcd = cluster.start_etcd()?;
-                cluster.start_setpoint(&setpoint, &["--store", "etcd", "--etcd-servers", &etcd])?;
+                let store = ["--store", "etcd", "--etcd-servers", &etcd];
+                cluster.start_setpoint(&setpoint, &[&store, loops].concat())?;
             }
             Against::Real => {
                 // kube-apiserver uses its certificates, keys and kubeconfig.
-                let url = cluster.start_setpoint(&setpoint, &[])?;
+                let url = cluster.start_setpoint(&setpoint, loops)?;
                 cluster.end();
                 let port = url.rsplit(':').next().context("the port of the server")?.to_owned();
                 cluster.start_real_server(&port)?;

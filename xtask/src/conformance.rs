@@ -2,7 +2,7 @@
 //! plane.
 
 use crate::{
-    cluster::{Against, Cluster},
+    cluster::{Against, Cluster, ControlLoops},
     interop, tools,
 };
 use anyhow::{Context, Result, bail};
@@ -39,7 +39,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     let options = Options::parse(arguments)?;
     let suite = interop::build(&["e2e.test"])?.remove(0);
     let folder = tools::root()?.join("target/conformance");
-    let mut cluster = Cluster::start(options.against, &folder)?;
+    let control_loops = if options.with_real_controllers { ControlLoops::Others } else { ControlLoops::Own };
+    let mut cluster = Cluster::start(options.against, control_loops, &folder)?;
     if options.with_real_controllers {
         cluster.add_real_controllers()?;
     }
@@ -53,10 +54,6 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
         .arg(format!("--ginkgo.focus={}", options.focus))
         .args(["--provider=skeleton", "--allowed-not-ready-nodes=-1", "--dump-logs-on-failure=false"])
         .args(["--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=3h", "--disable-log-dump=true"]);
-    if !options.with_real_controllers {
-        // Without the real controllers, namespaces lack the objects that these tests wait for.
-        command.arg("--e2e-verify-service-account=false");
-    }
     let left_out = if options.everything { Vec::new() } else { left_out()? };
     command.args(left_out.iter().map(|(pattern, _)| format!("--ginkgo.skip={pattern}")));
     command.args(options.skip.iter().map(|pattern| format!("--ginkgo.skip={pattern}")));

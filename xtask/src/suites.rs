@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     if examples {
         println!("\n── {EXAMPLES} against {against:?}");
         let folder = tools::root()?.join("target/envtest/cluster");
-        let mut cluster = cluster::Cluster::start(against, &folder)?;
+        let mut cluster = cluster::Cluster::start(against, cluster::ControlLoops::Others, &folder)?;
         cluster.add_real_controllers()?;
         examples::run(&cluster, &mut tally)?;
     }

@@ -4,6 +4,7 @@
 //! the observed state from the caches and carries the plan out. [`ALL`] is the list of them.
 
 mod list;
+mod settings;
 
 // What several loops share.
 mod claim;
@@ -11,9 +12,12 @@ mod pod;
 mod slow_start;
 mod status;
 
+mod account;
+mod nodes;
 mod workload;
 
 pub use list::{ALL, ControlLoop};
+pub use settings::{Settings, SignToken};
 
 use kube::Client;
 use operator::Manager;
@@ -25,7 +29,7 @@ use world::World;
 /// for its service account in the namespace kube-system.
 ///
 /// ```
-/// use controllers::{ALL, manager};
+/// use controllers::{ALL, Settings, manager};
 ///
 /// testkit::run(|cluster| async move {
 ///     let client_of = |account: &str| {
@@ -34,15 +38,25 @@ use world::World;
 ///     };
 ///     let names: Vec<&str> = ALL.iter().map(|it| it.name).collect();
 ///     let caches = cluster.client_as("system:kube-controller-manager", &[]);
-///     let _running = cluster.run(manager(cluster.world(), caches, client_of, &names));
+///     let manager = manager(cluster.world(), caches, client_of, &Settings::default(), &names);
+///     let _running = cluster.run(manager);
 ///     cluster.settle().await;
 /// });
 /// ```
-pub fn manager(world: &World, caches: Client, client_of: impl Fn(&str) -> Client, names: &[&str]) -> Manager {
+pub fn manager(
+    world: &World,
+    caches: Client,
+    client_of: impl Fn(&str) -> Client,
+    settings: &Settings,
+    names: &[&str],
+) -> Manager {
     let chosen = ALL.iter().filter(|control_loop| names.contains(&control_loop.name));
-    chosen.fold(Manager::new("kube-controller-manager", world, caches), |manager, control_loop| {
-        let client = client_of(control_loop.account);
-        let controllers = (control_loop.controllers)().into_iter();
+    chosen.fold(Manager::new("kube-controller-manager", world, caches.clone()), |manager, control_loop| {
+        let client = match control_loop.account {
+            list::MANAGER => caches.clone(),
+            account => client_of(account),
+        };
+        let controllers = (control_loop.controllers)(settings).into_iter();
         controllers.fold(manager, |manager, controller| {
             manager.controller(controller.client(client.clone()).core_events())
         })

@@ -1,6 +1,11 @@
 //! The list of the control loops: their names, their service accounts, and how they are made.
 
-use crate::workload::{replica_set, replication_controller};
+use crate::{
+    Settings,
+    account::{default_account, root_ca, token_cleaner, token_secret},
+    nodes::{health, taint_eviction, ttl},
+    workload::{replica_set, replication_controller},
+};
 use operator::Controller;
 
 /// One control loop of Kubernetes.
@@ -8,27 +13,72 @@ use operator::Controller;
 pub struct ControlLoop {
     /// Kubernetes: the name for `--controllers`.
     pub name: &'static str,
-    /// Kubernetes: the service account in kube-system whose permissions it has.
+    /// Kubernetes: the service account in kube-system whose permissions it has, or [`MANAGER`].
     pub account: &'static str,
     /// Whether it runs only if it is named.
     pub is_on_request: bool,
-    /// One for each kind whose keys it reconciles.
-    pub(crate) controllers: fn() -> Vec<Controller>,
+    /// One for each kind whose keys it reconciles; none if it lacks a setting.
+    pub(crate) controllers: fn(&Settings) -> Vec<Controller>,
 }
+
+/// Kubernetes: the user of the manager itself, for the loop that makes the tokens of all service accounts.
+pub(crate) const MANAGER: &str = "system:kube-controller-manager";
 
 /// All control loops, in the order of their names.
 pub const ALL: &[ControlLoop] = &[
     ControlLoop {
+        name: "legacy-serviceaccount-token-cleaner-controller",
+        account: "legacy-service-account-token-cleaner",
+        is_on_request: false,
+        controllers: |_| vec![token_cleaner::controller()],
+    },
+    ControlLoop {
+        name: "node-lifecycle-controller",
+        account: "node-controller",
+        is_on_request: false,
+        controllers: |_| vec![health::controller()],
+    },
+    ControlLoop {
         name: "replicaset-controller",
         account: "replicaset-controller",
         is_on_request: false,
-        controllers: || vec![replica_set::controller()],
+        controllers: |_| vec![replica_set::controller()],
     },
     ControlLoop {
         name: "replicationcontroller-controller",
         account: "replication-controller",
         is_on_request: false,
-        controllers: || vec![replication_controller::controller()],
+        controllers: |_| vec![replication_controller::controller()],
+    },
+    ControlLoop {
+        name: "root-ca-certificate-publisher-controller",
+        account: "root-ca-cert-publisher",
+        is_on_request: false,
+        controllers: |settings| settings.root_ca.iter().cloned().map(root_ca::controller).collect(),
+    },
+    ControlLoop {
+        name: "serviceaccount-controller",
+        account: "service-account-controller",
+        is_on_request: false,
+        controllers: |_| vec![default_account::controller()],
+    },
+    ControlLoop {
+        name: "serviceaccount-token-controller",
+        account: MANAGER,
+        is_on_request: false,
+        controllers: |settings| token_secret::controller(settings).into_iter().collect(),
+    },
+    ControlLoop {
+        name: "taint-eviction-controller",
+        account: "node-controller",
+        is_on_request: false,
+        controllers: |_| vec![taint_eviction::controller()],
+    },
+    ControlLoop {
+        name: "ttl-controller",
+        account: "ttl-controller",
+        is_on_request: false,
+        controllers: |_| vec![ttl::controller()],
     },
 ];
 

@@ -7,7 +7,8 @@ use k8s_openapi::{
     api::core::v1::{Pod, PodCondition, PodTemplateSpec},
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
-use std::time::Duration;
+use operator::cache::{Undecodable, View};
+use std::{sync::Arc, time::Duration};
 
 /// Whether it runs or will run: neither finished nor being deleted.
 pub(crate) fn is_active(pod: &Pod) -> bool {
@@ -31,6 +32,18 @@ pub(crate) fn phase(pod: &Pod) -> &str {
 pub(crate) fn node_name(pod: &Pod) -> &str {
     pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
 }
+
+/// The pods that are bound to a node.
+pub(crate) fn on_node(pods: &View<Pod>, node: &str) -> Result<Vec<Arc<Pod>>, Undecodable> {
+    pods.index(BY_NODE, |pod| match node_name(pod) {
+        "" => Vec::new(),
+        node => vec![node.to_owned()],
+    });
+    pods.indexed(BY_NODE, node)
+}
+
+/// The index of pods by their node.
+const BY_NODE: &str = "node";
 
 pub(crate) fn condition<'a>(pod: &'a Pod, condition_type: &str) -> Option<&'a PodCondition> {
     let conditions = pod.status.as_ref()?.conditions.as_deref()?;

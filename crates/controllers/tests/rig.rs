@@ -1,7 +1,9 @@
 //! A cluster with control loops that have the permissions of their service accounts.
 
+use controllers::Settings;
 use kube::Client;
 use operator::Running;
+use std::sync::Arc;
 use testkit::Cluster;
 
 /// Starts the control loops with these names; all of them if there are none.
@@ -13,5 +15,9 @@ pub(crate) fn start(cluster: &Cluster, names: &[&str]) -> Running {
         cluster.client_as(&user, &["system:serviceaccounts", "system:serviceaccounts:kube-system"])
     };
     let caches = cluster.client_as("system:kube-controller-manager", &[]);
-    cluster.run(controllers::manager(cluster.world(), caches, client_of, names))
+    let settings = Settings {
+        root_ca: Some("the CA".to_owned()),
+        sign_token: Some(Arc::new(|claims: &serde_json::Value| claims["sub"].as_str().map(str::to_owned))),
+    };
+    cluster.run(controllers::manager(cluster.world(), caches, client_of, &settings, names))
 }

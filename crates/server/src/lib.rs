@@ -179,6 +179,11 @@ impl Server {
         begun.end(&self.0, response, size).await
     }
 
+    /// Signs the claims of a token that a Secret holds, with the key of service account tokens.
+    pub fn sign_secret_token(&self, claims: &serde_json::Value) -> Option<String> {
+        self.0.authenticator.accounts.sign_claims(claims)
+    }
+
     /// Returns when all earlier audit events are written.
     pub async fn flush(&self) {
         if let Some(auditor) = &self.0.audit {

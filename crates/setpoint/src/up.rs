@@ -5,7 +5,9 @@ mod address;
 mod audit;
 pub(crate) mod certificates;
 pub(crate) mod compaction;
+mod control_loops;
 mod controllers;
+mod in_process;
 mod kubeconfig;
 mod private_file;
 mod quota;
@@ -13,6 +15,8 @@ mod store;
 
 use anyhow::{Context, Result, bail};
 use certificates::Certificates;
+use control_loops::ControlLoops;
+use futures::FutureExt;
 use server::{Config, Server, TokenFile, accept::Limits};
 use std::{
     future::poll_fn,
@@ -26,6 +30,7 @@ use std::{
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
+    sync::oneshot,
 };
 use world::World;
 
@@ -84,8 +89,7 @@ pub(crate) struct UpOptions {
     /// Nodes to simulate (there are none yet: it must be 0 or left out)
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     nodes: u32,
-    /// Controllers to run: `*` for all, `name` for one more, `-name` for one less (there are none yet: the list is
-    /// checked, and takes effect as they come).
+    /// Controllers to run: `*` for all, `name` for one more, `-name` for one less
     #[arg(
         long,
         value_delimiter = ',',
@@ -158,8 +162,9 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     kubeconfig::write(&kubeconfig, &url, &certificates)?;
     let tls = certificates.server_config()?;
     let interval = Duration::from_secs(options.compaction_interval);
-    let forgets = options.store_kind() != StoreKind::Etcd;
-    let _forgetting = forgets
+    // Other servers may use the same etcd, which has a compaction of its own.
+    let is_shared = options.store_kind() == StoreKind::Etcd;
+    let _compaction = (!is_shared)
         .then(|| compaction::compact_from_time_to_time(world.clone(), Arc::clone(&store), interval))
         .map(|task| world.spawn("compaction", task));
     let config = Config {
@@ -174,9 +179,17 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
         ..Config::default()
     };
     let server = Server::start(world, store, config).await.context("cannot start on this store")?;
-    welcome(&url, &place, controllers::chosen(&options.controllers).count(), &kubeconfig);
+    let names: Vec<_> = controllers::chosen(&options.controllers).collect();
+    let running = ::controllers::ALL.iter().filter(|it| names.contains(&it.name)).count();
+    let (stop, is_stopped) = oneshot::channel::<()>();
+    let settings = control_loops::settings(&server, &certificates);
+    let control_loops = ControlLoops { server: server.clone(), names, settings, is_shared };
+    let control_loops = world.spawn("control loops", control_loops.run(world.clone(), is_stopped.map(drop)));
+    welcome(&url, &place, running, &kubeconfig);
     let limits = Limits { connections: options.max_connections.max(1), ..Limits::default() };
     server::accept::serve(world, server.clone(), listener, tls, limits, stopped).await;
+    drop(stop);
+    control_loops.await.context("control loops")?;
     server.flush().await;
     Ok(())
 }
@@ -196,7 +209,7 @@ fn welcome(url: &str, place: &str, controllers: usize, kubeconfig: &Path) {
 Setpoint is up.
   API server   {url} (Kubernetes v1.36)
   data         {place}
-  controllers  none yet: the {controllers} chosen run as they come
+  controllers  {controllers}
   kubeconfig   {kubeconfig}
 
   try          kubectl --kubeconfig {kubeconfig} get namespaces

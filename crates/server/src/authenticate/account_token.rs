@@ -43,6 +43,10 @@ impl Accounts {
         Accounts { key, issuer, audiences, verified: Mutex::default() }
     }
 
+    pub(crate) fn sign_claims(&self, claims: &serde_json::Value) -> Option<String> {
+        jwt::sign(&self.key, claims)
+    }
+
     /// The claims of a token that this server has signed.
     fn claims(&self, token: &str) -> Result<Arc<Claims>, BadToken> {
         if token.len() > jwt::MAX_TOKEN_BYTES {

@@ -95,7 +95,7 @@ fn audiences<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D
     })
 }
 
-pub(crate) fn sign(key: &SigningKey, claims: &Claims) -> Option<String> {
+pub(crate) fn sign(key: &SigningKey, claims: &impl Serialize) -> Option<String> {
     let header = Header { alg: key.algorithm().to_owned(), kid: key.id().to_owned(), crit: None };
     let encode = |json: Vec<u8>| URL_SAFE_NO_PAD.encode(json);
     let header = encode(serde_json::to_vec(&header).ok()?);

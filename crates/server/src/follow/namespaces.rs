@@ -23,7 +23,8 @@ const SYSTEM: &str = "kube-system";
 const TOKEN_TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
 // Kubernetes: aggregated API servers read the CA of client certificates from this ConfigMap.
 const AUTHENTICATION: &str = "extension-apiserver-authentication";
-const DEFAULT_MAPS: [&str; 3] = [AUTHORITY, TOKEN_TRACKING, AUTHENTICATION];
+/// ConfigMaps that kube-apiserver itself keeps.
+const OWN_MAPS: [&str; 2] = [TOKEN_TRACKING, AUTHENTICATION];
 const BY_CONTROLLERS: &str = "kube-controller-manager";
 
 /// Creates the default objects that are missing, in all namespaces.
@@ -36,9 +37,9 @@ pub(super) async fn ensure_all_default_objects(inner: &Arc<Inner>) -> Result<(),
     Ok(())
 }
 
-/// New namespaces, and default objects that are deleted and must be recreated.
+/// New namespaces, and ConfigMaps of the server that are deleted. Other default objects come back by control loops.
 pub(super) fn concerns(served: &Served, _: &Target) -> bool {
-    ["namespaces", "serviceaccounts", "configmaps"].iter().any(|resource| served.is("", resource))
+    ["namespaces", "configmaps"].iter().any(|resource| served.is("", resource))
 }
 
 /// Creates the default objects that are missing.
@@ -49,8 +50,7 @@ pub(super) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refu
         let is_removed = commit.after.is_none() && !call.target.name.is_empty();
         let namespace = match &*call.served.resource.name {
             "namespaces" if is_created => &commit.name,
-            "serviceaccounts" if is_removed && commit.name == ACCOUNT => &commit.namespace,
-            "configmaps" if is_removed && DEFAULT_MAPS.contains(&commit.name.as_str()) => &commit.namespace,
+            "configmaps" if is_removed && OWN_MAPS.contains(&commit.name.as_str()) => &commit.namespace,
             _ => continue,
         };
         ensure_default_objects(&call.inner, namespace).await?;

@@ -5,6 +5,8 @@ use std::str::FromStr;
 /// One word of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
+    /// An empty word. Kubernetes: a list of nothing else runs no controllers.
+    None,
     /// `*`: all but those that must be named explicitly.
     All,
     With(&'static str),
@@ -28,8 +30,10 @@ impl FromStr for Choice {
     type Err = Unknown;
 
     fn from_str(text: &str) -> Result<Choice, Unknown> {
-        if text == "*" {
-            return Ok(Choice::All);
+        match text {
+            "" => return Ok(Choice::None),
+            "*" => return Ok(Choice::All),
+            _ => {}
         }
         let name = text.strip_prefix('-').unwrap_or(text);
         let known = KNOWN.iter().find(|known| **known == name).ok_or_else(|| Unknown(name.to_owned()))?;
@@ -123,6 +127,7 @@ mod tests {
             ("job-controller", "job-controller", true),
             ("job-controller", "deployment-controller", false),
             ("-job-controller", "deployment-controller", false),
+            ("", "deployment-controller", false),
             ("job-controller,-job-controller", "job-controller", true),
         ] {
             let choices: Vec<Choice> = list.split(',').map(|word| word.parse().unwrap()).collect();
@@ -132,7 +137,7 @@ mod tests {
 
     #[test]
     fn unknown_names_are_refused() {
-        for (word, unknown) in [("-red", "red"), ("red", "red"), ("", ""), ("**", "**"), ("-*", "*")] {
+        for (word, unknown) in [("-red", "red"), ("red", "red"), ("**", "**"), ("-*", "*")] {
             let problem = word.parse::<Choice>().unwrap_err().to_string();
             assert_eq!(problem, format!("{unknown:?} is not in the list of known controllers"));
         }

@@ -1,0 +1,178 @@
+//! Pods that do not tolerate a NoExecute taint of their node are deleted, at once or after their tolerationSeconds.
+
+use super::{NO_EXECUTE, taints};
+use crate::pod;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
+use kube::{
+    ResourceExt,
+    api::{DeleteParams, Patch, PatchParams},
+};
+use operator::{Context, Controller, Failure, Key, Next, all, cache::View, retry};
+use serde_json::json;
+use std::time::Duration;
+
+/// Kubernetes: so many pods are handled at once.
+const WORKERS: usize = 8;
+
+pub(crate) fn controller() -> Controller {
+    Controller::new("taint-eviction-controller", all::<Pod>())
+        .watches_through(all::<Node>(), |pods: &View<Pod>, node: &Node| {
+            let pods = if no_execute(node).next().is_some() {
+                pod::on_node(pods, &node.name_any())
+            } else {
+                Ok(Vec::new())
+            };
+            pods.unwrap_or_default().iter().map(|pod| Key::of(&**pod)).collect()
+        })
+        .workers(WORKERS)
+        .reconcile((), reconcile)
+}
+
+async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
+    let Some(pod) = context.get::<Pod>(&key)? else { return Ok(Next::Settled) };
+    let node = match pod::node_name(&pod) {
+        "" => None,
+        name => context.get::<Node>(&Key::new(None, name))?,
+    };
+    let Some(node) = node.filter(|_| pod.metadata.deletion_timestamp.is_none()) else {
+        return Ok(Next::Settled);
+    };
+    let tolerations = pod.spec.as_ref().and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default();
+    let now = context.wall();
+    match stays_until(tolerations, no_execute(&node), now) {
+        Stay::Forever => Ok(Next::Settled),
+        Stay::Until(time) if time > now => {
+            Ok(Next::CheckAfter(Duration::try_from(time.duration_since(now)).unwrap_or_default()))
+        }
+        Stay::Until(_) => {
+            evict(&context, &key, &pod).await?;
+            Ok(Next::Settled)
+        }
+    }
+}
+
+fn no_execute(node: &Node) -> impl Iterator<Item = &Taint> {
+    taints(node).iter().filter(|taint| taint.effect == NO_EXECUTE)
+}
+
+/// How long a pod may stay on its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stay {
+    Forever,
+    Until(Timestamp),
+}
+
+/// The time counts from when the taint was added, so that a restart of this process does not prolong it.
+fn stays_until<'a>(
+    tolerations: &[Toleration],
+    taints: impl Iterator<Item = &'a Taint>,
+    now: Timestamp,
+) -> Stay {
+    let mut stay = Stay::Forever;
+    for taint in taints {
+        let matching: Vec<&Toleration> = tolerations.iter().filter(|it| tolerates(it, taint)).collect();
+        if matching.is_empty() {
+            return Stay::Until(now);
+        }
+        // Kubernetes: of several tolerations of a taint, the shortest counts.
+        let Some(seconds) = matching.iter().filter_map(|it| it.toleration_seconds).min() else { continue };
+        let added = taint.time_added.as_ref().map_or(now, |added| added.0);
+        let until = added.saturating_add(SignedDuration::from_secs(seconds.max(0))).unwrap_or(Timestamp::MAX);
+        stay = match stay {
+            Stay::Until(earlier) if earlier <= until => stay,
+            _ => Stay::Until(until),
+        };
+    }
+    stay
+}
+
+fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    let is_empty = |text: &Option<String>| text.as_deref().unwrap_or_default().is_empty();
+    let has_effect = is_empty(&toleration.effect) || toleration.effect.as_deref() == Some(&taint.effect);
+    let has_key = is_empty(&toleration.key) || toleration.key.as_deref() == Some(&taint.key);
+    let (value, wanted) =
+        (taint.value.as_deref().unwrap_or_default(), toleration.value.as_deref().unwrap_or_default());
+    let has_value = match toleration.operator.as_deref() {
+        Some("Exists") => true,
+        None | Some("" | "Equal") => !is_empty(&toleration.key) && value == wanted,
+        _ => false,
+    };
+    has_effect && has_key && has_value
+}
+
+/// Says on the pod why it goes, and deletes it.
+async fn evict(context: &Context<()>, key: &Key, pod: &Pod) -> Result<(), Failure> {
+    // Kubernetes: these texts.
+    context.events().normal(pod, "TaintManagerEviction", "Delete", format!("Marking for deletion Pod {key}"));
+    let pods = context.namespaced::<Pod>(key);
+    if pod::condition(pod, "DisruptionTarget").is_none_or(|condition| condition.status != "True") {
+        let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
+            "message": "Taint manager: deleting due to NoExecute taint",
+            "lastTransitionTime": k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(context.wall())});
+        let patch =
+            Patch::Strategic(json!({"metadata": {"uid": pod.uid()}, "status": {"conditions": [condition]}}));
+        match pods.patch_status(key.name(), &PatchParams::default(), &patch).await {
+            Err(error) if retry::is_missing(&error) => return Ok(()),
+            result => drop(result?),
+        }
+    }
+    match pods.delete(key.name(), &DeleteParams::default()).await {
+        Err(error) if retry::is_missing(&error) => Ok(()),
+        result => Ok(result.map(drop)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn a_pod_stays_as_long_as_it_tolerates_every_taint() {
+        let now: Timestamp = "2026-01-01T01:00:00Z".parse().unwrap();
+        let taint = |key: &str, value: &str| {
+            json!({"key": key, "value": value, "effect": "NoExecute",
+            "timeAdded": "2026-01-01T00:59:00Z"})
+        };
+        let at = |text: &str| Stay::Until(text.parse().unwrap());
+        for (tolerations, taints, expected) in [
+            (json!([]), json!([]), Stay::Forever),
+            (json!([]), json!([taint("a", "")]), Stay::Until(now)),
+            (json!([{"operator": "Exists"}]), json!([taint("a", "")]), Stay::Forever),
+            (
+                json!([{"key": "a", "operator": "Exists"}]),
+                json!([taint("a", ""), taint("b", "")]),
+                Stay::Until(now),
+            ),
+            (json!([{"key": "a", "value": "x"}]), json!([taint("a", "x")]), Stay::Forever),
+            (json!([{"key": "a", "value": "x"}]), json!([taint("a", "y")]), Stay::Until(now)),
+            (
+                json!([{"key": "a", "operator": "Exists", "effect": "NoSchedule"}]),
+                json!([taint("a", "")]),
+                Stay::Until(now),
+            ),
+            (
+                json!([{"key": "a", "operator": "Exists", "tolerationSeconds": 300}]),
+                json!([taint("a", "")]),
+                at("2026-01-01T01:04:00Z"),
+            ),
+            (
+                json!([{"key": "a", "operator": "Exists", "tolerationSeconds": 300},
+                    {"operator": "Exists", "tolerationSeconds": 100}]),
+                json!([taint("a", ""), taint("b", "")]),
+                at("2026-01-01T01:00:40Z"),
+            ),
+            (
+                json!([{"key": "a", "operator": "Exists", "tolerationSeconds": -5}]),
+                json!([taint("a", "")]),
+                at("2026-01-01T00:59:00Z"),
+            ),
+        ] {
+            let read = |value: &Value| value.to_string();
+            let tolerations: Vec<Toleration> = serde_json::from_str(&read(&tolerations)).unwrap();
+            let taints: Vec<Taint> = serde_json::from_str(&read(&taints)).unwrap();
+            assert_eq!(stays_until(&tolerations, taints.iter(), now), expected, "{tolerations:?} {taints:?}");
+        }
+    }
+}

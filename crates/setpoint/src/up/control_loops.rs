@@ -1,0 +1,52 @@
+//! Runs the control loops beside the server, as clients of it.
+
+use super::{certificates::Certificates, in_process};
+use controllers::Settings;
+use futures::future::{Either, FutureExt, select};
+use operator::Manager;
+use serde_json::Value;
+use server::Server;
+use std::{pin::pin, sync::Arc, time::Duration};
+use world::World;
+
+/// How long to wait before the control loops start again after they ended with an error.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Kubernetes: the namespace of the lease of its controller manager.
+const LEASE_NAMESPACE: &str = "kube-system";
+
+/// Which control loops run, and how.
+pub(super) struct ControlLoops {
+    pub(super) server: Server,
+    pub(super) names: Vec<&'static str>,
+    pub(super) settings: Settings,
+    /// Whether other processes share the store: then only the one that holds the lease runs the loops.
+    pub(super) is_shared: bool,
+}
+
+/// What the control loops need of this process.
+pub(super) fn settings(server: &Server, certificates: &Certificates) -> Settings {
+    let server = server.clone();
+    let sign_token = Arc::new(move |claims: &Value| server.sign_secret_token(claims));
+    Settings { root_ca: Some(certificates.ca.clone()), sign_token: Some(sign_token) }
+}
+
+impl ControlLoops {
+    /// Runs the control loops until `stopped`, then waits for reconciles in progress.
+    pub(super) async fn run(self, world: World, stopped: impl Future<Output = ()>) {
+        let stopped = stopped.shared();
+        // Another process leads now, or a cache could not be filled.
+        while let Err(error) = self.manager(&world).run_until(stopped.clone()).await {
+            tracing::warn!(%error, "control loops ended; they start again");
+            if let Either::Right(_) = select(pin!(world.sleep(PAUSE)), stopped.clone()).await {
+                return;
+            }
+        }
+    }
+
+    fn manager(&self, world: &World) -> Manager {
+        let caches = in_process::user(&self.server, "system:kube-controller-manager", &[]);
+        let account = |name: &str| in_process::account(&self.server, name);
+        let manager = controllers::manager(world, caches, account, &self.settings, &self.names);
+        if self.is_shared { manager.elect_in(LEASE_NAMESPACE) } else { manager }
+    }
+}
