@@ -15,7 +15,7 @@ pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
     // The server under attack is mostly another binary; the slower build would gain nothing.
     command.args(["bench", "--profile", if subject == "attacks" { "release" } else { "dist" }]);
     match subject {
-        "store" => command.args(["--package", "store", "--bench", "store"]),
+        "store" => command.args(["--package", "store", "--features", "etcd", "--bench", "store"]),
         "server" => command.args(["--package", "setpoint", "--bench", "server"]),
         "definitions" => command.args(["--package", "setpoint", "--bench", "definitions"]),
         "admission" => command.args(["--package", "server", "--bench", "admission"]),

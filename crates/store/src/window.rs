@@ -100,6 +100,7 @@ impl Window {
         wake(woken);
     }
 
+    #[cfg(feature = "etcd")]
     pub(crate) fn head(&self) -> Revision {
         self.read().head
     }
@@ -138,6 +139,7 @@ impl Window {
     }
 
     /// Continues at `revision` with a gap before it: every reader is cut off.
+    #[cfg(feature = "etcd")]
     pub(crate) fn skip_to(&self, revision: Revision) {
         self.forget(revision);
         let mut history = self.write();
