@@ -67,7 +67,7 @@ pub(crate) struct Window {
     readers: Mutex<Readers>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct History {
     /// Commits up to here are dropped.
     floor: Revision,
@@ -84,6 +84,12 @@ impl Window {
     pub(crate) fn new(floor: Revision) -> Window {
         let history =
             History { floor, head: floor, commits: VecDeque::new(), changes: 0, weight: 0, closed: false };
+        Window { history: RwLock::new(history), readers: Mutex::default() }
+    }
+
+    /// Another window with the same commits, and without readers.
+    pub(crate) fn fork(&self) -> Window {
+        let history = History { closed: false, ..self.read().clone() };
         Window { history: RwLock::new(history), readers: Mutex::default() }
     }
 
