@@ -3,6 +3,8 @@
 
 mod cluster;
 mod crashes;
+mod failures;
 mod faults;
 mod settling;
 mod snapshots;
+mod sockets;
