@@ -4,6 +4,7 @@
 mod cluster;
 mod crashes;
 mod failures;
+mod idle;
 mod faults;
 mod settling;
 mod snapshots;
