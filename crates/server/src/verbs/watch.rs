@@ -79,6 +79,8 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Refusal> {
         draining: call.inner.draining.subscribe(),
         over: false,
     };
+    // Boxed: it is large, and every event moves it.
+    let follow = Box::new(follow);
     let events = stream::unfold(follow, |mut follow| async move { Some((follow.next().await?, follow)) });
     Ok(response(call.form, write_all(call, events)))
 }
@@ -267,7 +269,7 @@ fn write_all<S: Stream<Item = WatchEvent> + Send + 'static>(
     events: S,
 ) -> impl Stream<Item = Result<Frame<Bytes>, std::convert::Infallible>> + Send + use<S> {
     let events = Box::pin(events);
-    let start = (call.clone(), events, Bookmarks::default(), true);
+    let start = (Box::new(call.clone()), events, Bookmarks::default(), true);
     stream::unfold(start, |(call, mut events, mut bookmarks, is_first)| async move {
         let event = events.next().await?;
         let bytes = write(&call, event, &mut bookmarks, is_first).await;
