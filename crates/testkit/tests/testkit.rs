@@ -4,8 +4,8 @@
 mod cluster;
 mod crashes;
 mod failures;
-mod idle;
 mod faults;
+mod idle;
 mod settling;
 mod snapshots;
 mod sockets;
