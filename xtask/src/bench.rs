@@ -1,6 +1,6 @@
 //! `cargo xtask bench …`: measurements, each next to a peer or a limit in the same run.
 
-use crate::tools;
+use crate::{interop, tools};
 use anyhow::{Result, bail};
 use std::process::{Command, ExitCode};
 
@@ -15,7 +15,7 @@ pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
     // The server under attack is mostly another binary; the slower build would gain nothing.
     command.args(["bench", "--profile", if subject == "attacks" { "release" } else { "dist" }]);
     match subject {
-        "store" => command.args(["--package", "store", "--bench", "store"]),
+        "store" => command.args(["--package", "store", "--features", "etcd", "--bench", "store"]),
         "server" => command.args(["--package", "setpoint", "--bench", "server"]),
         "definitions" => command.args(["--package", "setpoint", "--bench", "definitions"]),
         "admission" => command.args(["--package", "server", "--bench", "admission"]),
@@ -32,6 +32,12 @@ pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
         match tools::etcd() {
             Ok(etcd) => drop(command.env("SETPOINT_ETCD", etcd)),
             Err(error) => println!("without etcd: {error:#}"),
+        }
+    }
+    if subject == "operator" {
+        match interop::build(&[interop::PEER]) {
+            Ok(built) => drop(command.env("SETPOINT_PEER", &built[0])),
+            Err(error) => println!("without controller-runtime: {error:#}"),
         }
     }
     if !parts.is_empty() {

@@ -1,5 +1,5 @@
 //! `cargo xtask interop [PROGRAM …]`: builds official programs of Kubernetes from `interop/go.mod` into
-//! `target/tools`.
+//! `target/tools`, and a program of ours that measures controller-runtime.
 
 use crate::tools;
 use anyhow::{Context, Result, bail};
@@ -11,9 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// An official program and its Go package.
+/// A program and its Go package.
 struct Program {
     name: &'static str,
+    /// Of Kubernetes, or a folder of `interop/`.
     package: &'static str,
     /// Whether it is the test binary of the package.
     is_suite: bool,
@@ -23,7 +24,10 @@ const fn program(name: &'static str, package: &'static str) -> Program {
     Program { name, package, is_suite: false }
 }
 
-const PROGRAMS: [Program; 8] = [
+/// Measures controller-runtime for `cargo xtask bench operator`.
+pub(crate) const PEER: &str = "controller-runtime-peer";
+
+const PROGRAMS: [Program; 9] = [
     program("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
     program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
     program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
@@ -31,6 +35,7 @@ const PROGRAMS: [Program; 8] = [
     program("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     program("etcd", "go.etcd.io/etcd/server/v3"),
     program("helm", "helm.sh/helm/v3/cmd/helm"),
+    program(PEER, "./peer"),
     Program { name: "e2e.test", package: "k8s.io/kubernetes/test/e2e", is_suite: true },
 ];
 
@@ -57,20 +62,13 @@ pub(crate) fn build(names: &[&str]) -> Result<Vec<PathBuf>> {
             bail!("no program is called {name}; there are: {}", known.join(", "));
         };
         let path = folder.join(name);
-        if !is_current(&path, &module)? {
+        if !program.is_current(&path, &module)? {
             println!("building {name} ({} of {}) from {}", at + 1, names.len(), program.package);
             program.build(&module, &path)?;
         }
         built.push(path);
     }
     Ok(built)
-}
-
-/// Whether a program is newer than the file with its version.
-fn is_current(path: &Path, module: &Path) -> Result<bool> {
-    let Ok(built) = fs::metadata(path) else { return Ok(false) };
-    let named = fs::metadata(module.join("go.sum")).context("interop/go.sum")?;
-    Ok(built.modified()? > named.modified()?)
 }
 
 /// The `go` command, in the module with the versions.
@@ -87,6 +85,24 @@ pub(crate) fn go() -> Result<Command> {
 }
 
 impl Program {
+    /// Whether the binary is newer than the file with its version, and than its source if that is ours.
+    fn is_current(&self, path: &Path, module: &Path) -> Result<bool> {
+        let Ok(built) = fs::metadata(path) else { return Ok(false) };
+        let mut sources = vec![module.join("go.sum")];
+        if self.package.starts_with("./") {
+            for file in fs::read_dir(module.join(self.package))? {
+                sources.push(file?.path());
+            }
+        }
+        for source in sources {
+            let written = fs::metadata(&source).with_context(|| source.display().to_string())?.modified()?;
+            if built.modified()? <= written {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn build(&self, module: &Path, path: &Path) -> Result<()> {
         let version = kubernetes_version(module)?;
         let minor = version.split('.').nth(1).unwrap_or_default();

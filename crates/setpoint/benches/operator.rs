@@ -1,6 +1,8 @@
-//! How fast the operator framework is, beside kube-rs's own runtime in the same run on the same server.
+//! How fast the operator framework is, beside kube-rs's own runtime and controller-runtime in the same run on
+//! the same server.
 //!
-//! `cargo xtask bench operator` runs it. The server is `setpoint up` over TLS. Every measurement is taken in
+//! `cargo xtask bench operator` runs it, and names the program that measures controller-runtime (which is
+//! `interop/peer`) in `SETPOINT_PEER`. The server is `setpoint up` over TLS. Every measurement is taken in
 //! a process of its own, so that its memory is its own, and the contestants take turns.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people to read")]
@@ -26,6 +28,7 @@ use kube::{
 };
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     path::Path,
     process::{Command, ExitCode},
 };
@@ -38,6 +41,8 @@ const WRITERS: usize = 64;
 const ROUNDS: usize = 3;
 /// Starts this program again for one measurement.
 const CHILD: &str = "--measure";
+/// The environment variable with the program that measures controller-runtime.
+const PEER: &str = "SETPOINT_PEER";
 
 /// The measurements of one process.
 #[derive(Clone, Copy, Debug)]
@@ -126,30 +131,43 @@ async fn run(world: &World, objects: usize) -> ExitCode {
     let begin = world.now();
     fill(&client(&server.kubeconfig).await, objects).await;
     println!("{objects} config maps, written in {:.1} s", world.now().since(begin).as_secs_f64());
-    let mut rounds = Contestant::ALL.map(|_| Vec::new());
+    let peer = std::env::var_os(PEER);
+    let contestants = Contestant::all(peer.is_some());
+    let mut rounds = vec![Vec::new(); contestants.len()];
     for _ in 0..ROUNDS {
-        for (contestant, figures) in Contestant::ALL.iter().zip(&mut rounds) {
-            let mut child = Command::new(std::env::current_exe().unwrap());
-            child.args([CHILD, contestant.name()]).arg(&server.kubeconfig).arg(objects.to_string());
+        for (contestant, figures) in contestants.iter().zip(&mut rounds) {
+            let mut child = child(*contestant, peer.as_ref());
+            child.arg(&server.kubeconfig).arg(objects.to_string());
             let output = world.blocking(move || child.output().unwrap()).await;
             let said = String::from_utf8(output.stdout).unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             figures.push(Figures::read(said.lines().last().unwrap()));
         }
     }
-    report(&rounds.map(|figures| Figures::median(&figures)));
+    let medians = rounds.iter().map(|figures| Figures::median(figures));
+    report(&contestants.into_iter().zip(medians).collect::<Vec<_>>());
     ExitCode::SUCCESS
 }
 
-/// The better of the two kube-rs columns counts, line by line.
-fn report(figures: &[Figures; 3]) {
-    let [own, others @ ..] = figures;
+/// The process for one measurement; its last arguments are the kubeconfig and the number of objects.
+fn child(contestant: Contestant, peer: Option<&OsString>) -> Command {
+    match (contestant, peer) {
+        (Contestant::ControllerRuntime, Some(peer)) => Command::new(peer),
+        _ => {
+            let mut child = Command::new(std::env::current_exe().unwrap());
+            child.args([CHILD, contestant.name()]);
+            child
+        }
+    }
+}
+
+fn report(figures: &[(Contestant, Figures)]) {
     println!("\nmedian of {ROUNDS} rounds, one contestant after the other");
     println!(
         "{:>28} {:>10} {:>10} {:>12} {:>14} {:>10} {:>10}",
         "", "sync s", "of a cpu s", "bytes each", "reconciles/s", "p50 ms", "p99 ms"
     );
-    for (contestant, figures) in Contestant::ALL.iter().zip(figures) {
+    for (contestant, figures) in figures {
         let Figures { sync_seconds, sync_processor_seconds, bytes_per_object, .. } = figures;
         let Figures { reconciles_per_second, latency_p50, latency_p99, .. } = figures;
         println!(
@@ -158,6 +176,18 @@ fn report(figures: &[Figures; 3]) {
             contestant.name()
         );
     }
+    let verdicts = verdicts(figures);
+    println!("\ngoals");
+    for (goal, reached, met) in &verdicts {
+        println!("  {goal:<64} {reached:>9}  {}", if *met { "met" } else { "MISSED" });
+    }
+}
+
+/// The better of the two kube-rs lines counts, number by number.
+fn verdicts(figures: &[(Contestant, Figures)]) -> Verdicts {
+    let of = |contestant| figures.iter().find(|(other, _)| *other == contestant).map(|(_, figures)| *figures);
+    let own = of(Contestant::Framework).unwrap();
+    let others = [Contestant::KubeRs, Contestant::KubeRsStreaming].map(|other| of(other).unwrap());
     let least = |of: fn(&Figures) -> f64| others.iter().map(of).fold(f64::INFINITY, f64::min);
     let most = |of: fn(&Figures) -> f64| others.iter().map(of).fold(0.0, f64::max);
     let mut verdicts = Verdicts::new();
@@ -169,13 +199,20 @@ fn report(figures: &[Figures; 3]) {
     goal("reconciles a second: twice kube-rs", own.reconciles_per_second / rate, 2.0);
     goal("write to reconcile, p50: ahead of kube-rs", least(|it| it.latency_p50) / own.latency_p50, 1.0);
     goal("write to reconcile, p99: ahead of kube-rs", least(|it| it.latency_p99) / own.latency_p99, 1.0);
+    if let Some(peer) = of(Contestant::ControllerRuntime) {
+        goal("initial sync: faster than controller-runtime", peer.sync_seconds / own.sync_seconds, 1.0);
+        let work = peer.sync_processor_seconds / own.sync_processor_seconds;
+        goal("processor time of it: less than controller-runtime", work, 1.0);
+        goal("memory: less than controller-runtime", peer.bytes_per_object / own.bytes_per_object, 1.0);
+        let rate = own.reconciles_per_second / peer.reconciles_per_second;
+        goal("reconciles a second: more than controller-runtime", rate, 1.0);
+        goal("write to reconcile, p50: ahead of controller-runtime", peer.latency_p50 / own.latency_p50, 1.0);
+        goal("write to reconcile, p99: ahead of controller-runtime", peer.latency_p99 / own.latency_p99, 1.0);
+    }
     let (bytes, rate) = (own.bytes_per_object, own.reconciles_per_second);
     verdicts.push(("memory for each small object: at most 2 KB", format!("{bytes:.0}"), bytes <= 2048.0));
     verdicts.push(("reconciles a second: at least 200,000", format!("{rate:.0}"), rate >= 200_000.0));
-    println!("\ngoals");
-    for (goal, reached, met) in &verdicts {
-        println!("  {goal:<64} {reached:>9}  {}", if *met { "met" } else { "MISSED" });
-    }
+    verdicts
 }
 
 async fn client(kubeconfig: &Path) -> Client {

@@ -3,7 +3,7 @@
 //! Every commit moves the whole space to one new [`Revision`]. Reads see one revision, the latest or a kept
 //! one; a [`Feed`] delivers every commit after a revision, in order, without gaps. Three stores have the same
 //! contract (`tests/contract.rs` runs on all of them): [`Memory`] for tests, [`Embedded`] in a directory of
-//! this machine, [`Etcd`] for many processes on one cluster.
+//! this machine, `Etcd` (a feature) for many processes on one cluster.
 //!
 //! ```
 //! use store::{Batch, Event, Memory, Range, ReadStore, Store};
@@ -40,6 +40,7 @@ mod feed;
 mod snapshot;
 
 mod embedded;
+#[cfg(feature = "etcd")]
 mod etcd;
 mod memory;
 
@@ -47,6 +48,7 @@ pub use batch::{Batch, Condition, MAX_BATCH_BYTES, MAX_BATCH_WRITES, MAX_KEY_BYT
 pub use bytes::Bytes;
 pub use embedded::{Embedded, Opened, Options, Progress, Torn};
 pub use error::{Conflict, Corruption, Error};
+#[cfg(feature = "etcd")]
 pub use etcd::{Etcd, EtcdOptions, EtcdTls};
 pub use feed::{Event, Feed};
 pub use memory::Memory;

@@ -22,7 +22,7 @@ impl Memory {
         Memory(Arc::new(Tree::new(limits)))
     }
 
-    /// A separate store with the entries of the latest revision of this one, without its history.
+    /// A separate store with the entries and the history of this one; values are shared.
     pub fn fork(&self) -> Memory {
         Memory(Arc::new(self.0.fork()))
     }

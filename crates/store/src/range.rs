@@ -69,6 +69,7 @@ impl Range {
         self
     }
 
+    #[cfg(feature = "etcd")]
     pub(crate) fn contains(&self, key: &[u8]) -> bool {
         *self.start <= *key && self.end.as_ref().is_none_or(|end| *key < **end)
     }

@@ -60,11 +60,16 @@ impl Tree {
         Ok(Tree { keys: RwLock::new(keys), window: Arc::new(Window::new(revision)), limits })
     }
 
-    /// Another tree with the entries of the latest revision. Values are shared.
-    pub(crate) fn fork(self: &Arc<Tree>) -> Tree {
-        let page = self.range(&Range::all()).expect("the latest revision can be read");
-        let entries = page.entries.into_iter().map(Ok);
-        Tree::load(self.limits, page.revision, entries).expect("entries in memory are not damaged")
+    /// Another tree with the same entries and the same history. Values are shared.
+    pub(crate) fn fork(&self) -> Tree {
+        // Commits change keys and window under this lock.
+        let keys = self.read();
+        let versions = keys.entries.range(..).map(|(key, versions)| Ok((key.clone(), versions.clone())));
+        let entries = Index::load(versions).expect("entries in memory are not damaged");
+        let forked =
+            Keys { entries, revision: keys.revision, live_bytes: keys.live_bytes, pins: BTreeMap::new() };
+        let window = Arc::new(self.window.fork());
+        Tree { keys: RwLock::new(forked), window, limits: self.limits }
     }
 
     pub(crate) fn window(&self) -> &Arc<Window> {

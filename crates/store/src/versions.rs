@@ -10,7 +10,7 @@ pub(crate) struct Version {
     pub(crate) value: Option<Bytes>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Versions {
     pub(crate) latest: Version,
     /// Oldest first. Boxed, because almost every key has none.

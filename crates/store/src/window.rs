@@ -67,7 +67,7 @@ pub(crate) struct Window {
     readers: Mutex<Readers>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct History {
     /// Commits up to here are dropped.
     floor: Revision,
@@ -87,6 +87,12 @@ impl Window {
         Window { history: RwLock::new(history), readers: Mutex::default() }
     }
 
+    /// Another window with the same commits, and without readers.
+    pub(crate) fn fork(&self) -> Window {
+        let history = History { closed: false, ..self.read().clone() };
+        Window { history: RwLock::new(history), readers: Mutex::default() }
+    }
+
     pub(crate) fn append(&self, commits: impl IntoIterator<Item = Arc<Commit>>) {
         let mut woken = Vec::new();
         let mut history = self.write();
@@ -100,6 +106,7 @@ impl Window {
         wake(woken);
     }
 
+    #[cfg(feature = "etcd")]
     pub(crate) fn head(&self) -> Revision {
         self.read().head
     }
@@ -138,6 +145,7 @@ impl Window {
     }
 
     /// Continues at `revision` with a gap before it: every reader is cut off.
+    #[cfg(feature = "etcd")]
     pub(crate) fn skip_to(&self, revision: Revision) {
         self.forget(revision);
         let mut history = self.write();

@@ -2,6 +2,7 @@
 
 use crate::{
     Fault, HeldWatches, Injected, Trace,
+    outside::Outside,
     settle::{IdleChecks, MAX_REQUESTS},
     transport::Transport,
     webhooks::WebhookHandlers,
@@ -9,15 +10,19 @@ use crate::{
 use bytes::Bytes;
 use operator::{Manager, Running};
 use server::{Caller, Config, Exchange, Outbound, Server, SigningKey};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use store::{Limits, Memory};
 use world::World;
+
+/// The key that signs the tokens of all clusters in tests. It protects nothing. RSA, because its signatures
+/// are the same each time: those of ECDSA have random numbers of their own.
+const SIGNING_KEY: &str = include_str!("signing_key.pem");
 
 /// A control plane inside a test. Clones share it.
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) inner: Arc<Inner>,
-    /// The first one prints the trace when its test fails.
+    /// The first one tells the story when its test fails.
     is_first: bool,
 }
 
@@ -26,9 +31,9 @@ pub(crate) struct Inner {
     pub(crate) idle_checks: IdleChecks,
     pub(crate) admin: kube::Client,
     pub(crate) webhooks: Arc<WebhookHandlers>,
-    /// PEM of the key that signs tokens: forks accept the same tokens.
-    pub(crate) signing_key: String,
-    pub(crate) max_requests: u64,
+    pub(crate) setup: Setup,
+    /// The socket for programs outside, once someone asked for it.
+    pub(crate) outside: OnceLock<Outside>,
 }
 
 /// The settings of a cluster.
@@ -50,9 +55,8 @@ impl Default for Setup {
 
 impl Setup {
     pub async fn start(self, world: &World) -> Cluster {
-        let (_, signing_key) = SigningKey::make().expect("the system has random numbers");
         let store = Arc::new(Memory::with_limits(self.window));
-        Cluster::on(world, store, self, Arc::default(), signing_key).await
+        Cluster::on(world, store, self, Arc::default()).await
     }
 }
 
@@ -67,22 +71,21 @@ impl Cluster {
         store: Arc<Memory>,
         setup: Setup,
         webhooks: Arc<WebhookHandlers>,
-        signing_key: String,
     ) -> Cluster {
-        let outbound = setup.outbound.unwrap_or_else(|| Arc::clone(&webhooks) as Arc<dyn Outbound>);
-        let key = SigningKey::from_pem(&signing_key).expect("the key was made by SigningKey::make");
+        let outbound = setup.outbound.clone().unwrap_or_else(|| Arc::clone(&webhooks) as Arc<dyn Outbound>);
+        let key = SigningKey::from_pem(SIGNING_KEY).expect("the file holds a key");
         let config = Config { signing_key: Some(key), outbound, ..Config::default() };
         let server = Server::start(world, Arc::clone(&store) as _, config).await;
         let server = server.expect("a store in memory does not fail");
         let transport = Arc::new(Transport::new(world, server, store));
-        let admin = transport.client(admin());
+        let admin = transport.client(administrator("admin"));
         let inner = Inner {
             transport,
             idle_checks: IdleChecks::default(),
             admin,
             webhooks,
-            signing_key,
-            max_requests: setup.max_requests,
+            setup,
+            outside: OnceLock::new(),
         };
         Cluster { inner: Arc::new(inner), is_first: true }
     }
@@ -179,8 +182,9 @@ impl Cluster {
     }
 }
 
-fn admin() -> Caller {
-    Caller::known("admin", "", vec!["system:masters".to_owned()])
+/// A user who may do everything.
+pub(crate) fn administrator(name: &str) -> Caller {
+    Caller::known(name, "", vec!["system:masters".to_owned()])
 }
 
 impl Clone for Cluster {
@@ -190,10 +194,9 @@ impl Clone for Cluster {
 }
 
 impl Drop for Cluster {
-    #[expect(clippy::print_stderr, reason = "the trace explains the panic")]
     fn drop(&mut self) {
         if self.is_first && std::thread::panicking() {
-            eprintln!("the requests to the cluster:\n{}", self.trace());
+            self.tell();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A control plane inside a test, its own for each test, in virtual time.
 //!
 //! A test runs with a [`Cluster`] on one thread, from one seed. An hour of waiting takes no time, and a
-//! test that fails prints all requests and the seed that replays it.
+//! test that fails prints its last requests, the file with all of them, and the seed that replays it.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -25,12 +25,15 @@ mod run;
 mod cluster;
 mod manifest;
 mod objects;
+mod outside;
 mod settle;
 mod snapshot;
 mod webhooks;
 
 mod fault;
 mod request_info;
+mod scratch;
+mod story;
 mod trace;
 mod transport;
 

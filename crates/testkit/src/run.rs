@@ -1,7 +1,11 @@
 //! Runs a test with a cluster, once or with several seeds; a failure prints the seed.
 
 use crate::{Cluster, Setup};
-use std::ops::RangeInclusive;
+use futures::FutureExt;
+use std::{
+    ops::RangeInclusive,
+    panic::{AssertUnwindSafe, resume_unwind},
+};
 use world::Run;
 
 /// How many seeds a test runs with, unless [`SEEDS_VARIABLE`] says otherwise.
@@ -9,7 +13,9 @@ const SEEDS: u64 = 5;
 /// The environment variable with the number of seeds.
 const SEEDS_VARIABLE: &str = "SETPOINT_SEEDS";
 /// The environment variable with the seed to replay.
-const SEED_VARIABLE: &str = "SETPOINT_SEED";
+pub(crate) const SEED_VARIABLE: &str = "SETPOINT_SEED";
+/// The environment variable that lets failing tests pause.
+const PAUSE_VARIABLE: &str = "SETPOINT_PAUSE";
 
 /// Runs `test` with a new cluster; the seed decides every random choice and the order of tasks.
 ///
@@ -23,7 +29,8 @@ where
 }
 
 /// Runs `test` with five seeds, or as many as `SETPOINT_SEEDS` says. With `SETPOINT_SEED` set to a seed that
-/// has failed, runs it once, exactly as then.
+/// has failed, runs it once, exactly as then. With `SETPOINT_PAUSE=1`, a test that fails waits until you have
+/// looked into its cluster ([`Cluster::pause`]).
 pub fn run<F>(test: impl Fn(Cluster) -> F)
 where
     F: Future<Output = ()>,
@@ -40,8 +47,28 @@ impl Setup {
     where
         F: Future<Output = T>,
     {
-        let run = world::simulate(seed, |world| async move { test(self.start(&world).await).await });
-        run.unwrap_or_else(|stuck| panic!("{stuck}"))
+        let pauses = std::env::var_os(PAUSE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
+        let mut waiting = None;
+        let waiting_cluster = &mut waiting;
+        let run = world::simulate(seed, |world| async move {
+            let cluster = self.start(&world).await;
+            *waiting_cluster = Some(cluster.clone());
+            if !pauses {
+                return test(cluster).await;
+            }
+            let other = cluster.clone();
+            match AssertUnwindSafe(test(cluster)).catch_unwind().await {
+                Ok(output) => output,
+                Err(panic) => {
+                    other.pause().await;
+                    resume_unwind(panic)
+                }
+            }
+        });
+        run.unwrap_or_else(|stuck| {
+            waiting.iter().for_each(Cluster::tell);
+            panic!("{stuck}")
+        })
     }
 
     /// As [`run`], with clusters of these settings.

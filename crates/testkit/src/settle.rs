@@ -64,7 +64,7 @@ impl Cluster {
     pub async fn settle(&self) {
         let transport = &self.inner.transport;
         let begun = self.world().now();
-        let (first, max_requests) = (transport.recorder.count(), self.inner.max_requests);
+        let (first, max_requests) = (transport.recorder.count(), self.inner.setup.max_requests);
         let (mut interval, mut quiet) = (FIRST_INTERVAL, 0);
         let mut before = self.activity().await;
         while quiet < QUIET_CHECKS {

@@ -10,7 +10,7 @@ use world::World;
 pub struct Snapshot {
     store: Arc<Memory>,
     webhooks: Arc<WebhookHandlers>,
-    signing_key: String,
+    setup: Setup,
 }
 
 impl Cluster {
@@ -19,18 +19,17 @@ impl Cluster {
         Snapshot {
             store: Arc::new(self.inner.transport.store.fork()),
             webhooks: Arc::clone(&self.inner.webhooks),
-            signing_key: self.inner.signing_key.clone(),
+            setup: self.inner.setup.clone(),
         }
     }
 }
 
 impl Snapshot {
     /// Starts another cluster with the same objects, UIDs and resourceVersions. Changes in one are not in the
-    /// other. Watches start at the snapshot at the earliest. Webhooks are the same; there are no faults, and
-    /// the trace is empty.
+    /// other. Its history is the same, so watches can start before the snapshot. Settings and webhooks are the
+    /// same; there are no faults, and the trace is empty.
     pub async fn fork(&self, world: &World) -> Cluster {
         let store = Arc::new(self.store.fork());
-        Cluster::on(world, store, Setup::default(), Arc::clone(&self.webhooks), self.signing_key.clone())
-            .await
+        Cluster::on(world, store, self.setup.clone(), Arc::clone(&self.webhooks)).await
     }
 }

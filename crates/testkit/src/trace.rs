@@ -10,10 +10,8 @@ use std::{
 use tokio::sync::watch;
 use world::World;
 
-/// Older requests are forgotten: the last ones explain a failure.
-const KEPT: usize = 2_000;
-/// So many of the last requests are printed when a test fails.
-const PRINTED: usize = 100;
+/// Older requests are forgotten: the last ones explain a failure. These take a few megabytes.
+const KEPT: usize = 20_000;
 
 /// One request and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,14 +72,13 @@ impl Trace {
     }
 }
 
+/// One line for each request.
 impl fmt::Display for Trace {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.entries.len().saturating_sub(PRINTED);
-        let before = self.forgotten + shown as u64;
-        if before > 0 {
-            writeln!(out, "… {before} requests before")?;
+        if self.forgotten > 0 {
+            writeln!(out, "… {} requests before", self.forgotten)?;
         }
-        self.entries[shown..].iter().try_for_each(|entry| writeln!(out, "{entry}"))
+        self.entries.iter().try_for_each(|entry| writeln!(out, "{entry}"))
     }
 }
 

@@ -25,6 +25,25 @@ const MAX_READ: usize = 1 << 20;
 /// The body of a response; the connection may break.
 pub(crate) type Body = UnsyncBoxBody<Bytes, ConnectionReset>;
 
+/// Who sends a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Credentials {
+    /// An authenticated user.
+    Of(Caller),
+    /// The server authenticates it by its headers.
+    InHeaders,
+}
+
+impl Credentials {
+    /// The name in traces and for faults.
+    fn caller(&self) -> &str {
+        match self {
+            Credentials::Of(caller) => &caller.name,
+            Credentials::InHeaders => "",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Transport {
     pub(crate) world: World,
@@ -54,7 +73,7 @@ impl Transport {
         let transport = Arc::clone(self);
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
             let (transport, caller) = (Arc::clone(&transport), caller.clone());
-            async move { transport.send(caller, request).await }
+            async move { transport.send(Credentials::Of(caller), request).await }
         });
         kube::Client::new(service, "default")
     }
@@ -64,22 +83,29 @@ impl Transport {
     }
 
     /// Sends a request to the server, and returns its response.
-    async fn send(
+    pub(crate) async fn send<B>(
         self: Arc<Transport>,
-        caller: Caller,
-        request: Request<kube::client::Body>,
-    ) -> Result<Response<Body>, ConnectionReset> {
+        credentials: Credentials,
+        mut request: Request<B>,
+    ) -> Result<Response<Body>, ConnectionReset>
+    where
+        B: http_body::Body<Data: Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+    {
+        let caller = credentials.caller().to_owned();
+        if let Credentials::Of(caller) = credentials {
+            request.extensions_mut().insert(caller);
+        }
         let info = RequestInfo::of(request.method(), request.uri());
         let path = request.uri().to_string();
-        let source = pending::WatchSource::new(&caller.name, request.uri().path());
+        let source = pending::WatchSource::new(&caller, request.uri().path());
         let in_flight = self.pending.start(&info, &source, &path);
-        let id = self.recorder.add(self.elapsed(), &caller.name, &info, path);
-        let effects = self.faults.effects_on(&info, &caller.name);
+        let id = self.recorder.add(self.elapsed(), &caller, &info, path);
+        let effects = self.faults.effects_on(&info, &caller);
         if !effects.is_empty() {
             let faults: Vec<String> = effects.iter().map(Effect::to_string).collect();
             self.recorder.update(id, |entry| entry.fault = Some(faults.join(", ")));
         }
-        let result = self.with_effects(caller, &info, request, &effects).await;
+        let result = self.with_effects(&info, request, &effects).await;
         if result.is_err() && info.is_watch() {
             self.pending.expect_back(&self.world, &source);
         }
@@ -92,13 +118,15 @@ impl Transport {
     }
 
     /// The server's response, or what the effects make of it.
-    async fn with_effects(
+    async fn with_effects<B>(
         &self,
-        caller: Caller,
         info: &RequestInfo,
-        mut request: Request<kube::client::Body>,
+        mut request: Request<B>,
         effects: &[Effect],
-    ) -> Result<Response<server::Body>, ConnectionReset> {
+    ) -> Result<Response<server::Body>, ConnectionReset>
+    where
+        B: http_body::Body<Data: Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+    {
         let mut is_stale = false;
         for effect in effects {
             match effect {
@@ -114,7 +142,6 @@ impl Transport {
                 Effect::Hang { .. } | Effect::LoseAnswer | Effect::Watch { .. } | Effect::Lag(_) => {}
             }
         }
-        request.extensions_mut().insert(caller);
         let response = self.server.handle(request).await;
         for effect in effects {
             if let Effect::Hang { reached, .. } = effect {

@@ -1,10 +1,17 @@
 //! Objects in and out of a cluster, by several people.
 
 use k8s_openapi::{
-    api::core::v1::{ConfigMap, Namespace},
+    api::{
+        authentication::v1::TokenRequest,
+        core::v1::{ConfigMap, Namespace, Secret, ServiceAccount},
+    },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
-use kube::api::{Api, DynamicObject, GroupVersionKind, ListParams};
+use kube::api::{Api, DynamicObject, GroupVersionKind, ListParams, PostParams};
+use operator::{
+    Manager,
+    webhook::{Address, Certificates, Site, Webhooks},
+};
 use serde_json::json;
 
 const MANIFESTS: &str = "
@@ -126,4 +133,36 @@ fn the_same_seed_gives_the_same_run() {
     let (first, second) = (tell(), tell());
     assert_eq!(first.fingerprint, second.fingerprint);
     assert_eq!(first.output, second.output);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_tokens() {
+    let token = || {
+        testkit::simulate(7, |cluster| async move {
+            let accounts: Api<ServiceAccount> = Api::default_namespaced(cluster.client());
+            cluster.apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot}}").await;
+            let request = TokenRequest::default();
+            let made = accounts.create_token_request("robot", &PostParams::default(), &request).await;
+            made.unwrap().status.unwrap().token
+        })
+    };
+    assert_eq!(token().output, token().output);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_certificates() {
+    let secret = |seed| {
+        testkit::simulate(seed, |cluster| async move {
+            let (namespace, secret) = ("default".to_owned(), "hooks".to_owned());
+            let address = Address::Url("https://hooks.example.com".to_owned());
+            let site = Site { address, certificates: Certificates::Shared { namespace, secret } };
+            let client = cluster.client_as("hooks", &["system:masters"]);
+            let manager = Manager::new("hooks", cluster.world(), client);
+            let _running = cluster.run(manager.webhooks(Webhooks::new("hooks"), ([127, 0, 0, 1], 0), site));
+            cluster.settle().await;
+            cluster.get::<Secret>("default", "hooks").await.data.unwrap()
+        })
+    };
+    assert_eq!(secret(7).output, secret(7).output);
+    assert_ne!(secret(7).output, secret(8).output);
 }

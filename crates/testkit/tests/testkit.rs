@@ -3,6 +3,9 @@
 
 mod cluster;
 mod crashes;
+mod failures;
 mod faults;
+mod idle;
 mod settling;
 mod snapshots;
+mod sockets;

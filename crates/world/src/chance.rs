@@ -8,6 +8,9 @@ use std::{ops::Range, time::Duration};
 const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: usize = 5;
 
+/// As long as a private key of Ed25519.
+const SEEDED_KEY_LENGTH: usize = 32;
+
 const UID_LENGTH: usize = 36;
 const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
 
@@ -65,6 +68,25 @@ impl World {
                 (u128::from(simulation.draw()) << 64) | u128::from(simulation.draw())
             }
         }
+    }
+
+    /// The seed; `None` in the real world.
+    pub fn seed(&self) -> Option<u64> {
+        match &self.0 {
+            Kind::Real(_) => None,
+            Kind::Simulated(simulation) => Some(simulation.seed()),
+        }
+    }
+
+    /// Bytes of the seed for a private key, so that certificates are the same in every run. `None` in the
+    /// real world: there, cryptographic libraries make keys.
+    pub fn seeded_key(&self) -> Option<[u8; SEEDED_KEY_LENGTH]> {
+        self.seed()?;
+        let mut key = [0; SEEDED_KEY_LENGTH];
+        for part in key.chunks_exact_mut(size_of::<u64>()) {
+            part.copy_from_slice(&self.draw().to_be_bytes());
+        }
+        Some(key)
     }
 
     /// The suffix for a `generateName`.

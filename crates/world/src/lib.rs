@@ -119,3 +119,16 @@ pub fn run<T, F: Future<Output = T>>(main: impl FnOnce(World) -> F) -> io::Resul
     runtime.shutdown_background();
     Ok(output)
 }
+
+/// Runs `main` in a real world on a thread of its own, beside a simulated one: for the sockets of a test. The
+/// thread ends with `main`; other tasks of that world are dropped then.
+pub fn run_beside<F: Future<Output = ()>>(
+    name: &str,
+    main: impl FnOnce(World) -> F + Send + 'static,
+) -> io::Result<thread::JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        runtime.block_on(async { main(World::real()).await });
+        runtime.shutdown_background();
+    })
+}

@@ -67,7 +67,7 @@ where
 {
     let start = Moment::now();
     let simulation =
-        Arc::new(Simulation { start, turn: Arc::default(), state: Mutex::new(State::new(seed)) });
+        Arc::new(Simulation { seed, start, turn: Arc::default(), state: Mutex::new(State::new(seed)) });
     let world = World::simulated(Arc::clone(&simulation));
     let mut main = pin!(main(world.clone()));
     let mut horizon = pin!(world.sleep(HORIZON));
@@ -107,6 +107,7 @@ const MAIN: TaskId = 0;
 /// The state shared by the handles of one simulated world.
 #[derive(Debug)]
 pub(crate) struct Simulation {
+    seed: u64,
     start: Moment,
     turn: Arc<Turns>,
     state: Mutex<State>,
@@ -155,6 +156,10 @@ impl Simulation {
         state.tasks.insert(id, SimulatedTask { name, body });
         drop(state);
         self.turn.wake(id);
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
     }
 
     pub(crate) fn draw(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! The CA and the serving certificate of a webhook server: made, and renewed in time.
 //!
-//! Pure but for random keys: the current certificates and the time in, the new ones out. No handshake fails
+//! Pure but for new keys: the current certificates and the time in, the new ones out. No handshake fails
 //! meanwhile: a new CA is in the CA bundle for a day before it signs a certificate, and an old one stays in
 //! the bundle until it expires.
 
@@ -10,6 +10,7 @@ use rcgen::{
     KeyUsagePurpose, SanType,
 };
 use tokio_rustls::rustls::pki_types::{CertificateDer, pem::PemObject};
+use world::World;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -56,8 +57,24 @@ impl CertificateSet {
     }
 }
 
+/// Makes a key.
+pub(super) type NewKey<'a> = &'a dyn Fn() -> Result<KeyPair, rcgen::Error>;
+
+/// A new key. A simulated world gives one of Ed25519 from its seed: the signatures of ECDSA have random
+/// numbers of their own, so certificates would differ from run to run.
+pub(super) fn new_key(world: &World) -> Result<KeyPair, rcgen::Error> {
+    match world.seeded_key() {
+        Some(seeded) => KeyPair::try_from([ED25519_PKCS8, &seeded].concat()),
+        None => KeyPair::generate(),
+    }
+}
+
+/// What precedes the 32 bytes of an Ed25519 key in PKCS#8 (RFC 8410).
+const ED25519_PKCS8: &[u8] = b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
+
 /// The certificates that replace the current ones; `None` if those are still good.
 pub(super) fn renewed(
+    new_key: NewKey<'_>,
     now: Timestamp,
     current: Option<&CertificateSet>,
     names: &[String],
@@ -66,35 +83,35 @@ pub(super) fn renewed(
     let Some((current, (authorities, server))) =
         current.and_then(|current| Some((current, CertificateInfo::of_all(current).ok()?)))
     else {
-        return make(now, names).map(Some);
+        return make(new_key, now, names).map(Some);
     };
     let mut next = current.clone();
     let mut lives = authorities.iter().map(|facts| facts.until > now);
     next.authorities.retain(|_| lives.next().unwrap_or(false));
     let mut facts: Vec<CertificateInfo> = authorities.into_iter().filter(|facts| facts.until > now).collect();
-    let Some(newest) = facts.last() else { return make(now, names).map(Some) };
+    let Some(newest) = facts.last() else { return make(new_key, now, names).map(Some) };
     if newest.is_due(now) && facts.len() < MAX_AUTHORITIES {
-        let made = authority(now)?;
+        let made = authority(new_key, now)?;
         facts.push(CertificateInfo::of(&made.certificate)?);
         next.authorities.push(made);
     }
     let is_ripe = |facts: &CertificateInfo| now.duration_since(facts.since) >= RIPE + BACKDATED;
     let signer = facts.iter().rposition(is_ripe).unwrap_or(0);
     if server.is_due(now) || server.issuer != facts[signer].name || !server.is_for(names) {
-        next.server = sign(now, names, &next.authorities[signer], &facts[signer].name)?;
+        next.server = sign(new_key, now, names, &next.authorities[signer], &facts[signer].name)?;
     }
     Ok((next != *current).then_some(next))
 }
 
-fn make(now: Timestamp, names: &[String]) -> Result<CertificateSet, BadCertificate> {
-    let made = authority(now)?;
+fn make(new_key: NewKey<'_>, now: Timestamp, names: &[String]) -> Result<CertificateSet, BadCertificate> {
+    let made = authority(new_key, now)?;
     let name = CertificateInfo::of(&made.certificate)?.name;
-    let server = sign(now, names, &made, &name)?;
+    let server = sign(new_key, now, names, &made, &name)?;
     Ok(CertificateSet { authorities: vec![made], server })
 }
 
-fn authority(now: Timestamp) -> Result<CertificateAndKey, BadCertificate> {
-    let key = KeyPair::generate()?;
+fn authority(new_key: NewKey<'_>, now: Timestamp) -> Result<CertificateAndKey, BadCertificate> {
+    let key = new_key()?;
     // The name distinguishes a CA from the one before.
     let mut params = named(&format!("webhook-ca-{}", now.as_second()), now, AUTHORITY_LIFE)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -103,13 +120,14 @@ fn authority(now: Timestamp) -> Result<CertificateAndKey, BadCertificate> {
 }
 
 fn sign(
+    new_key: NewKey<'_>,
     now: Timestamp,
     names: &[String],
     authority: &CertificateAndKey,
     name: &str,
 ) -> Result<CertificateAndKey, BadCertificate> {
     let issuer = Issuer::new(named(name, now, AUTHORITY_LIFE)?, KeyPair::from_pem(&authority.key)?);
-    let key = KeyPair::generate()?;
+    let key = new_key()?;
     let mut params = named("webhook", now, SERVER_LIFE)?;
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.subject_alt_names = names.iter().map(|name| subject(name)).collect::<Result<_, _>>()?;
@@ -218,7 +236,8 @@ mod tests {
     fn certificates_are_renewed_in_time_and_cas_in_two_steps() {
         let mut now = Timestamp::from_second(1_767_225_600).unwrap();
         let usual = names(&["hooks.default.svc", "127.0.0.1"]);
-        let mut current = renewed(now, None, &usual).unwrap().expect("there is nothing yet");
+        let mut current =
+            renewed(&KeyPair::generate, now, None, &usual).unwrap().expect("there is nothing yet");
         // Days later; names; how many CAs then; which of them has signed; whether the certificate is new.
         for (days, names, authorities, signer, is_new) in [
             (0, &usual, 1, 0, false),
@@ -236,13 +255,18 @@ mod tests {
             (58, &usual, 1, 0, false),
         ] {
             now += DAY * days;
-            let next = renewed(now, Some(&current), names).unwrap().unwrap_or_else(|| current.clone());
+            let next = renewed(&KeyPair::generate, now, Some(&current), names)
+                .unwrap()
+                .unwrap_or_else(|| current.clone());
             let (all, server) = CertificateInfo::of_all(&next).unwrap();
             assert_eq!(all.len(), authorities, "after {days} days, at {now}");
             assert_eq!(server.issuer, all[signer].name, "after {days} days, at {now}");
             assert_eq!(next.server != current.server, is_new, "after {days} days, at {now}");
             assert!(server.is_for(names) && server.until > now);
-            assert!(renewed(now, Some(&next), names).unwrap().is_none(), "a second check changes nothing");
+            assert!(
+                renewed(&KeyPair::generate, now, Some(&next), names).unwrap().is_none(),
+                "a second check changes nothing"
+            );
             current = next;
         }
     }
@@ -251,14 +275,16 @@ mod tests {
     fn unusable_certificates_are_replaced() {
         let now = Timestamp::from_second(1_767_225_600).unwrap();
         let usual = names(&["hooks.default.svc"]);
-        let good = renewed(now, None, &usual).unwrap().unwrap();
+        let good = renewed(&KeyPair::generate, now, None, &usual).unwrap().unwrap();
         let damaged = CertificateSet {
             server: CertificateAndKey { certificate: "?".to_owned(), key: String::new() },
             ..good.clone()
         };
         let bare = CertificateSet { authorities: Vec::new(), ..good.clone() };
         for (current, later) in [(&damaged, 0), (&bare, 0), (&good, 1000)] {
-            let next = renewed(now + DAY * later, Some(current), &usual).unwrap().expect("it is no good");
+            let next = renewed(&KeyPair::generate, now + DAY * later, Some(current), &usual)
+                .unwrap()
+                .expect("it is no good");
             assert!(CertificateInfo::of_all(&next).is_ok());
             assert_ne!(next.bundle(), good.bundle());
         }

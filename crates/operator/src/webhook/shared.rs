@@ -33,7 +33,8 @@ pub(super) async fn ensure(
     for _ in 0..ATTEMPTS {
         let found = secrets.get_opt(name).await.map_err(Error::Secret)?;
         let current = found.as_ref().and_then(read);
-        let renewed = certificate::renewed(world.wall(), current.as_ref(), names)?;
+        let renewed =
+            certificate::renewed(&|| certificate::new_key(world), world.wall(), current.as_ref(), names)?;
         let next = match (renewed, current) {
             (None, Some(current)) => return Ok(current),
             (Some(next), _) => next,

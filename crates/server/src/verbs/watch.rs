@@ -1,5 +1,6 @@
 //! Watch: sends every change of the selected objects from a revision on, until its timeout.
 
+mod bookmark;
 mod shared;
 
 pub(crate) use shared::SharedChanges;
@@ -17,13 +18,13 @@ use crate::{
     stored::{Parsed, Stored},
 };
 use api::field::{Error, ErrorList, Path};
+use bookmark::Bookmarks;
 use bytes::{Bytes, BytesMut};
 use futures::{FutureExt, Stream, StreamExt, future::Either, stream};
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use schema::proto;
-use serde_json::json;
 use shared::{EventForm, SharedChange};
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 use store::{Change, Event, Feed, Revision};
@@ -78,6 +79,8 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Refusal> {
         draining: call.inner.draining.subscribe(),
         over: false,
     };
+    // Boxed: it is large, and every event moves it.
+    let follow = Box::new(follow);
     let events = stream::unfold(follow, |mut follow| async move { Some((follow.next().await?, follow)) });
     Ok(response(call.form, write_all(call, events)))
 }
@@ -266,15 +269,15 @@ fn write_all<S: Stream<Item = WatchEvent> + Send + 'static>(
     events: S,
 ) -> impl Stream<Item = Result<Frame<Bytes>, std::convert::Infallible>> + Send + use<S> {
     let events = Box::pin(events);
-    let start = (call.clone(), events, true);
-    stream::unfold(start, |(call, mut events, is_first)| async move {
+    let start = (Box::new(call.clone()), events, Bookmarks::default(), true);
+    stream::unfold(start, |(call, mut events, mut bookmarks, is_first)| async move {
         let event = events.next().await?;
-        let bytes = write(&call, event, is_first).await;
-        Some((Ok(Frame::data(bytes)), (call, events, false)))
+        let bytes = write(&call, event, &mut bookmarks, is_first).await;
+        Some((Ok(Frame::data(bytes)), (call, events, bookmarks, false)))
     })
 }
 
-async fn write(call: &Call, event: WatchEvent, with_columns: bool) -> Bytes {
+async fn write(call: &Call, event: WatchEvent, bookmarks: &mut Bookmarks, with_columns: bool) -> Bytes {
     let written = match event {
         WatchEvent::Object(kind, stored) => write_object(call, kind, &stored, with_columns).await,
         WatchEvent::Change(kind, change) => {
@@ -283,9 +286,10 @@ async fn write(call: &Call, event: WatchEvent, with_columns: bool) -> Bytes {
             let form = EventForm::of(call, kind, with_columns);
             change.event(form, write_object(call, kind, &shown.stored, with_columns)).await
         }
-        WatchEvent::Bookmark { revision, ends_initial } => {
-            Ok(frame(call.form, "BOOKMARK", &bookmark(call, revision, ends_initial, with_columns)))
+        WatchEvent::Bookmark { revision, ends_initial: true } => {
+            Ok(bookmark::end_of_initial_events(call, revision, with_columns))
         }
+        WatchEvent::Bookmark { revision, .. } => Ok(bookmarks.event(call, revision, with_columns)),
         WatchEvent::Error(refusal) => Err(refusal),
     };
     written.unwrap_or_else(|refusal| frame(call.form, "ERROR", &failure(call, refusal)))
@@ -319,18 +323,6 @@ fn frame(form: Form, kind: &str, object: &[u8]) -> Bytes {
 
 fn failure(call: &Call, refusal: Refusal) -> Bytes {
     answer::refusal_bytes(refusal, Form { shape: Shape::AsIs, ..call.form })
-}
-
-/// An object with only a resourceVersion: how far the watch is.
-fn bookmark(call: &Call, revision: Revision, ends_initial: bool, with_columns: bool) -> Bytes {
-    let mut object = json!({
-        "kind": call.served.resource.kind, "apiVersion": call.served.api_version(),
-        "metadata": {"resourceVersion": revision.to_string()},
-    });
-    if ends_initial {
-        object["metadata"]["annotations"] = json!({answer::INITIAL_EVENTS_END: "true"});
-    }
-    answer::value_bytes(call, &object, with_columns)
 }
 
 fn response<S>(form: Form, frames: S) -> Response<Body>

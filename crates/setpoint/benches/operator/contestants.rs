@@ -41,28 +41,36 @@ pub(crate) enum Contestant {
     KubeRs,
     /// As `KubeRs`, with a streaming list.
     KubeRsStreaming,
+    /// Measured by a program of its own, in Go.
+    ControllerRuntime,
 }
 
+/// Those that this program measures itself.
+const IN_RUST: [Contestant; 3] = [Contestant::Framework, Contestant::KubeRs, Contestant::KubeRsStreaming];
+
 impl Contestant {
-    pub(crate) const ALL: [Contestant; 3] =
-        [Contestant::Framework, Contestant::KubeRs, Contestant::KubeRsStreaming];
+    pub(crate) fn all(with_controller_runtime: bool) -> Vec<Contestant> {
+        let peer = with_controller_runtime.then_some(Contestant::ControllerRuntime);
+        IN_RUST.into_iter().chain(peer).collect()
+    }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Contestant::Framework => "operator",
             Contestant::KubeRs => "kube-rs",
             Contestant::KubeRsStreaming => "kube-rs, streaming lists",
+            Contestant::ControllerRuntime => "controller-runtime",
         }
     }
 
     pub(crate) fn named(name: &str) -> Option<Contestant> {
-        Contestant::ALL.into_iter().find(|contestant| contestant.name() == name)
+        IN_RUST.into_iter().find(|contestant| contestant.name() == name)
     }
 
     fn config(self) -> watcher::Config {
         match self {
             Contestant::KubeRsStreaming => watcher::Config::default().streaming_lists(),
-            Contestant::Framework | Contestant::KubeRs => watcher::Config::default(),
+            _ => watcher::Config::default(),
         }
     }
 }
@@ -113,9 +121,7 @@ pub(crate) async fn measure(world: &World, client: Client, who: Contestant, obje
     let before = (resident(std::process::id()), busy(std::process::id()), world.now());
     let kept: Box<dyn std::any::Any> = match who {
         Contestant::Framework => Box::new(sync(world, &client, objects).await),
-        Contestant::KubeRs | Contestant::KubeRsStreaming => {
-            Box::new(sync_kube_rs(world, &configs, who, objects).await)
-        }
+        _ => Box::new(sync_kube_rs(world, &configs, who, objects).await),
     };
     let sync_seconds = world.now().since(before.2).as_secs_f64();
     let work = busy(std::process::id()).saturating_sub(before.1).as_secs_f64();
@@ -125,9 +131,7 @@ pub(crate) async fn measure(world: &World, client: Client, who: Contestant, obje
     let notes = Arc::new(Notes::default());
     let running: Box<dyn std::any::Any> = match who {
         Contestant::Framework => Box::new(control(world, &client, &notes, objects)),
-        Contestant::KubeRs | Contestant::KubeRsStreaming => {
-            Box::new(control_kube_rs(world, &configs, who, &notes, objects))
-        }
+        _ => Box::new(control_kube_rs(world, &configs, who, &notes, objects)),
     };
     notes.all.notified().await;
     let rate = notes.per_second(objects);

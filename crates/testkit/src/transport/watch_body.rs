@@ -51,7 +51,8 @@ pub(super) fn wrap(
     let (in_flight, broken) = transport.pending.add_watch(&info.resource);
     let (transport, resource) = (Arc::clone(transport), info.resource.clone());
     let (head, body) = response.into_parts();
-    let events = WatchBody {
+    // Boxed: it is large, and every event moves it.
+    let events = Box::new(WatchBody {
         transport,
         resource,
         source,
@@ -61,7 +62,7 @@ pub(super) fn wrap(
         broken,
         _in_flight: in_flight,
         is_over: false,
-    };
+    });
     let frames = stream::unfold(events, |mut events| async move {
         let event = events.next().await?;
         Some((event.map(Frame::data), events))
