@@ -32,15 +32,18 @@ mod pairs;
 mod reflector;
 mod scope;
 mod store;
+mod transform;
 mod view;
 mod write_request;
 
 pub use item::{Item, Owner, Undecodable};
 pub use pairs::Pairs;
 pub use scope::Scope;
+pub use transform::Transform;
 pub use view::View;
 
 pub(crate) use contents::StaleList;
+pub(crate) use index::{IndexFunction, typed as typed_index};
 pub(crate) use item::Reader;
 
 #[cfg(test)]
@@ -119,6 +122,7 @@ impl Delta {
 }
 
 impl Caches {
+    /// Caches that fill from now on, as their kinds are asked for.
     pub fn new(world: World, client: Client) -> Caches {
         Caches::with_resync(world, client, RESYNC)
     }
@@ -161,17 +165,31 @@ impl Caches {
 
     /// The objects of a kind that has a Rust type. The first call for a kind and scope starts its watch.
     pub fn kind<K: Resource<DynamicType = ()>>(&self, scope: Scope) -> View<K> {
-        View::new(self.store(cached_kind(&ApiResource::erase::<K>(&()), scope, false)))
+        self.open(&ApiResource::erase::<K>(&()), scope, false)
     }
 
     /// The objects of a kind that is known only at run time.
     pub fn dynamic(&self, resource: &ApiResource, scope: Scope) -> View<DynamicObject> {
-        View::new(self.store(cached_kind(resource, scope, false)))
+        self.open(resource, scope, false)
     }
 
     /// Only the metadata of a kind's objects: for large or numerous objects.
     pub fn metadata<K: Resource<DynamicType = ()>>(&self, scope: Scope) -> View<PartialObjectMeta<K>> {
-        View::new(self.store(cached_kind(&ApiResource::erase::<K>(&()), scope, true)))
+        self.open(&ApiResource::erase::<K>(&()), scope, true)
+    }
+
+    /// [`Caches::metadata`] of a kind that is known only at run time.
+    pub fn dynamic_metadata(
+        &self,
+        resource: &ApiResource,
+        scope: Scope,
+    ) -> View<PartialObjectMeta<DynamicObject>> {
+        self.open(resource, scope, true)
+    }
+
+    /// `K` must be a type into which objects of this kind are decoded.
+    pub(crate) fn open<K>(&self, resource: &ApiResource, scope: Scope, metadata_only: bool) -> View<K> {
+        View::new(self.store(cached_kind(resource, scope, metadata_only)))
     }
 
     fn store(&self, kind: CachedKind) -> Arc<Store> {

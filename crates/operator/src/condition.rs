@@ -28,6 +28,7 @@ pub struct Report {
 }
 
 impl ConditionStatus {
+    /// As Kubernetes writes it.
     pub fn as_str(self) -> &'static str {
         match self {
             ConditionStatus::True => "True",
@@ -114,10 +115,12 @@ pub fn remove(conditions: &mut Vec<Condition>, condition: &str) -> bool {
     conditions.len() != before
 }
 
+/// The condition of this type.
 pub fn find<'a>(conditions: &'a [Condition], condition: &str) -> Option<&'a Condition> {
     conditions.iter().find(|present| present.type_ == condition)
 }
 
+/// Whether the condition of this type is there and `True`.
 pub fn is_true(conditions: &[Condition], condition: &str) -> bool {
     find(conditions, condition).is_some_and(|present| present.status == ConditionStatus::True.as_str())
 }

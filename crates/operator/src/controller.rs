@@ -13,14 +13,22 @@
 //! assert_eq!(controller.name(), "copier");
 //! ```
 
+mod requests;
+mod sources;
+
+pub use requests::Requests;
+
+pub(crate) use sources::{PrimaryReference, Sources, SyncCheck};
+
 use crate::{
     Context, Failure, Key, Next, Reconcile,
-    cache::{Caches, View},
-    context::{ControllerContext, Views},
+    cache::View,
+    context::ControllerContext,
     event::Recorder,
+    manager::Clusters,
     queue::{Pace, Queue, Reason},
     rules::{Declared, Use},
-    source::{Kind, Source},
+    source::{Cacheable, Kind, Source},
     trigger,
     worker::Settings,
 };
@@ -28,10 +36,10 @@ use futures::{
     Stream, StreamExt,
     future::{BoxFuture, FutureExt},
 };
-use k8s_openapi::api::core::v1::ObjectReference;
-use kube::Client;
-use std::{fmt, future::Future, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
-use world::{Task, World};
+use k8s_openapi::NamespaceResourceScope;
+use kube::{Client, core::ApiResource};
+use std::{any::TypeId, fmt, future::Future, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
+use world::World;
 
 /// A controller that a [`crate::Manager`] can run.
 pub struct Controller {
@@ -44,7 +52,7 @@ pub struct Controller {
     reconciler: Box<dyn FnOnce(Arc<ControllerContext>) -> Arc<dyn Reconcile> + Send>,
 }
 
-/// A controller without its reconcile function. `P` is its primary kind, whose keys it reconciles.
+/// A controller without its reconcile function. `P` is its primary kind, whose keys it reconciles, or [`Requests`].
 pub struct Builder<P> {
     name: String,
     connections: Vec<Connect>,
@@ -56,50 +64,21 @@ pub struct Builder<P> {
 /// Connects one source to the queue when the manager starts.
 type Connect = Box<dyn FnOnce(&mut Sources) + Send>;
 
-/// The sources of a controller while the manager connects them.
-pub(crate) struct Sources {
-    pub(crate) world: World,
-    pub(crate) caches: Caches,
-    pub(crate) queue: Queue,
-    pub(crate) views: Views,
-    /// One for each view: ends when its list is complete, with the number of objects.
-    pub(crate) syncs: Vec<(String, BoxFuture<'static, usize>)>,
-    pub(crate) tasks: Vec<Task<()>>,
-    primary: Option<Box<dyn std::any::Any + Send + Sync>>,
-    /// How events refer to an object of the primary kind.
-    pub(crate) reference: Option<ReferenceTo>,
-    /// One for each view.
-    pub(crate) sync_checks: Vec<SyncCheck>,
-}
-
-/// The kind of a source, and whether its first list is complete.
-pub(crate) type SyncCheck = (String, Arc<dyn Fn() -> bool + Send + Sync>);
-
-pub(crate) type ReferenceTo = Arc<dyn Fn(&Key) -> ObjectReference + Send + Sync>;
-
 /// Keys to reconcile, from outside the cluster.
 type KeyStream = Pin<Box<dyn Stream<Item = Key> + Send>>;
 
 impl Controller {
     /// Starts a controller that reconciles the objects of `primary`.
     #[expect(clippy::new_ret_no_self, reason = "without its reconcile function it is not a controller yet")]
-    pub fn new<P: Kind>(name: &str, primary: Source<P>) -> Builder<P> {
-        let builder = Builder {
-            name: name.to_owned(),
-            connections: Vec::new(),
-            declared: Vec::new(),
-            settings: Settings::default(),
-            primary: PhantomData,
-        };
-        builder.declare::<P>(Use::For).connect(move |sources| {
-            let view = sources.open(&source_name::<P>(), &primary);
-            sources.primary = Some(Box::new(view.clone()));
-            sources.reference = Some(reference(view.clone()));
+    pub fn new<P: Cacheable>(name: &str, primary: Source<P>) -> Builder<P> {
+        Builder::named(name).declare(primary.declared(Use::For)).connect(move |sources| {
+            let view = sources.open_primary(&primary);
             trigger::connect(&view, primary.predicate(), trigger::itself(), &sources.queue);
-            sources.queue.refill_from(move || view.keys());
+            sources.known.push(Box::new(move || view.keys()));
         })
     }
 
+    /// Its name, which is also its field manager.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -139,21 +118,12 @@ impl Controller {
     }
 
     /// Starts the sources, which add keys to `queue` from now on.
-    pub(crate) fn connect(&mut self, world: &World, caches: &Caches, queue: &Queue) -> Sources {
-        let mut sources = Sources {
-            world: world.clone(),
-            caches: caches.clone(),
-            queue: queue.clone(),
-            views: Views::default(),
-            syncs: Vec::new(),
-            tasks: Vec::new(),
-            primary: None,
-            reference: None,
-            sync_checks: Vec::new(),
-        };
+    pub(crate) fn connect(&mut self, world: &World, clusters: &Clusters, queue: &Queue) -> Sources {
+        let mut sources = Sources::new(world, clusters, queue);
         for connect in self.connections.drain(..) {
             connect(&mut sources);
         }
+        sources.refill_queue();
         sources
     }
 
@@ -162,18 +132,18 @@ impl Controller {
     }
 }
 
-impl<P: Kind> Builder<P> {
+impl<P: Cacheable> Builder<P> {
     /// Reconciles the owner when an object that it controls changes.
-    pub fn owns<K: Kind>(self, source: Source<K>) -> Builder<P> {
-        self.declare::<K>(Use::Owns).connect(move |sources| {
-            let view = sources.open(&source_name::<K>(), &source);
+    pub fn owns<K: Cacheable>(self, source: Source<K>) -> Builder<P> {
+        self.declare(source.declared(Use::Owns)).connect(move |sources| {
+            let view = sources.open(&source);
             let mapping = trigger::owner(sources.primary::<P>());
             trigger::connect(&view, source.predicate(), mapping, &sources.queue);
         })
     }
 
     /// Reconciles the keys that `keys` returns when an object of another kind changes.
-    pub fn watches<K: Kind>(
+    pub fn watches<K: Cacheable>(
         self,
         source: Source<K>,
         keys: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
@@ -183,13 +153,13 @@ impl<P: Kind> Builder<P> {
 
     /// [`Builder::watches`] with the cache of the primary kind: to find the objects that refer to the
     /// one that changed.
-    pub fn watches_through<K: Kind>(
+    pub fn watches_through<K: Cacheable>(
         self,
         source: Source<K>,
         keys: impl Fn(&View<P>, &K) -> Vec<Key> + Send + Sync + 'static,
     ) -> Builder<P> {
-        self.declare::<K>(Use::Watches).connect(move |sources| {
-            let view = sources.open(&source_name::<K>(), &source);
+        self.declare(source.declared(Use::Watches)).connect(move |sources| {
+            let view = sources.open(&source);
             let primary = sources.primary::<P>();
             let mapping = trigger::mapped(move |object| keys(&primary, object));
             trigger::connect(&view, source.predicate(), mapping, &sources.queue);
@@ -205,29 +175,9 @@ impl<P: Kind> Builder<P> {
         self.connect(move |sources| sources.primary::<P>().index(name, values))
     }
 
-    /// Caches a kind for reading; its changes trigger no reconcile.
-    pub fn reads<K: Kind>(self, source: Source<K>) -> Builder<P> {
-        self.declare::<K>(Use::Reads).connect(move |sources| {
-            sources.open(&source_name::<K>(), &source);
-        })
-    }
-
-    /// Declares that objects of this kind are written without being watched: for the RBAC rules.
-    pub fn applies<K: Kind>(self) -> Builder<P> {
-        self.declare::<K>(Use::Applies)
-    }
-
     /// Reconciles the keys of a stream: for changes outside of the cluster.
     pub fn stream(self, keys: impl Stream<Item = Key> + Send + 'static) -> Builder<P> {
-        let mut keys: KeyStream = Box::pin(keys);
-        self.connect(move |sources| {
-            let queue = sources.queue.clone();
-            sources.tasks.push(sources.world.spawn("stream source", async move {
-                while let Some(key) = keys.next().await {
-                    queue.add(&key, Reason::Asked);
-                }
-            }));
-        })
+        self.add_stream(keys)
     }
 
     /// Reconciles every object of the primary kind once in each `period`.
@@ -244,6 +194,44 @@ impl<P: Kind> Builder<P> {
                 }
             }));
         })
+    }
+
+    /// Sets the reconcile function. It gets nothing but the key, and reads the state itself each time.
+    pub fn reconcile<S, F, R>(self, state: S, reconcile: F) -> Controller
+    where
+        S: Send + Sync + 'static,
+        F: Fn(Context<S>, Key) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Next, Failure>> + Send + 'static,
+    {
+        self.build(state, reconcile)
+    }
+}
+
+/// What controllers of objects and of requests have in common.
+impl<P> Builder<P> {
+    /// Caches a kind for reading; its changes trigger no reconcile.
+    pub fn reads<K: Cacheable>(self, source: Source<K>) -> Builder<P> {
+        self.declare(source.declared(Use::Reads)).connect(move |sources| {
+            sources.open(&source);
+        })
+    }
+
+    /// Declares that objects of this kind are written without being watched: for the RBAC rules. If the primary
+    /// source is only of some namespaces, so is this.
+    pub fn applies<K: Kind>(self) -> Builder<P>
+    where
+        K::Scope: 'static,
+    {
+        let is_namespaced = TypeId::of::<K::Scope>() == TypeId::of::<NamespaceResourceScope>();
+        // The children of an owner are in its namespace.
+        let first = self.declared.first().filter(|first| is_namespaced && first.uses == Use::For);
+        let namespaces = first.map(|first| first.namespaces.clone()).unwrap_or_default();
+        self.declare(Declared { namespaces, ..Declared::of::<K>(Use::Applies) })
+    }
+
+    /// [`Builder::applies`] for a kind that is known only when the program runs.
+    pub fn applies_dynamic(self, kind: &ApiResource) -> Builder<P> {
+        self.declare(Declared::of_kind(kind, Use::Applies))
     }
 
     /// How many reconciles may run at once, each for a different key. The default is one.
@@ -273,8 +261,17 @@ impl<P: Kind> Builder<P> {
         self
     }
 
-    /// Sets the reconcile function. It gets nothing but the key, and reads the state itself each time.
-    pub fn reconcile<S, F, R>(self, state: S, reconcile: F) -> Controller
+    fn named(name: &str) -> Builder<P> {
+        Builder {
+            name: name.to_owned(),
+            connections: Vec::new(),
+            declared: Vec::new(),
+            settings: Settings::default(),
+            primary: PhantomData,
+        }
+    }
+
+    fn build<S, F, R>(self, state: S, reconcile: F) -> Controller
     where
         S: Send + Sync + 'static,
         F: Fn(Context<S>, Key) -> R + Send + Sync + 'static,
@@ -289,8 +286,20 @@ impl<P: Kind> Builder<P> {
         Controller { name, connections, declared, settings, client: None, has_core_events: false, reconciler }
     }
 
-    fn declare<K: Kind>(mut self, usage: Use) -> Builder<P> {
-        self.declared.push(Declared::of::<K>(usage));
+    fn add_stream(self, keys: impl Stream<Item = Key> + Send + 'static) -> Builder<P> {
+        let mut keys: KeyStream = Box::pin(keys);
+        self.connect(move |sources| {
+            let queue = sources.queue.clone();
+            sources.tasks.push(sources.world.spawn("stream source", async move {
+                while let Some(key) = keys.next().await {
+                    queue.add(&key, Reason::Asked);
+                }
+            }));
+        })
+    }
+
+    fn declare(mut self, declared: Declared) -> Builder<P> {
+        self.declared.push(declared);
         self
     }
 
@@ -298,41 +307,6 @@ impl<P: Kind> Builder<P> {
         self.connections.push(Box::new(connect));
         self
     }
-}
-
-impl Sources {
-    fn open<K: Kind>(&mut self, name: &str, source: &Source<K>) -> View<K> {
-        let view = source.open(&self.caches);
-        self.views.add(&view);
-        let (waiting, checked) = (view.clone(), view.clone());
-        self.sync_checks.push((name.to_owned(), Arc::new(move || checked.is_synced())));
-        let synced = async move {
-            waiting.synced().await;
-            waiting.len()
-        };
-        self.syncs.push((name.to_owned(), synced.boxed()));
-        view
-    }
-
-    fn primary<P: Kind>(&self) -> View<P> {
-        let view = self.primary.as_ref().and_then(|view| view.downcast_ref::<View<P>>());
-        view.expect("the primary source is connected first").clone()
-    }
-}
-
-fn reference<K: Kind>(view: View<K>) -> ReferenceTo {
-    Arc::new(move |key| ObjectReference {
-        api_version: Some(K::api_version(&()).into_owned()),
-        kind: Some(K::kind(&()).into_owned()),
-        namespace: key.namespace().map(str::to_owned),
-        name: Some(key.name().to_owned()),
-        uid: view.item(key).map(|item| item.uid().to_owned()),
-        ..ObjectReference::default()
-    })
-}
-
-fn source_name<K: Kind>() -> String {
-    K::kind(&()).into_owned()
 }
 
 struct Function<S, F> {
@@ -346,8 +320,8 @@ where
     F: Fn(Context<S>, Key) -> R + Send + Sync + 'static,
     R: Future<Output = Result<Next, Failure>> + Send + 'static,
 {
-    fn reconcile(&self, key: Key) -> BoxFuture<'static, Result<Next, Failure>> {
-        (self.reconcile)(self.context.clone(), key).boxed()
+    fn reconcile(&self, key: Key, reason: Reason) -> BoxFuture<'static, Result<Next, Failure>> {
+        (self.reconcile)(self.context.because(reason), key).boxed()
     }
 }
 

@@ -127,6 +127,7 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl EventType {
+    /// As Kubernetes writes it.
     pub fn as_str(self) -> &'static str {
         match self {
             EventType::Normal => "Normal",

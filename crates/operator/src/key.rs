@@ -8,6 +8,7 @@ use std::{fmt, sync::Arc};
 pub struct Key(Arc<str>);
 
 impl Key {
+    /// The key of an object with this namespace and name.
     pub fn new(namespace: Option<&str>, name: &str) -> Key {
         match namespace {
             Some(namespace) => Key(format!("{namespace}/{name}").into()),
@@ -15,6 +16,7 @@ impl Key {
         }
     }
 
+    /// The key of an object.
     pub fn of<K: Resource>(object: &K) -> Key {
         Key::new(object.meta().namespace.as_deref(), &object.name_any())
     }
@@ -24,14 +26,17 @@ impl Key {
         Key(text.into())
     }
 
+    /// The namespace; `None` for objects without one.
     pub fn namespace(&self) -> Option<&str> {
         self.0.split_once('/').map(|(namespace, _)| namespace)
     }
 
+    /// The name without the namespace.
     pub fn name(&self) -> &str {
         self.0.split_once('/').map_or(&self.0, |(_, name)| name)
     }
 
+    /// `namespace/name` or `name`.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -5,6 +5,7 @@ mod record;
 
 pub use fence::{Fence, NotLeading};
 
+use crate::metrics::Metrics;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::PostParams};
 use record::{LeaseAction, ObservedLease};
@@ -50,6 +51,7 @@ pub struct Candidate {
     election: Election,
     observed: Option<ObservedLease>,
     fence: Fence,
+    metrics: Metrics,
 }
 
 impl Default for Timing {
@@ -77,10 +79,12 @@ impl Election {
         }
     }
 
+    /// Sets the times.
     pub fn timing(self, timing: Timing) -> Election {
         Election { timing, ..self }
     }
 
+    /// Sets the holder identity.
     pub fn identity(self, identity: &str) -> Election {
         Election { identity: identity.to_owned(), ..self }
     }
@@ -89,7 +93,8 @@ impl Election {
     pub fn candidate(self, world: &World, client: Client, fence: Fence) -> Candidate {
         fence.shut();
         let leases = Api::namespaced(client, &self.namespace);
-        Candidate { world: world.clone(), leases, election: self, observed: None, fence }
+        let metrics = Metrics::default();
+        Candidate { world: world.clone(), leases, election: self, observed: None, fence, metrics }
     }
 }
 
@@ -100,6 +105,11 @@ pub(crate) fn identity(world: &World) -> String {
 }
 
 impl Candidate {
+    /// Counts renewals that had to read the lease first.
+    pub fn metrics(self, metrics: &Metrics) -> Candidate {
+        Candidate { metrics: metrics.clone(), ..self }
+    }
+
     /// Waits until this process leads.
     pub async fn acquire(&mut self) {
         while !self.try_acquire().await {
@@ -124,7 +134,7 @@ impl Candidate {
             let begun = self.world.now();
             let left = renew_deadline.saturating_sub(begun.since(renewed));
             let world = self.world.clone();
-            match world.timeout(left, self.attempt()).await {
+            match world.timeout(left, self.try_renew()).await {
                 Ok(Ok(true)) => renewed = begun,
                 Ok(Ok(false)) => return self.lose(LeaseLost::Taken),
                 Ok(Err(error)) => tracing::warn!(problem = %error, "the lease was not renewed"),
@@ -148,6 +158,25 @@ impl Candidate {
         }
     }
 
+    /// Writes the lease as this process has written it last, and reads it first only if it has changed since.
+    async fn try_renew(&mut self) -> Result<bool, kube::Error> {
+        let (begun, wall) = (self.world.now(), self.world.wall());
+        let own = self.observed.as_ref().filter(|it| record::is_held_by(&it.lease, &self.election.identity));
+        if let LeaseAction::Replace(lease) = record::plan(&self.election, own, begun, wall) {
+            match self.leases.replace(&self.election.name, &PostParams::default(), &lease).await {
+                Ok(lease) => {
+                    self.wrote(lease, begun);
+                    return Ok(true);
+                }
+                // It was changed or deleted.
+                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.metrics.count_slow_renewal(&self.election.name);
+        self.attempt().await
+    }
+
     /// Reads the lease and, if this process may hold it, writes it. True if this process leads now.
     async fn attempt(&mut self) -> Result<bool, kube::Error> {
         let begun = self.world.now();
@@ -162,17 +191,16 @@ impl Candidate {
                 self.leases.replace(&self.election.name, &PostParams::default(), &lease).await
             }
         };
-        match written {
-            Ok(lease) => {
-                self.observe(Some(lease), begun);
-                // From before the request: others cannot have seen the renewal earlier than that.
-                self.fence.open_until(begun + self.election.timing.renew_deadline);
-                Ok(true)
-            }
-            // Another candidate was faster; the next attempt sees which.
-            Err(kube::Error::Api(status)) if status.code == 409 => Err(kube::Error::Api(status)),
-            Err(error) => Err(error),
-        }
+        // With a conflict another candidate was faster; the next attempt sees which.
+        self.wrote(written?, begun);
+        Ok(true)
+    }
+
+    /// This process has written the lease, in a request that begun at this time.
+    fn wrote(&mut self, lease: Lease, begun: Moment) {
+        self.observe(Some(lease), begun);
+        // From before the request: others cannot have seen the renewal earlier than that.
+        self.fence.open_until(begun + self.election.timing.renew_deadline);
     }
 
     /// Remembers the lease, and since when it is like this by the clock of this process: the times in the

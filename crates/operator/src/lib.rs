@@ -4,6 +4,16 @@
 //! local copy, `trigger` turns the changed object into keys (the change itself goes no further), `queue`
 //! holds each key once, `worker` calls your `reconcile`, and its writes go through the manager's client,
 //! which puts them into the cache, so that reads are never older than the last own write.
+//!
+//! The crates whose types are part of this API come with it, so that an operator has the same versions:
+//!
+//! ```
+//! use operator::{Quantity, k8s_openapi::api::core::v1::Pod, kube::ResourceExt};
+//!
+//! let half = "500m".parse::<Quantity>()?;
+//! assert_eq!((half.milli_value(), Pod::default().name_any()), (Some(500), String::new()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod watch;
 
@@ -46,10 +56,12 @@ pub mod webhook;
 pub mod definition;
 pub mod rules;
 
+pub use api::quantity::{Quantity, QuantityFormat};
 pub use context::Context;
-pub use controller::{Builder, Controller};
+pub use controller::{Builder, Controller, Requests};
 pub use key::Key;
-pub use manager::{Error, Manager, Running};
+pub use manager::{Error, Installation, Manager, RunnableContext, Running};
 pub use reconcile::{BoxError, Failure, Next, Reconcile};
-pub use source::{Kind, Source, all};
+pub use source::{Cacheable, Kind, Source, all, dynamic};
 pub use world::{Timestamp, World};
+pub use {k8s_openapi, kube};

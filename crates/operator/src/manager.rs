@@ -13,19 +13,30 @@
 //! }
 //! ```
 
+mod clusters;
+mod halt;
+mod manifests;
 mod run;
+mod runnable;
+
+pub(crate) use clusters::Clusters;
+pub(crate) use halt::HaltFlag;
+pub use manifests::Installation;
+pub use runnable::RunnableContext;
 
 use crate::{
-    Controller,
+    BoxError, Controller,
     lease::{Election, Fence, LeaseLost},
     metrics::Metrics,
+    probe::Checks,
     queue::Queue,
     rules::Declared,
     webhook::{self, Site, Webhooks},
 };
 use futures::future::{FutureExt, select};
 use kube::Client;
-use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
+use runnable::Runnables;
+use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::sync::watch;
 use world::{Task, World};
 
@@ -39,7 +50,10 @@ pub struct Manager {
     name: String,
     world: World,
     client: Client,
+    clusters: BTreeMap<String, Client>,
     controllers: Vec<Controller>,
+    runnables: Runnables,
+    checks: Checks,
     election: Option<Election>,
     probes: Option<SocketAddr>,
     webhooks: Vec<(Webhooks, SocketAddr, Site)>,
@@ -66,6 +80,16 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    #[error(
+        "controller \"{controller}\" has a source in cluster \"{cluster}\", which the manager does not know"
+    )]
+    UnknownCluster { controller: String, cluster: String },
+    #[error("the runnable \"{name}\" failed")]
+    Runnable {
+        name: String,
+        #[source]
+        source: BoxError,
+    },
     #[error("the webhooks ended")]
     Webhooks(#[from] webhook::Error),
     #[error("the manager ended before its time")]
@@ -82,9 +106,11 @@ pub struct Running {
     stop_on_drop: StopOnDrop,
 }
 
-/// Stops all writes, queues and webhooks when it is dropped: at once, not when their tasks run next.
+/// Stops all reconciles, runnables, writes, queues and webhooks when it is dropped: at once, not when their tasks
+/// run next.
 struct StopOnDrop {
     fence: Fence,
+    halt: HaltFlag,
     queues: Arc<Vec<(String, Queue)>>,
     _hosted: Vec<webhook::Hosted>,
 }
@@ -97,6 +123,7 @@ impl fmt::Debug for StopOnDrop {
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
+        self.halt.raise();
         self.fence.shut();
         self.queues.iter().for_each(|(_, queue)| queue.close());
     }
@@ -114,13 +141,25 @@ impl Manager {
         Ok(manager)
     }
 
+    /// A manager without a cluster, in the tokio runtime that calls this: for [`Manager::manifests`]. Every request
+    /// of it fails.
+    pub fn disconnected(name: &str) -> Manager {
+        let no_cluster = |_: http::Request<kube::client::Body>| async {
+            Err::<http::Response<kube::client::Body>, _>(std::io::Error::other("this manager has no cluster"))
+        };
+        Manager::new(name, &World::real(), Client::new(tower::service_fn(no_cluster), "default"))
+    }
+
     /// A manager with a given client and world.
     pub fn new(name: &str, world: &World, client: Client) -> Manager {
         Manager {
             name: name.to_owned(),
             world: world.clone(),
             client,
+            clusters: BTreeMap::new(),
             controllers: Vec::new(),
+            runnables: Runnables::default(),
+            checks: Checks::default(),
             election: None,
             probes: None,
             webhooks: Vec::new(),
@@ -131,12 +170,51 @@ impl Manager {
         }
     }
 
+    /// Its name, which is also that of its lease.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// Adds a controller.
     pub fn controller(mut self, controller: Controller) -> Manager {
         self.controllers.push(controller);
+        self
+    }
+
+    /// Adds another cluster, for sources with [`Source::in_cluster`](crate::Source::in_cluster). Its caches are
+    /// synced before controllers that use it start, and writes through its client are in them when they return.
+    /// The lease is in the manager's own cluster, and stops writes to all of them.
+    pub fn cluster(mut self, name: &str, client: Client) -> Manager {
+        self.clusters.insert(name.to_owned(), client);
+        self
+    }
+
+    /// Adds a check to `/healthz`: if it fails, the process should be restarted.
+    ///
+    /// ```
+    /// # use operator::Manager;
+    /// # let _ = |manager: Manager, licence: std::path::PathBuf| {
+    /// manager
+    ///     .health_check("licence", move || licence.exists().then_some(()).ok_or_else(|| "there is none".into()))
+    ///     .ready_check("warm", || Err("not yet".into()))
+    /// # };
+    /// ```
+    pub fn health_check(
+        mut self,
+        name: &str,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Manager {
+        self.checks.live.insert(name.to_owned(), Arc::new(check));
+        self
+    }
+
+    /// Adds a check to `/readyz`: while it fails, the process should get no requests.
+    pub fn ready_check(
+        mut self,
+        name: &str,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Manager {
+        self.checks.ready.insert(name.to_owned(), Arc::new(check));
         self
     }
 
@@ -232,6 +310,7 @@ impl Running {
         self.queues.iter().find(|(name, _)| name == controller).map(|(_, queue)| queue)
     }
 
+    /// The metrics of this process.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }

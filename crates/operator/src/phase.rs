@@ -43,6 +43,7 @@ pub fn progress<O>(steps: &[Step<O>], observed: &O) -> Progress {
 }
 
 impl Progress {
+    /// Whether all steps are done.
     pub fn is_complete(&self) -> bool {
         self.phase.is_none()
     }

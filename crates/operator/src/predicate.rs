@@ -8,7 +8,10 @@
 //! let worth_it = generation() | (annotations() & !deletion());
 //! ```
 
-use crate::cache::{Delta, Item};
+use crate::{
+    cache::{Delta, Item},
+    source::Cacheable,
+};
 use kube::core::Selector;
 use std::{
     fmt,
@@ -26,6 +29,7 @@ impl Predicate {
         Predicate(Arc::new(passes))
     }
 
+    /// Whether the change passes.
     pub fn pass(&self, delta: &Delta) -> bool {
         (self.0)(delta)
     }
@@ -56,6 +60,23 @@ pub fn annotations() -> Predicate {
 /// The resourceVersion changed: repeated reports of the same object do not pass.
 pub fn resource_version() -> Predicate {
     changed(|before, after| before.resource_version() != after.resource_version())
+}
+
+/// A predicate on the object before and after a change, as their Rust type; it always passes if the object was
+/// created or deleted, or does not fit its type.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Node;
+/// use operator::{all, predicate::typed};
+///
+/// let cordoned = |node: &Node| node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or_default();
+/// let nodes = all::<Node>().when(typed(move |before, after| cordoned(before) != cordoned(after)));
+/// ```
+pub fn typed<K: Cacheable>(passes: impl Fn(&K, &K) -> bool + Send + Sync + 'static) -> Predicate {
+    changed(move |before, after| match (before.decode(), after.decode()) {
+        (Ok(before), Ok(after)) => passes(&before, &after),
+        _ => true,
+    })
 }
 
 /// The object got its deletionTimestamp, or was deleted.

@@ -44,8 +44,14 @@ const TEXT_TYPE: &str = "text/plain; charset=utf-8";
 #[derive(Clone)]
 pub struct Probe {
     metrics: Metrics,
-    live: BTreeMap<String, Check>,
-    ready: BTreeMap<String, Check>,
+    checks: Checks,
+}
+
+/// The checks of a process, by name.
+#[derive(Clone, Default)]
+pub(crate) struct Checks {
+    pub(crate) live: BTreeMap<String, Check>,
+    pub(crate) ready: BTreeMap<String, Check>,
 }
 
 type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -56,11 +62,13 @@ pub(crate) async fn serve(
     world: &World,
     address: SocketAddr,
     metrics: &Metrics,
+    checks: Checks,
     queues: &[(String, Queue)],
     sync_checks: Vec<SyncCheck>,
 ) -> io::Result<Task<()>> {
     let listener = TcpListener::bind(address).await?;
-    let probe = queues.iter().fold(Probe::new(metrics.clone()), |probe, (controller, queue)| {
+    let own = Probe { metrics: metrics.clone(), checks };
+    let probe = queues.iter().fold(own, |probe, (controller, queue)| {
         let queue = queue.clone();
         probe.live(controller, move || queue.health().map_err(|stuck| stuck.to_string()))
     });
@@ -73,8 +81,9 @@ pub(crate) async fn serve(
 }
 
 impl Probe {
+    /// Serves these metrics, without any checks.
     pub fn new(metrics: Metrics) -> Probe {
-        Probe { metrics, live: BTreeMap::new(), ready: BTreeMap::new() }
+        Probe { metrics, checks: Checks::default() }
     }
 
     /// Adds a check to `/healthz`: if it fails, the process should be restarted.
@@ -83,7 +92,7 @@ impl Probe {
         name: &str,
         check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> Probe {
-        self.live.insert(name.to_owned(), Arc::new(check));
+        self.checks.live.insert(name.to_owned(), Arc::new(check));
         self
     }
 
@@ -93,7 +102,7 @@ impl Probe {
         name: &str,
         check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> Probe {
-        self.ready.insert(name.to_owned(), Arc::new(check));
+        self.checks.ready.insert(name.to_owned(), Arc::new(check));
         self
     }
 
@@ -141,7 +150,7 @@ impl Probe {
         if path == "/metrics" {
             return respond(StatusCode::OK, prometheus::CONTENT_TYPE, self.metrics.render());
         }
-        let endpoints = [("/healthz", &self.live), ("/readyz", &self.ready)];
+        let endpoints = [("/healthz", &self.checks.live), ("/readyz", &self.checks.ready)];
         let found =
             endpoints.iter().find_map(|(endpoint, checks)| Some((path.strip_prefix(endpoint)?, checks)));
         match found {
@@ -211,8 +220,14 @@ fn respond(code: StatusCode, content_type: &'static str, body: String) -> HttpRe
 
 impl fmt::Debug for Probe {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Probe").field(&self.checks).finish()
+    }
+}
+
+impl fmt::Debug for Checks {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: [Vec<_>; 2] = [&self.live, &self.ready].map(|checks| checks.keys().collect());
-        out.debug_tuple("Probe").field(&names).finish()
+        out.debug_tuple("Checks").field(&names).finish()
     }
 }
 

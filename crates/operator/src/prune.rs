@@ -67,6 +67,7 @@ pub struct Pruned {
 }
 
 impl MemberKind {
+    /// The group, version, kind and plural of this resource.
     pub fn of(resource: &ApiResource) -> MemberKind {
         MemberKind {
             plural: resource.plural.clone(),
@@ -75,6 +76,7 @@ impl MemberKind {
         }
     }
 
+    /// The kind as kube names it.
     pub fn resource(&self) -> ApiResource {
         let kind = GroupVersionKind::gvk(&self.group, &self.version, "");
         ApiResource::from_gvk_with_plural(&kind, &self.plural)

@@ -118,6 +118,7 @@ pub struct InProgress {
 }
 
 impl Queue {
+    /// An empty queue.
     pub fn new(world: World, pace: Pace) -> Queue {
         let begun = world.now();
         Queue(Arc::new(QueueInner {
@@ -162,6 +163,7 @@ impl Queue {
         stats.background + stats.fresh
     }
 
+    /// Whether no key waits for a worker.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -179,6 +181,7 @@ impl Queue {
         self.stats().next_due.map(|soon| now + soon)
     }
 
+    /// How many keys are in which state now.
     pub fn stats(&self) -> Stats {
         let now = self.now();
         self.0.state.read(|sets| sets.stats(now))
@@ -247,10 +250,12 @@ impl fmt::Debug for Queue {
 }
 
 impl TakenKey<'_> {
+    /// The key.
     pub fn key(&self) -> &Key {
         &self.item().key
     }
 
+    /// Why it was added.
     pub fn reason(&self) -> Reason {
         self.item().reason
     }

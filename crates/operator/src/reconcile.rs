@@ -1,6 +1,6 @@
 //! What a reconcile returns: what to do next, or why it failed.
 
-use crate::{Key, cache::Undecodable, owner::OwnerError};
+use crate::{Key, cache::Undecodable, owner::OwnerError, queue::Reason};
 use futures::future::BoxFuture;
 use kube::core::Status;
 use std::{fmt, iter::successors, time::Duration};
@@ -35,22 +35,27 @@ pub enum Failure {
     Terminal { reason: &'static str, message: String },
 }
 
+/// Any error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A reconciler without its types, as workers call it.
 pub trait Reconcile: Send + Sync + 'static {
-    fn reconcile(&self, key: Key) -> BoxFuture<'static, Result<Next, Failure>>;
+    /// Reconciles `key`, which was added because of `reason`.
+    fn reconcile(&self, key: Key, reason: Reason) -> BoxFuture<'static, Result<Next, Failure>>;
 }
 
 impl Failure {
+    /// A failure that may pass by itself.
     pub fn transient(source: impl Into<BoxError>) -> Failure {
         Failure::Transient(source.into())
     }
 
+    /// A failure because another object is in the way.
     pub fn blocked(reason: &'static str, message: impl Into<String>) -> Failure {
         Failure::Blocked { reason, message: message.into() }
     }
 
+    /// A failure that stays until the object changes.
     pub fn terminal(reason: &'static str, message: impl Into<String>) -> Failure {
         Failure::Terminal { reason, message: message.into() }
     }

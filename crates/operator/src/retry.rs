@@ -71,6 +71,7 @@ where
 }
 
 impl<K> Written<K> {
+    /// The object.
     pub fn into_object(self) -> K {
         match self {
             Written::Created(object) | Written::Updated(object) | Written::Unchanged(object) => object,

@@ -31,17 +31,29 @@ pub enum Use {
 /// A kind, and what a controller does with it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Declared {
+    /// The kind.
     pub kind: ApiResource,
+    /// What it does with it.
     pub uses: Use,
+    /// The name of the cluster; `None` is the manager's own, for which the rules are.
+    pub cluster: Option<String>,
+    /// Only in these namespaces; if it is empty, in all.
+    pub namespaces: BTreeSet<String>,
 }
 
 impl Declared {
+    /// What a controller does with a kind that has a Rust type.
     pub fn of<K>(uses: Use) -> Declared
     where
         K: Resource,
         K::DynamicType: Default,
     {
-        Declared { kind: ApiResource::erase::<K>(&K::DynamicType::default()), uses }
+        Declared::of_kind(&ApiResource::erase::<K>(&K::DynamicType::default()), uses)
+    }
+
+    /// [`Declared::of`] for a kind that is known only when the program runs.
+    pub fn of_kind(kind: &ApiResource, uses: Use) -> Declared {
+        Declared { kind: kind.clone(), uses, cluster: None, namespaces: BTreeSet::new() }
     }
 }
 
@@ -73,9 +85,9 @@ impl Use {
 /// assert_eq!(rules[0].resources.as_deref(), Some(&["configmaps".to_string(), "pods".to_string()][..]));
 /// assert_eq!(rules[0].verbs, ["get", "list", "watch"]);
 /// ```
-pub fn collect(declared: &[Declared]) -> Vec<PolicyRule> {
+pub fn collect<'a>(declared: impl IntoIterator<Item = &'a Declared>) -> Vec<PolicyRule> {
     let mut needs: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
-    for Declared { kind, uses } in declared {
+    for Declared { kind, uses, .. } in declared.into_iter().filter(|it| it.cluster.is_none()) {
         for (subresource, verbs) in uses.verbs() {
             let resource = match subresource.is_empty() {
                 true => kind.plural.clone(),
@@ -84,7 +96,7 @@ pub fn collect(declared: &[Declared]) -> Vec<PolicyRule> {
             needs.entry((&kind.group, resource)).or_default().extend(*verbs);
         }
     }
-    if !declared.is_empty() {
+    if !needs.is_empty() {
         needs.entry(("events.k8s.io", "events".into())).or_default().extend(["create", "patch"]);
     }
     merge(needs)
@@ -116,65 +128,125 @@ fn merge(needs: BTreeMap<(&str, String), BTreeSet<&str>>) -> Vec<PolicyRule> {
 }
 
 /// The service account, roles and bindings of an operator.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+/// use operator::{Context, Controller, Failure, Key, Next, all, rules::Access};
+///
+/// async fn reconcile(_: Context<()>, _: Key) -> Result<Next, Failure> { Ok(Next::Settled) }
+///
+/// let maps = all::<ConfigMap>().in_namespace("prod");
+/// let controller = Controller::new("web", maps).owns(all::<Secret>().in_namespace("prod")).reconcile((), reconcile);
+/// let access = Access::new("ops", "web", controller.declared());
+/// assert!(access.cluster.is_none(), "it may do nothing outside of `prod`, but for its lease in `ops`");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
+    /// Its account.
     pub account: ServiceAccount,
-    pub cluster_role: ClusterRole,
-    pub cluster_binding: ClusterRoleBinding,
-    /// For the lease, in the namespace of the operator.
-    pub role: Role,
-    pub binding: RoleBinding,
+    /// For kinds that are declared in all namespaces; `None` if there are no such kinds.
+    pub cluster: Option<(ClusterRole, ClusterRoleBinding)>,
+    /// For kinds that are declared in some namespaces, one for each namespace; and for the lease, in the namespace
+    /// of the operator.
+    pub roles: Vec<(Role, RoleBinding)>,
 }
 
 impl Access {
-    /// For an operator that runs as the service account `name` in `namespace`.
+    /// For an operator that runs as the service account `name` in `namespace`, and has its lease there.
     pub fn new(namespace: &str, name: &str, declared: &[Declared]) -> Access {
-        let inside = ObjectMeta {
-            name: Some(name.into()),
-            namespace: Some(namespace.into()),
-            ..ObjectMeta::default()
-        };
-        // ClusterRoles of all operators share their names: this one has the namespace in it.
-        let outside = ObjectMeta { name: Some(format!("{namespace}:{name}")), ..ObjectMeta::default() };
-        let subjects = Some(vec![Subject {
-            kind: "ServiceAccount".into(),
-            namespace: Some(namespace.into()),
-            name: name.into(),
-            ..Subject::default()
-        }]);
-        let refers = |kind: &str, meta: &ObjectMeta| RoleRef {
-            api_group: Some(RBAC.into()),
-            kind: kind.into(),
-            name: meta.name.clone().unwrap_or_default(),
-        };
-        Access {
-            account: ServiceAccount { metadata: inside.clone(), ..ServiceAccount::default() },
-            cluster_role: ClusterRole {
-                metadata: outside.clone(),
-                rules: Some(collect(declared)),
-                ..ClusterRole::default()
-            },
-            cluster_binding: ClusterRoleBinding {
-                role_ref: refers("ClusterRole", &outside),
-                metadata: outside,
-                subjects: subjects.clone(),
-            },
-            role: Role { metadata: inside.clone(), rules: Some(lease()) },
-            binding: RoleBinding { role_ref: refers("Role", &inside), metadata: inside, subjects },
+        Access::bare(namespace, name).with_kinds(declared).with_rules_in(namespace, lease())
+    }
+
+    /// An account that may do nothing.
+    pub(crate) fn bare(namespace: &str, name: &str) -> Access {
+        let account = ServiceAccount { metadata: named(Some(namespace), name), ..ServiceAccount::default() };
+        Access { account, cluster: None, roles: Vec::new() }
+    }
+
+    /// Adds what these kinds need.
+    pub(crate) fn with_kinds(self, declared: &[Declared]) -> Access {
+        let everywhere = collect(declared.iter().filter(|it| it.namespaces.is_empty()));
+        let namespaces: BTreeSet<&String> = declared.iter().flat_map(|it| &it.namespaces).collect();
+        namespaces.into_iter().fold(self.with_cluster_rules(everywhere), |access, namespace| {
+            let rules = collect(declared.iter().filter(|it| it.namespaces.contains(namespace)));
+            let name = access.full_name();
+            access.with_role(namespace, name, rules)
+        })
+    }
+
+    /// Adds rules for all namespaces, as [`Webhooks::rules`](crate::webhook::Webhooks::rules).
+    pub fn with_cluster_rules(mut self, rules: Vec<PolicyRule>) -> Access {
+        if rules.is_empty() {
+            return self;
         }
+        // ClusterRoles of all operators share their names: this one has the namespace in it.
+        let metadata = named(None, &self.full_name());
+        let (role_ref, subjects) = (refers("ClusterRole", &metadata), self.subjects());
+        let role = || ClusterRole { metadata: metadata.clone(), ..ClusterRole::default() };
+        let binding = || ClusterRoleBinding { role_ref, metadata: metadata.clone(), subjects };
+        let (role, _) = self.cluster.get_or_insert_with(|| (role(), binding()));
+        role.rules.get_or_insert_default().extend(rules);
+        self
+    }
+
+    /// Adds rules for one namespace, under the name of the account.
+    pub fn with_rules_in(self, namespace: &str, rules: Vec<PolicyRule>) -> Access {
+        let name = self.account.metadata.name.clone().unwrap_or_default();
+        self.with_role(namespace, name, rules)
+    }
+
+    fn with_role(mut self, namespace: &str, name: String, rules: Vec<PolicyRule>) -> Access {
+        if rules.is_empty() {
+            return self;
+        }
+        let metadata = named(Some(namespace), &name);
+        if let Some((role, _)) = self.roles.iter_mut().find(|(role, _)| role.metadata == metadata) {
+            role.rules.get_or_insert_default().extend(rules);
+            return self;
+        }
+        let (role_ref, subjects) = (refers("Role", &metadata), self.subjects());
+        let binding = RoleBinding { role_ref, metadata: metadata.clone(), subjects };
+        self.roles.push((Role { metadata, rules: Some(rules) }, binding));
+        self
+    }
+
+    /// A name that no operator of another namespace has.
+    fn full_name(&self) -> String {
+        let ObjectMeta { namespace, name, .. } = &self.account.metadata;
+        format!("{}:{}", namespace.as_deref().unwrap_or_default(), name.as_deref().unwrap_or_default())
+    }
+
+    fn subjects(&self) -> Option<Vec<Subject>> {
+        let ObjectMeta { namespace, name, .. } = self.account.metadata.clone();
+        let name = name.unwrap_or_default();
+        Some(vec![Subject { kind: "ServiceAccount".into(), namespace, name, ..Subject::default() }])
     }
 
     /// All of it as one stream of YAML documents.
     pub fn yaml(&self) -> String {
-        [
-            document(&self.account),
-            document(&self.cluster_role),
-            document(&self.cluster_binding),
-            document(&self.role),
-            document(&self.binding),
-        ]
-        .join("---\n")
+        self.documents().join("---\n")
     }
+
+    pub(crate) fn documents(&self) -> Vec<String> {
+        let mut documents = vec![document(&self.account)];
+        if let Some((role, binding)) = &self.cluster {
+            documents.extend([document(role), document(binding)]);
+        }
+        for (role, binding) in &self.roles {
+            documents.extend([document(role), document(binding)]);
+        }
+        documents
+    }
+}
+
+fn named(namespace: Option<&str>, name: &str) -> ObjectMeta {
+    let namespace = namespace.map(str::to_owned);
+    ObjectMeta { name: Some(name.to_owned()), namespace, ..ObjectMeta::default() }
+}
+
+fn refers(kind: &str, role: &ObjectMeta) -> RoleRef {
+    let name = role.name.clone().unwrap_or_default();
+    RoleRef { api_group: Some(RBAC.into()), kind: kind.into(), name }
 }
 
 pub(crate) fn document(object: &impl Serialize) -> String {

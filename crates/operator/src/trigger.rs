@@ -5,9 +5,8 @@ use crate::{
     cache::{Delta, Origin, View},
     predicate::Predicate,
     queue::{Queue, Reason},
+    source::Cacheable,
 };
-use kube::Resource;
-use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 /// The keys to reconcile after a change.
@@ -53,10 +52,7 @@ pub(crate) fn owner<P: 'static>(primary: View<P>) -> Mapping {
 }
 
 /// The keys that `keys` returns for the object before and after the change.
-pub(crate) fn mapped<K>(keys: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Mapping
-where
-    K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
-{
+pub(crate) fn mapped<K: Cacheable>(keys: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Mapping {
     Arc::new(move |delta| {
         let mut all: Vec<Key> = Vec::new();
         for item in delta.items() {

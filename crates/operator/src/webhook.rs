@@ -94,10 +94,12 @@ impl Webhooks {
         Webhooks { name: name.to_owned(), hooks: BTreeMap::new(), conversions: Vec::new() }
     }
 
+    /// The name of their configurations in the cluster.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// Adds a validator or defaulter.
     pub fn hook(mut self, mut hook: Hook) -> Webhooks {
         let same = self.hooks.values().filter(|other| other.is_for_same(&hook)).count();
         hook.set_number(same + 1);
@@ -105,6 +107,7 @@ impl Webhooks {
         self
     }
 
+    /// Adds the conversions between the versions of a type.
     pub fn conversion<H: Hub>(mut self, conversion: Conversion<H>) -> Webhooks {
         self.conversions.push(conversion.erase());
         self

@@ -6,6 +6,7 @@ mod log;
 use crate::{
     Failure, Key, Next, Reconcile,
     context::ControllerContext,
+    manager::HaltFlag,
     metrics::{Metrics, Reconciles, ResultLabel},
     queue::{Note, Pace, Queue, Requeue, TakenKey, WorkerSettings},
 };
@@ -33,6 +34,7 @@ pub(crate) struct Settings {
     pub(crate) deadline: Duration,
     pub(crate) pace: Pace,
     pub(crate) on_failure: Option<OnFailure>,
+    pub(crate) halt: HaltFlag,
 }
 
 /// Is called for a failure that a person must look at, with the key, the reason and the message.
@@ -126,7 +128,8 @@ impl Pool {
         );
         let timer = self.reconciles.start(taken.waited());
         let begun = self.world.now();
-        let call = guard::call(&self.world, &*self.reconciler, taken.key(), self.settings.deadline);
+        let call = guard::call(&self.world, &*self.reconciler, &taken, self.settings.deadline);
+        let call = self.settings.halt.around(call);
         let outcome = call.instrument(span.clone()).await;
         let took = self.world.now().since(begun);
         timer.stop(took, outcome.label());
@@ -235,13 +238,19 @@ async fn yield_now() {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { workers: 1, deadline: DEADLINE, pace: Pace::default(), on_failure: None }
+        Settings {
+            workers: 1,
+            deadline: DEADLINE,
+            pace: Pace::default(),
+            on_failure: None,
+            halt: HaltFlag::default(),
+        }
     }
 }
 
 impl fmt::Debug for Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Settings { workers, deadline, pace, on_failure: _ } = self;
+        let Settings { workers, deadline, pace, .. } = self;
         let mut out = out.debug_struct("Settings");
         out.field("workers", workers).field("deadline", deadline).field("pace", pace).finish_non_exhaustive()
     }

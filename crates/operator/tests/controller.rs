@@ -130,7 +130,8 @@ fn mappings_streams_and_timers_trigger_reconciles() {
 fn a_controller_retries_at_its_own_pace() {
     testkit::run(|cluster| async move {
         let calls = Calls::default();
-        let pace = Pace { longest_pause: Duration::from_secs(10), dead_after: 3, ..Pace::default() };
+        let longest_pause = Duration::from_secs(10);
+        let pace = Pace { longest_pause, dead_after: 3, jitter: 0.0, ..Pace::default() };
         let controller = Controller::new("failing", all::<ConfigMap>().labelled("fails=yes")).pace(pace);
         let controller = controller.reconcile(calls.clone(), |context: Context<Calls>, key| async move {
             context.state().note(&key);

@@ -131,3 +131,31 @@ fn a_leader_whose_lease_was_taken_stops_at_once() {
         assert!(matches!(ended, Err(Error::NoLongerLeading(LeaseLost::Taken))), "{ended:?}");
     });
 }
+
+#[test]
+fn a_renewal_is_one_write_and_reads_the_lease_only_if_it_has_changed() {
+    testkit::run(|cluster| async move {
+        begin(&cluster).await;
+        let (first, _) = manager(&cluster, "first");
+        cluster.advance(Duration::from_secs(5)).await;
+        let of_leader = |verb: &str| {
+            let trace = cluster.trace();
+            trace.of(verb, "leases").iter().filter(|entry| entry.caller == "first").count()
+        };
+        let (reads, writes) = (of_leader("get"), of_leader("update"));
+        cluster.advance(Duration::from_secs(60)).await;
+        assert_eq!(of_leader("get"), reads);
+        assert!((20..=31).contains(&(of_leader("update") - writes)), "once in two seconds and a bit");
+        let page = first.metrics().render();
+        assert!(!page.contains("leader_election_slowpath_total{"), "{page}");
+
+        let leases: Api<Lease> = Api::namespaced(cluster.client(), "default");
+        let touched = json!({"metadata": {"labels": {"touched": "by-hand"}}});
+        leases.patch("signer", &PatchParams::default(), &Patch::Merge(&touched)).await.unwrap();
+        cluster.advance(Duration::from_secs(30)).await;
+        let page = first.metrics().render();
+        assert!(page.contains(r#"leader_election_slowpath_total{name="signer"} 1"#), "{page}");
+        assert_eq!(of_leader("get"), reads + 1);
+        first.stop().await.unwrap();
+    });
+}

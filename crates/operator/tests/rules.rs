@@ -1,15 +1,17 @@
 //! A controller under exactly the rules that its declarations give.
 
 use k8s_openapi::api::{
+    apps::v1::Deployment,
     core::v1::{ConfigMap, Secret},
     events::v1::Event,
 };
 use kube::{Api, ResourceExt};
 use operator::{
-    Context, Controller, Failure, Key, Manager, Next, all,
+    Context, Controller, Failure, Installation, Key, Manager, Next, all,
     apply::{Force, Set},
     finalizer::{self, Lifecycle},
     rules::Access,
+    webhook::{Address, Certificates, Hook, Site, Webhooks},
 };
 use serde_json::json;
 use testkit::Cluster;
@@ -44,11 +46,15 @@ async fn copy(context: Context<()>, key: Key) -> Result<Next, Failure> {
 }
 
 async fn manager(cluster: &Cluster) -> Manager {
+    manager_of(cluster, copier())
+}
+
+fn manager_of(cluster: &Cluster, controller: Controller) -> Manager {
     let user = format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
     let groups = ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"];
     Manager::new("copier", cluster.world(), cluster.client_as(&user, &groups))
         .elect_in(NAMESPACE)
-        .controller(copier())
+        .controller(controller)
 }
 
 #[test]
@@ -74,7 +80,85 @@ fn the_declared_rules_suffice() {
     });
 }
 
-/// Or the test above would prove nothing.
+/// What the account may do in all namespaces, and in which single ones.
+fn reach(access: &Access) -> String {
+    let everywhere = access.cluster.as_ref().map_or(0, |(role, _)| role.rules.iter().flatten().count());
+    let roles = access.roles.iter().map(|(role, _)| role.namespace().unwrap_or_default());
+    format!("{everywhere} everywhere, {}", roles.collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn sources_of_some_namespaces_need_roles_there_and_nothing_else() {
+    testkit::run(|cluster| async move {
+        cluster.apply("{apiVersion: v1, kind: Namespace, metadata: {name: other}}").await;
+        let controller = Controller::new("copier", all::<ConfigMap>().in_namespace("other"))
+            .owns(all::<Secret>().in_namespace("other"))
+            .applies::<Secret>()
+            .reconcile((), copy);
+        let access = Access::new(NAMESPACE, ACCOUNT, controller.declared());
+        assert_eq!(reach(&access), "0 everywhere, other default");
+        let mixed = Controller::new("mixed", all::<ConfigMap>().in_namespace("other")).reads(all::<Secret>());
+        let mixed = Access::new(NAMESPACE, ACCOUNT, mixed.reconcile((), copy).declared());
+        assert_eq!(reach(&mixed), "2 everywhere, other default");
+
+        cluster.apply(&access.yaml()).await;
+        let running = manager_of(&cluster, controller).start();
+        cluster.watch_idle("manager", running.idle_probe());
+        let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: other, labels: {copy: 'yes'}}}";
+        cluster.apply(map).await;
+        cluster.settle().await;
+        assert!(cluster.find::<Secret>("other", "web-copy").await.is_some());
+        assert_eq!(cluster.list::<Event>("other").await.len(), 1);
+        let trace = cluster.trace().to_string();
+        assert!(!trace.contains("403"), "{trace}");
+        running.stop().await.unwrap();
+    });
+}
+
+/// Definitions, rights, Deployment, Service and webhook configurations: the server takes them. The calls of webhooks
+/// are tested elsewhere: here the Service has no endpoints.
+#[test]
+fn a_server_takes_the_manifests_of_a_manager() {
+    testkit::run(|cluster| async move {
+        let hook = Hook::defaulter(|map: &mut ConfigMap, _: &operator::webhook::Request| {
+            map.data.get_or_insert_default().insert("size".to_owned(), "small".to_owned());
+        });
+        let certificates =
+            Certificates::Shared { namespace: NAMESPACE.into(), secret: "copier-webhooks".into() };
+        let site = Site { address: Address::service(NAMESPACE, "copier"), certificates };
+        let manager = manager(&cluster).await.probes(([0, 0, 0, 0], 8080));
+        let manager = manager.webhooks(Webhooks::new("copier").hook(hook), ([0, 0, 0, 0], 8443), site);
+        let crd = serde_json::from_value(json!({
+            "metadata": {"name": "things.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Thing", "plural": "things"},
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object"}}}]}}));
+        let installation =
+            Installation::new(NAMESPACE, "example.com/copier:1").replicas(2).definition(crd.unwrap());
+        let manifests = manager.manifests(&installation);
+        let kinds: Vec<&str> = manifests.lines().filter_map(|line| line.strip_prefix("kind: ")).collect();
+        assert_eq!(
+            kinds.join(" "),
+            "CustomResourceDefinition ServiceAccount ClusterRole ClusterRoleBinding Role \
+            RoleBinding Deployment Service MutatingWebhookConfiguration"
+        );
+        // Without endpoints of the Service nothing answers webhooks.
+        let documents = manifests.split("---\n").filter(|document| !document.contains("kind: Service\n"));
+        let documents: Vec<&str> = documents.collect();
+        // Webhooks that nobody answers would refuse what is applied after them.
+        cluster.apply(&documents[..documents.len() - 1].join("---\n")).await;
+        let deployment: Deployment = cluster.get(NAMESPACE, "copier").await;
+        let pod = deployment.spec.unwrap().template.spec.unwrap();
+        assert_eq!(pod.service_account_name.as_deref(), Some(ACCOUNT));
+        assert!(pod.containers[0].liveness_probe.is_some());
+
+        let running = cluster.run(manager);
+        cluster.settle().await;
+        running.stop().await.unwrap();
+    });
+}
+
+/// Or the tests above would prove nothing.
 #[test]
 fn without_the_rules_the_manager_is_refused() {
     testkit::simulate(1, |cluster| async move {

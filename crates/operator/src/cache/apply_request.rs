@@ -53,7 +53,7 @@ impl ApplyRequest {
         let stores = registry.stores(path.group, path.resource, namespace);
         let is_whole = |store: &Arc<Store>| {
             let kind = store.kind();
-            kind.version == path.version && !kind.metadata_only
+            kind.version == path.version && !kind.metadata_only && kind.scope.keeps_whole_objects()
         };
         Some(ApplyRequest {
             target: head.uri.to_string().into(),

@@ -15,17 +15,14 @@ use crate::{
     Key,
     cache::{
         Delta, Item, Origin,
-        index::{Index, IndexFunction},
+        index::{Index, IndexFunction, Indexes},
         items::Items,
     },
     watch::CacheUpdate,
 };
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
-use std::{
-    collections::{BTreeMap, VecDeque},
-    mem,
-};
+use std::{collections::VecDeque, mem};
 use tombstones::Tombstones;
 
 /// Pure: an update goes in, the deltas that it makes come out.
@@ -33,7 +30,7 @@ use tombstones::Tombstones;
 pub(crate) struct Contents {
     items: Items,
     owners: Index,
-    indexes: BTreeMap<&'static str, Index>,
+    indexes: Indexes,
     reflectors: Vec<Reflector>,
     deleted_uids: Tombstones,
     deleted_keys: Tombstones,
@@ -102,7 +99,7 @@ impl Contents {
         Contents {
             items: Items::default(),
             owners: Index::owners(),
-            indexes: BTreeMap::new(),
+            indexes: Indexes::default(),
             reflectors: reflectors.collect(),
             deleted_uids: Tombstones::default(),
             deleted_keys: Tombstones::default(),
@@ -118,21 +115,22 @@ impl Contents {
         self.owners.find(uid)
     }
 
-    pub(crate) fn indexed<'a>(&'a self, index: &str, value: &'a str) -> impl Iterator<Item = &'a Item> {
-        self.indexes.get(index).into_iter().flat_map(move |index| index.find(value))
-    }
-
-    pub(crate) fn has_index(&self, name: &str) -> bool {
-        self.indexes.contains_key(name)
+    pub(crate) fn indexes(&self) -> &Indexes {
+        &self.indexes
     }
 
     /// If there is an index of this name, it stays as it is.
     pub(crate) fn add_index(&mut self, name: &'static str, values: IndexFunction) {
-        self.indexes.entry(name).or_insert_with(|| {
-            let mut index = Index::new(values);
-            self.items.iter().for_each(|item| index.update(None, Some(item)));
-            index
-        });
+        self.indexes.add(name, values, &self.items);
+    }
+
+    pub(crate) fn add_label_index(&mut self, label: &str) {
+        self.indexes.add_label(label, &self.items);
+    }
+
+    /// The objects with this value of a label.
+    pub(crate) fn labelled<'a>(&'a self, label: &str, value: &'a str) -> Vec<&'a Item> {
+        self.indexes.labelled(label, value, &self.items)
     }
 
     /// Whether the first list is complete.
@@ -364,7 +362,7 @@ impl Contents {
 
     fn update_indexes(&mut self, before: Option<&Item>, after: Option<&Item>) {
         self.owners.update(before, after);
-        self.indexes.values_mut().for_each(|index| index.update(before, after));
+        self.indexes.update(before, after);
     }
 
     /// Whether this process knows that this version of the object is gone.

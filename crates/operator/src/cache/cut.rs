@@ -1,5 +1,6 @@
 //! Cuts fields out of an object's JSON by its brackets, without making a tree of it.
 
+use crate::cache::Transform;
 use std::{collections::BTreeMap, ops::Range};
 
 /// The form in which a cache keeps its objects.
@@ -10,6 +11,8 @@ pub(crate) struct Shape {
     /// Nothing but `metadata` is kept.
     pub(crate) metadata_only: bool,
     pub(crate) dropped: DroppedFields,
+    /// Applied after the fields are dropped.
+    pub(crate) transforms: Vec<Transform>,
 }
 
 /// The fields to leave out: a tree of names, whose leaves are dropped.
@@ -248,6 +251,7 @@ mod tests {
             kind: "Thing".to_owned(),
             metadata_only,
             dropped: DroppedFields::new(paths),
+            transforms: Vec::new(),
         };
         let mut out = String::from("what was here before");
         let cut = cut(json, &shape, &mut out).map(|metadata| {

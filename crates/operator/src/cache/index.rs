@@ -1,10 +1,22 @@
 //! An index: finds objects by values that are computed from them.
 
-use crate::{Key, cache::Item};
+use crate::{
+    Key,
+    cache::{Item, items::Items},
+};
+use serde::de::DeserializeOwned;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 /// The values by which an object is found (client-go: `IndexFunc`).
 pub(crate) type IndexFunction = Arc<dyn Fn(&Item) -> Vec<String> + Send + Sync>;
+
+/// The values that `values` finds in an object of type `K`. An object that cannot be decoded has none; reading it
+/// is an error.
+pub(crate) fn typed<K: DeserializeOwned>(
+    values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
+) -> IndexFunction {
+    Arc::new(move |item| item.decode::<K>().map_or_else(|_| Vec::new(), |object| values(&object)))
+}
 
 /// One entry for each value of each object, in order.
 pub(crate) struct Index {
@@ -12,9 +24,65 @@ pub(crate) struct Index {
     entries: BTreeMap<(Arc<str>, Key), Item>,
 }
 
+/// The indexes of a cache.
+#[derive(Debug, Default)]
+pub(crate) struct Indexes {
+    named: BTreeMap<&'static str, Index>,
+    labels: BTreeMap<Box<str>, Index>,
+}
+
+/// How many labels are indexed: each costs an entry for each object that has it. For the values of further labels
+/// all objects are searched.
+const MOST_LABELS: usize = 8;
+
+impl Indexes {
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.named.contains_key(name)
+    }
+
+    pub(crate) fn add(&mut self, name: &'static str, values: IndexFunction, items: &Items) {
+        self.named.entry(name).or_insert_with(|| Index::filled(values, items));
+    }
+
+    pub(crate) fn find<'a>(&'a self, name: &str, value: &'a str) -> impl Iterator<Item = &'a Item> {
+        self.named.get(name).into_iter().flat_map(move |index| index.find(value))
+    }
+
+    /// Whether this label needs an index and may have one.
+    pub(crate) fn lacks_label(&self, label: &str) -> bool {
+        self.labels.len() < MOST_LABELS && !self.labels.contains_key(label)
+    }
+
+    pub(crate) fn add_label(&mut self, label: &str, items: &Items) {
+        let (name, label) = (Box::from(label), label.to_owned());
+        let value = move |item: &Item| item.labels().get(&label).map(str::to_owned).into_iter().collect();
+        self.labels.entry(name).or_insert_with(|| Index::filled(Arc::new(value), items));
+    }
+
+    /// The objects with this value of a label, by its index if there is one.
+    pub(crate) fn labelled<'a>(&'a self, label: &str, value: &'a str, items: &'a Items) -> Vec<&'a Item> {
+        match self.labels.get(label) {
+            Some(index) => index.find(value).collect(),
+            None => items.iter().filter(|item| item.labels().get(label) == Some(value)).collect(),
+        }
+    }
+
+    pub(crate) fn update(&mut self, before: Option<&Item>, after: Option<&Item>) {
+        let all = self.named.values_mut().chain(self.labels.values_mut());
+        all.for_each(|index| index.update(before, after));
+    }
+}
+
 impl Index {
-    pub(crate) fn new(values: IndexFunction) -> Index {
+    fn new(values: IndexFunction) -> Index {
         Index { values, entries: BTreeMap::new() }
+    }
+
+    /// An index of these items.
+    fn filled(values: IndexFunction, items: &Items) -> Index {
+        let mut index = Index::new(values);
+        items.iter().for_each(|item| index.update(None, Some(item)));
+        index
     }
 
     /// Finds objects by the UIDs of their owners.

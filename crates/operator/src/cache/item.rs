@@ -6,6 +6,7 @@ use crate::{
         applied_fields::AppliedFields,
         cut::{NotAnObject, Shape, cut},
         pairs::Pairs,
+        transform,
     },
 };
 use serde::{
@@ -69,6 +70,8 @@ pub(crate) enum BadObject {
     NotAnObject(#[from] NotAnObject),
     #[error("the metadata cannot be read")]
     Metadata(#[source] serde_json::Error),
+    #[error("the object cannot be transformed")]
+    Transform(#[source] serde_json::Error),
     #[error("{0} has a resourceVersion that is not a number")]
     Version(Key),
 }
@@ -81,10 +84,12 @@ pub(crate) struct Reader {
 }
 
 impl Item {
+    /// Its namespace and name.
     pub fn key(&self) -> &Key {
         &self.0.key
     }
 
+    /// `metadata.uid`.
     pub fn uid(&self) -> &str {
         self.text(self.0.uid)
     }
@@ -104,14 +109,17 @@ impl Item {
         self.0.is_deleting
     }
 
+    /// `metadata.labels`.
     pub fn labels(&self) -> Pairs<'_> {
         Pairs::read(self.text(self.0.labels))
     }
 
+    /// `metadata.annotations`.
     pub fn annotations(&self) -> Pairs<'_> {
         Pairs::read(self.text(self.0.annotations))
     }
 
+    /// `metadata.ownerReferences`.
     pub fn owner_references(&self) -> Vec<Owner> {
         // The server does not store owners without a UID, so a list that cannot be read has none.
         let text = self.text(self.0.owners);
@@ -123,6 +131,7 @@ impl Item {
         self.owner_references().into_iter().find(|owner| owner.controller)
     }
 
+    /// The UID of [`Item::controller_owner`].
     pub fn controller_uid(&self) -> Option<String> {
         self.controller_owner().map(|owner| owner.uid)
     }
@@ -166,7 +175,11 @@ impl Reader {
     }
 
     pub(crate) fn read(&mut self, json: &str) -> Result<Item, BadObject> {
-        let range = cut(json, &self.shape, &mut self.buffer)?;
+        let mut range = cut(json, &self.shape, &mut self.buffer)?;
+        if !self.shape.transforms.is_empty() {
+            let transformed = transform::apply(&self.shape.transforms, &self.buffer);
+            range = cut(&transformed.map_err(BadObject::Transform)?, &self.shape, &mut self.buffer)?;
+        }
         let mut fields = read_fields(&self.buffer, range)?;
         fields.applied = AppliedFields::read(json);
         Ok(Item(Arc::new(fields)))

@@ -16,15 +16,18 @@ impl<'a> Pairs<'a> {
         if json.is_empty() { Pairs::default() } else { serde_json::from_str(json).unwrap_or_default() }
     }
 
+    /// The value of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         let at = self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok()?;
         Some(&self.0[at].1)
     }
 
+    /// Names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

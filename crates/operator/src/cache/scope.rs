@@ -1,6 +1,6 @@
 //! Which objects of a kind are cached, and how much of each.
 
-use crate::cache::{Item, cut::DroppedFields};
+use crate::cache::{Item, Transform, cut::DroppedFields};
 use api::{field_selector, label_selector};
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -19,6 +19,7 @@ pub struct Scope {
     label_selector: String,
     field_selector: String,
     without: BTreeSet<Vec<String>>,
+    transforms: Vec<Transform>,
     keeps_managed_fields: bool,
 }
 
@@ -66,6 +67,12 @@ impl Scope {
         self
     }
 
+    /// Changes every object before it is kept, after fields were dropped. Further calls add transforms.
+    pub fn transformed(mut self, transform: &Transform) -> Scope {
+        self.transforms.push(transform.clone());
+        self
+    }
+
     /// Keeps `metadata.managedFields`, which is often half of an object.
     pub fn with_managed_fields(mut self) -> Scope {
         self.keeps_managed_fields = true;
@@ -93,6 +100,15 @@ impl Scope {
         let managed = ["metadata", "managedFields"].map(str::to_owned).to_vec();
         let managed = (!self.keeps_managed_fields).then_some(managed);
         DroppedFields::new(self.without.iter().filter(|path| !path.is_empty()).cloned().chain(managed))
+    }
+
+    pub(crate) fn transforms(&self) -> &[Transform] {
+        &self.transforms
+    }
+
+    /// Whether objects are kept with all fields but `managedFields`.
+    pub(crate) fn keeps_whole_objects(&self) -> bool {
+        self.without.is_empty() && self.transforms.is_empty()
     }
 
     pub(crate) fn filter(&self) -> Filter {
@@ -176,6 +192,7 @@ mod tests {
                 kind: "Pod".to_owned(),
                 metadata_only: false,
                 dropped: scope.dropped_fields(),
+                transforms: Vec::new(),
             };
             let item = Reader::new(Arc::new(shape)).read(json).unwrap();
             assert_eq!(scope.filter().includes(&item, json), expected, "{scope:?}");

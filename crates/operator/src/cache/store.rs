@@ -64,7 +64,13 @@ impl CachedKind {
         let own = || (self.api_version(), self.kind.clone());
         let (api_version, kind) =
             if self.metadata_only { (METADATA.0.to_owned(), METADATA.1.to_owned()) } else { own() };
-        Shape { api_version, kind, metadata_only: self.metadata_only, dropped: self.scope.dropped_fields() }
+        Shape {
+            api_version,
+            kind,
+            metadata_only: self.metadata_only,
+            dropped: self.scope.dropped_fields(),
+            transforms: self.scope.transforms().to_vec(),
+        }
     }
 }
 
@@ -107,7 +113,7 @@ impl Store {
     }
 
     pub(crate) fn add_index(&self, name: &'static str, values: IndexFunction) {
-        if self.read().has_index(name) {
+        if self.read().indexes().has(name) {
             return;
         }
         self.contents.write().unwrap_or_else(PoisonError::into_inner).add_index(name, values);
@@ -115,13 +121,12 @@ impl Store {
 
     /// The objects with this value of a label, in one namespace or in all. The first call for a label makes
     /// an index of it.
-    pub(crate) fn labelled(&self, label: &'static str, value: &str, namespace: Option<&str>) -> Vec<Item> {
-        let values = move |item: &Item| item.labels().get(label).map(str::to_owned).into_iter().collect();
-        self.add_index(label, Arc::new(values));
-        let contents = self.read();
-        let found = contents.indexed(label, value);
+    pub(crate) fn labelled(&self, label: &str, value: &str, namespace: Option<&str>) -> Vec<Item> {
+        if self.read().indexes().lacks_label(label) {
+            self.contents.write().unwrap_or_else(PoisonError::into_inner).add_label_index(label);
+        }
         let is_there = |item: &&Item| namespace.is_none() || item.key().namespace() == namespace;
-        found.filter(is_there).cloned().collect()
+        self.read().labelled(label, value).into_iter().filter(is_there).cloned().collect()
     }
 
     /// Calls `subscriber` for every object there is, and from then on for every change.

@@ -2,7 +2,11 @@
 
 use crate::{
     Key,
-    cache::{Item, Subscriber, Undecodable, store::Store},
+    cache::{
+        Item, Subscriber, Undecodable,
+        index::{self, IndexFunction},
+        store::Store,
+    },
 };
 use api::label_selector;
 use kube::core::Selector;
@@ -24,6 +28,7 @@ impl<K> View<K> {
         View { store, kind: PhantomData }
     }
 
+    /// Whether the object is in the cache.
     pub fn contains(&self, key: &Key) -> bool {
         self.store.read().items().get(key.as_str()).is_some()
     }
@@ -33,6 +38,7 @@ impl<K> View<K> {
         self.store.item(key)
     }
 
+    /// The keys of all objects.
     pub fn keys(&self) -> Vec<Key> {
         self.store.read().items().iter().map(|item| item.key().clone()).collect()
     }
@@ -42,10 +48,12 @@ impl<K> View<K> {
         self.store.read().items().by_uid(uid).map(|item| item.key().clone())
     }
 
+    /// How many objects there are.
     pub fn len(&self) -> usize {
         self.store.read().items().len()
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -66,33 +74,48 @@ impl<K> View<K> {
     pub fn subscribe(&self, subscriber: Subscriber) {
         self.store.subscribe(subscriber);
     }
+
+    pub(crate) fn add_index(&self, name: &'static str, values: IndexFunction) {
+        self.store.add_index(name, values);
+    }
 }
 
 impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
+    /// The object with this key.
     pub fn get(&self, key: &Key) -> Result<Option<Arc<K>>, Undecodable> {
         let Some(item) = self.store.item(key) else { return Ok(None) };
         self.store.memo().get(&item, Item::decode).map(Some)
     }
 
+    /// All objects.
     pub fn list(&self) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().items().iter().cloned().collect();
         decoded(&items)
     }
 
+    /// The objects in this namespace.
     pub fn in_namespace(&self, namespace: &str) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().items().in_namespace(namespace).cloned().collect();
         decoded(&items)
     }
 
-    /// The objects whose labels match, in all namespaces.
+    /// The objects whose labels match, in all namespaces. If the selector requires a value of a label, they are
+    /// found by an index of that label, which the first call makes.
     pub fn labelled(&self, selector: &Selector) -> Result<Vec<Arc<K>>, Undecodable> {
         // A selector that Kubernetes would refuse matches nothing.
         let selector: label_selector::Selector =
             selector.to_string().parse().unwrap_or_else(|_| label_selector::Selector::nothing());
-        let contents = self.store.read();
-        let matching = contents.items().iter().filter(|item| selector.matches(&item.labels()));
-        let items: Vec<Item> = matching.cloned().collect();
-        drop(contents);
+        let matches = |item: &Item| selector.matches(&item.labels());
+        let required = selector
+            .requirements()
+            .iter()
+            .find_map(|it| Some((it.key(), selector.required_value(it.key())?)));
+        let items: Vec<Item> = match required {
+            Some((label, value)) => {
+                self.store.labelled(label, value, None).into_iter().filter(matches).collect()
+            }
+            None => self.store.read().items().iter().filter(|item| matches(item)).cloned().collect(),
+        };
         decoded(&items)
     }
 
@@ -115,10 +138,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
     /// }
     /// ```
     pub fn index(&self, name: &'static str, values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static) {
-        // An object that cannot be decoded has no values; reading it is an error.
-        let values =
-            move |item: &Item| item.decode::<K>().map_or_else(|_| Vec::new(), |object| values(&object));
-        self.store.add_index(name, Arc::new(values));
+        self.add_index(name, index::typed(values));
     }
 
     /// [`View::index`] by the metadata alone, without decoding the objects.
@@ -127,12 +147,12 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
         name: &'static str,
         values: impl Fn(&Item) -> Vec<String> + Send + Sync + 'static,
     ) {
-        self.store.add_index(name, Arc::new(values));
+        self.add_index(name, Arc::new(values));
     }
 
     /// The objects that have `value` in the index of this name.
     pub fn indexed(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, Undecodable> {
-        let items: Vec<Item> = self.store.read().indexed(index, value).cloned().collect();
+        let items: Vec<Item> = self.store.read().indexes().find(index, value).cloned().collect();
         decoded(&items)
     }
 }

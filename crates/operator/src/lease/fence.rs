@@ -27,10 +27,12 @@ enum Gate {
 pub struct NotLeading;
 
 impl Fence {
+    /// A fence that lets everything pass, until a [`Candidate`](super::Candidate) gets it.
     pub fn open(world: &World) -> Fence {
         Fence { world: world.clone(), gate: Arc::new(Mutex::new(Gate::Open)) }
     }
 
+    /// Whether this process may write now.
     pub fn lets_pass(&self) -> bool {
         match *self.gate.lock().unwrap_or_else(PoisonError::into_inner) {
             Gate::Open => true,

@@ -61,6 +61,10 @@ pub(super) fn released(lease: Lease, identity: &str, wall: Timestamp) -> Option<
     })
 }
 
+pub(super) fn is_held_by(lease: &Lease, identity: &str) -> bool {
+    holder(lease) == Some(identity)
+}
+
 fn holder(lease: &Lease) -> Option<&str> {
     let holder = lease.spec.as_ref()?.holder_identity.as_deref()?;
     (!holder.is_empty()).then_some(holder)

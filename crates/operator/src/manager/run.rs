@@ -1,22 +1,25 @@
 //! A running manager, from its first watch to the release of its lease.
 
-use super::{Error, Manager, Running, StopOnDrop};
+use super::{
+    Clusters, Error, HaltFlag, Manager, Running, StopOnDrop,
+    runnable::{self, Runnable, RunnableContext, Runnables},
+};
 use crate::{
     Controller,
     cache::{Caches, RESYNC},
-    context::{ControllerContext, Views},
-    controller::{ReferenceTo, Sources, SyncCheck},
-    event::{EventType, Recorder},
+    context::{ClusterAccess, ControllerContext, Views},
+    controller::{PrimaryReference, Sources, SyncCheck},
+    event::EventType,
     lease::{self, Candidate, Election, Fence, LeaseLost},
     metrics::Metrics,
-    probe,
+    probe::{self, Checks},
     queue::Queue,
     webhook::{self, Site, Webhooks},
     worker::{self, OnFailure, Workers},
 };
-use futures::future::{BoxFuture, Either, FutureExt, join_all, pending, select, try_join_all};
+use futures::future::{BoxFuture, Either, FutureExt, TryFutureExt, join_all, pending, select, try_join_all};
 use kube::Client;
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::watch};
 use world::{Task, World};
 
@@ -27,18 +30,18 @@ struct ConnectedController {
     views: Views,
     syncs: Vec<(String, BoxFuture<'static, usize>)>,
     sources: Vec<Task<()>>,
-    reference: Option<ReferenceTo>,
+    reference: Option<PrimaryReference>,
     sync_checks: Vec<SyncCheck>,
 }
 
 /// What the stages of a run share.
 struct Runtime {
     world: World,
-    client: Client,
     /// Without the fence: for the lease itself.
     unfenced: Client,
     fence: Fence,
-    caches: Caches,
+    halt: HaltFlag,
+    clusters: Clusters,
     metrics: Metrics,
     /// The name of this process in events.
     instance: String,
@@ -52,7 +55,10 @@ pub(super) fn start(manager: Manager) -> Running {
         name,
         world,
         client,
+        clusters,
         controllers,
+        runnables,
+        checks,
         election,
         probes,
         webhooks,
@@ -62,14 +68,16 @@ pub(super) fn start(manager: Manager) -> Running {
         sync_limit,
     } = manager;
     let (stop, stopped) = watch::channel(false);
-    let fence = Fence::open(&world);
-    let around = metrics.around(&world, fence.around(client.clone()));
-    let caches = Caches::paused(world.clone(), around, RESYNC);
+    let (fence, halt) = (Fence::open(&world), HaltFlag::default());
+    let clusters = Clusters::open(client.clone(), clusters, |client| {
+        let around = metrics.around(&world, fence.around(client));
+        Caches::paused(world.clone(), around, RESYNC)
+    });
     let runtime = Runtime {
-        client: caches.client(),
         unfenced: client,
         fence: fence.clone(),
-        caches,
+        halt: halt.clone(),
+        clusters,
         metrics: metrics.clone(),
         instance: election.as_ref().map_or_else(|| lease::identity(&world), |held| held.identity.clone()),
         grace,
@@ -77,8 +85,11 @@ pub(super) fn start(manager: Manager) -> Running {
         stop: stopped,
         world: world.clone(),
     };
+    let unknown = controllers.iter().find_map(|controller| runtime.unknown_cluster(controller));
+    // With an unknown cluster nothing starts, and the manager ends with the error.
+    let controllers = controllers.into_iter().filter(|_| unknown.is_none());
     let controllers: Vec<ConnectedController> =
-        controllers.into_iter().map(|controller| runtime.connect(controller)).collect();
+        controllers.map(|controller| runtime.connect(controller)).collect();
     let queues: Arc<Vec<(String, Queue)>> =
         Arc::new(controllers.iter().map(|it| (it.controller.name().to_owned(), it.queue.clone())).collect());
     let mut hosted = Vec::new();
@@ -90,15 +101,28 @@ pub(super) fn start(manager: Manager) -> Running {
         }
         None => Served::Listening(webhooks, address, site),
     });
-    let listeners = Listeners { probes, webhooks: webhooks.collect(), queues: Arc::clone(&queues) };
-    let body = async move { runtime.run(&name, election, controllers, listeners).await };
-    let stop_on_drop = StopOnDrop { fence, queues: Arc::clone(&queues), _hosted: hosted };
+    let listeners = Listeners { probes, checks, webhooks: webhooks.collect(), queues: Arc::clone(&queues) };
+    let work = Work { controllers, runnables };
+    let body = async move {
+        match unknown {
+            Some(error) => Err(error),
+            None => runtime.run(&name, election, work, listeners).await,
+        }
+    };
+    let stop_on_drop = StopOnDrop { fence, halt, queues: Arc::clone(&queues), _hosted: hosted };
     Running { stop, task: world.spawn("manager", body), queues, metrics, stop_on_drop }
+}
+
+/// What a manager runs.
+struct Work {
+    controllers: Vec<ConnectedController>,
+    runnables: Runnables,
 }
 
 /// The probes and webhooks of this process.
 struct Listeners {
     probes: Option<SocketAddr>,
+    checks: Checks,
     webhooks: Vec<Served>,
     queues: Arc<Vec<(String, Queue)>>,
 }
@@ -114,8 +138,14 @@ impl Runtime {
     fn connect(&self, mut controller: Controller) -> ConnectedController {
         let queue = worker::queue(&self.world, controller.name(), controller.settings(), &self.metrics);
         let Sources { views, syncs, tasks, reference, sync_checks, .. } =
-            controller.connect(&self.world, &self.caches, &queue);
+            controller.connect(&self.world, &self.clusters, &queue);
         ConnectedController { controller, queue, views, syncs, sources: tasks, reference, sync_checks }
+    }
+
+    fn unknown_cluster(&self, controller: &Controller) -> Option<Error> {
+        let mut names = controller.declared().iter().filter_map(|declared| declared.cluster.clone());
+        let cluster = names.find(|name| self.clusters.get(Some(name)).is_none())?;
+        Some(Error::UnknownCluster { controller: controller.name().to_owned(), cluster })
     }
 
     /// Serves probes and webhooks while the controllers run.
@@ -123,37 +153,41 @@ impl Runtime {
         self,
         name: &str,
         election: Option<Election>,
-        controllers: Vec<ConnectedController>,
+        work: Work,
         listeners: Listeners,
     ) -> Result<(), Error> {
+        let Work { controllers, runnables } = work;
         let names: Vec<&str> = controllers.iter().map(|it| it.controller.name()).collect();
         tracing::info!(manager = name, controllers = names.join(","), "started");
         let cannot_listen = |address| move |source| Error::Listen { address, source };
         let sync_checks: Vec<SyncCheck> = controllers.iter().flat_map(|it| it.sync_checks.clone()).collect();
         let _probes = match listeners.probes {
             Some(address) => {
-                let probes =
-                    probe::serve(&self.world, address, &self.metrics, &listeners.queues, sync_checks);
+                let (checks, queues) = (listeners.checks, &listeners.queues);
+                let probes = probe::serve(&self.world, address, &self.metrics, checks, queues, sync_checks);
                 Some(probes.await.map_err(cannot_listen(address))?)
             }
             None => None,
         };
-        let mut hooks = Vec::new();
+        let mut beside = vec![self.run_all(runnables.always).boxed()];
         for served in listeners.webhooks {
-            hooks.push(match served {
+            beside.push(match served {
                 Served::Listening(webhooks, address, site) => {
                     let listener = TcpListener::bind(address).await.map_err(cannot_listen(address))?;
-                    self.serve(webhooks, listener, site).boxed()
+                    self.serve(webhooks, listener, site).map_err(Error::from).boxed()
                 }
-                Served::Hosted(webhooks, site) => self.keep_registered(webhooks, site).boxed(),
+                Served::Hosted(webhooks, site) => {
+                    self.keep_registered(webhooks, site).map_err(Error::from).boxed()
+                }
             });
         }
-        let leading = std::pin::pin!(self.lead(name, election, controllers));
-        match select(std::pin::pin!(all(hooks)), leading).await {
-            Either::Left((Ok(()), leading)) => leading.await,
-            Either::Left((Err(error), _)) => Err(error.into()),
-            Either::Right((ended, _)) => ended,
-        }
+        let leading = self.lead(name, election, controllers, runnables.while_leading);
+        beside_until(try_join_all(beside).map_ok(drop), leading).await
+    }
+
+    async fn run_all(&self, runnables: Vec<Runnable>) -> Result<(), Error> {
+        let context = RunnableContext { world: self.world.clone(), caches: self.clusters.own().clone() };
+        runnable::run_all(runnables, &context, &self.halt).await
     }
 
     async fn keep_registered(&self, webhooks: Arc<Webhooks>, site: Site) -> Result<(), webhook::Error> {
@@ -177,9 +211,12 @@ impl Runtime {
         name: &str,
         election: Option<Election>,
         controllers: Vec<ConnectedController>,
+        runnables: Vec<Runnable>,
     ) -> Result<(), Error> {
-        let mut candidate = election
-            .map(|election| election.candidate(&self.world, self.unfenced.clone(), self.fence.clone()));
+        let mut candidate = election.map(|election| {
+            let candidate = election.candidate(&self.world, self.unfenced.clone(), self.fence.clone());
+            candidate.metrics(&self.metrics)
+        });
         if let Some(candidate) = &mut candidate {
             self.metrics.set_leader(name, false);
             if self.unless_stopped(self.acquire(candidate)).await.is_none() {
@@ -188,11 +225,12 @@ impl Runtime {
             self.metrics.set_leader(name, true);
             tracing::info!(manager = name, identity = self.instance, "leading");
         }
-        self.caches.start();
+        self.clusters.start();
         let ended = {
             let lease = std::pin::pin!(hold(candidate.as_mut()));
+            let work = beside_until(self.run_all(runnables), self.work(controllers));
             // Losing the lease drops the workers, and cancels their reconciles.
-            match select(lease, std::pin::pin!(self.work(controllers))).await {
+            match select(lease, std::pin::pin!(work)).await {
                 Either::Left((lost, _)) => {
                     tracing::warn!(manager = name, identity = self.instance, problem = %lost, "lost the lease");
                     Err(Error::NoLongerLeading(lost))
@@ -213,10 +251,10 @@ impl Runtime {
         if candidate.try_acquire().await {
             return;
         }
-        self.caches.start();
+        self.clusters.start();
         candidate.pause().await;
         candidate.acquire().await;
-        self.caches.refresh();
+        self.clusters.refresh();
     }
 
     /// Reconciles until the manager stops, then waits for reconciles in progress.
@@ -228,17 +266,9 @@ impl Runtime {
             };
             synced?;
             let mut settings = controller.settings().clone();
-            let name = controller.name().to_owned();
-            let client = controller.own_client().map_or_else(|| self.client.clone(), |own| self.wrap(own));
-            let recorder = controller.recorder(&self.world, client.clone(), &self.instance);
-            settings.on_failure = reference.map(|reference| record_terminal(recorder.clone(), reference));
-            let context = Arc::new(ControllerContext {
-                controller: name,
-                world: self.world.clone(),
-                client,
-                recorder,
-                views,
-            });
+            settings.halt = self.halt.clone();
+            let context = Arc::new(self.context(&controller, views));
+            settings.on_failure = reference.map(|reference| record_terminal(&context, reference));
             let reconciler = controller.reconciler(Arc::clone(&context));
             running.push((worker::start(&context, queue, reconciler, settings, &self.metrics), sources));
         }
@@ -247,10 +277,31 @@ impl Runtime {
         Ok(())
     }
 
+    fn context(&self, controller: &Controller, views: Views) -> ControllerContext {
+        let access = |name: Option<&str>, client: Client| ClusterAccess {
+            name: name.map(str::to_owned),
+            recorder: controller.recorder(&self.world, client.clone(), &self.instance),
+            client,
+        };
+        let own = controller.own_client();
+        let own = own.map_or_else(|| self.clusters.own().client(), |client| self.wrap(client));
+        let others: BTreeSet<&str> =
+            controller.declared().iter().filter_map(|declared| declared.cluster.as_deref()).collect();
+        let caches_of = |name| Some((name, self.clusters.get(Some(name))?));
+        let others = others.into_iter().filter_map(caches_of);
+        ControllerContext {
+            controller: controller.name().to_owned(),
+            world: self.world.clone(),
+            own: access(None, own),
+            others: others.map(|(name, caches)| Arc::new(access(Some(name), caches.client()))).collect(),
+            views,
+        }
+    }
+
     /// The client of one controller as the manager's: fenced, measured, with its writes in the caches.
     fn wrap(&self, own: &Client) -> Client {
         let around = self.metrics.around(&self.world, self.fence.around(own.clone()));
-        self.caches.client_around(&around)
+        self.clusters.own().client_around(&around)
     }
 
     async fn sync(
@@ -282,17 +333,23 @@ impl Runtime {
 }
 
 /// Records terminal failures as events on their objects.
-fn record_terminal(recorder: Recorder, reference: ReferenceTo) -> OnFailure {
+fn record_terminal(context: &ControllerContext, reference: PrimaryReference) -> OnFailure {
+    let PrimaryReference { cluster, reference } = reference;
+    let recorder = context.access(cluster.as_deref()).unwrap_or(&context.own).recorder.clone();
     Arc::new(move |key, reason, message| {
         recorder.record(reference(key), EventType::Warning, reason, "Reconcile", message.to_owned());
     })
 }
 
-/// Ends when all have ended, or with the first error.
-async fn all(hooks: Vec<BoxFuture<'_, Result<(), webhook::Error>>>) -> Result<(), webhook::Error> {
-    match hooks.is_empty() {
-        true => pending().await,
-        false => try_join_all(hooks).await.map(drop),
+/// Ends with `work`, or with an error of `beside`.
+async fn beside_until(
+    beside: impl Future<Output = Result<(), Error>>,
+    work: impl Future<Output = Result<(), Error>>,
+) -> Result<(), Error> {
+    match select(std::pin::pin!(beside), std::pin::pin!(work)).await {
+        Either::Left((Ok(()), work)) => work.await,
+        Either::Left((Err(error), _)) => Err(error),
+        Either::Right((ended, _)) => ended,
     }
 }
 

@@ -62,25 +62,30 @@ impl Series {
 }
 
 impl Counter {
+    /// Adds to the counter.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Relaxed);
     }
 
+    /// The count so far.
     pub fn value(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
 impl Gauge {
+    /// Sets the gauge.
     pub fn set(&self, value: f64) {
         self.0.store(value.to_bits(), Relaxed);
     }
 
+    /// Adds to the gauge; a negative number takes away.
     pub fn add(&self, more: f64) {
         let add = |bits| Some((f64::from_bits(bits) + more).to_bits());
         let _ = self.0.fetch_update(Relaxed, Relaxed, add);
     }
 
+    /// The value now.
     pub fn value(&self) -> f64 {
         f64::from_bits(self.0.load(Relaxed))
     }
@@ -91,6 +96,7 @@ impl Histogram {
         Histogram(Arc::new(prometheus::Histogram::new(bounds)))
     }
 
+    /// Counts a duration.
     pub fn observe(&self, duration: Duration) {
         self.0.observe_duration(duration);
     }

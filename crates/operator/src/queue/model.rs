@@ -163,7 +163,7 @@ impl Model {
             let entry = self.dirty.remove(at);
             self.waiting.push(Entry { at: now, ..entry });
         }
-        let pause = self.pace.pause(failures);
+        let pause = self.pace.pause(key, failures);
         match requeue {
             Requeue::No => {}
             Requeue::After(delay) => self.want_later(key, item.priority, Reason::Check, now + delay),

@@ -1,7 +1,9 @@
 //! How fast a queue hands out keys: pauses after failures, and a rate over all keys.
 
 use super::Time;
-use std::time::Duration;
+use crate::Key;
+use foldhash::fast::FixedState;
+use std::{hash::BuildHasher, time::Duration};
 
 /// So many conflicts in a row are retried at once; further ones after a pause, like any failure.
 const CONFLICTS_AT_ONCE: u32 = 3;
@@ -13,7 +15,13 @@ const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 3600);
 pub struct Pace {
     /// The pause after the first failure of a key; every further one doubles it.
     pub first_pause: Duration,
+    /// No pause is longer. The default is two minutes: somebody who has repaired the cause outside of the cluster
+    /// (a quota, a firewall, a cloud) sees the object recover while still looking. controller-runtime's 1000
+    /// seconds save a request every two minutes for each failing object.
     pub longest_pause: Duration,
+    /// Pauses are shortened by up to this share, each key by another one: objects that fail together are not all
+    /// retried together.
+    pub jitter: f64,
     /// After so many failures in a row a key is dead: it is retried after the longest pause only, or as
     /// soon as its object changes.
     pub dead_after: u32,
@@ -35,10 +43,11 @@ pub struct Rate {
 impl Default for Pace {
     fn default() -> Pace {
         Pace {
-            // controller-runtime: the same two.
+            // controller-runtime: the same.
             first_pause: Duration::from_millis(5),
-            longest_pause: Duration::from_secs(1000),
-            // With the pauses above, nearly three minutes after the first failure.
+            longest_pause: Duration::from_secs(120),
+            jitter: 0.2,
+            // With the pauses above, more than a minute after the first failure.
             dead_after: 15,
             fresh_in_a_row: 15,
             rate: None,
@@ -49,17 +58,22 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The pause after so many failures in a row.
-    pub(super) fn pause(&self, failures: u32) -> Duration {
-        if failures >= self.dead_after {
-            return self.longest_pause;
-        }
-        let doublings = failures.saturating_sub(1).min(31);
-        self.first_pause.saturating_mul(1 << doublings).min(self.longest_pause)
+    /// The pause of this key after so many failures in a row.
+    pub(super) fn pause(&self, key: &Key, failures: u32) -> Duration {
+        let whole = match failures >= self.dead_after {
+            true => self.longest_pause,
+            false => {
+                let doublings = failures.saturating_sub(1).min(31);
+                self.first_pause.saturating_mul(1 << doublings).min(self.longest_pause)
+            }
+        };
+        // By key and failures, and not by chance: only one process retries, and its runs can be repeated.
+        let share = FixedState::default().hash_one((key, failures)) as f64 / u64::MAX as f64;
+        whole.mul_f64(1.0 - self.jitter.clamp(0.0, 1.0) * share)
     }
 
-    pub(super) fn pause_of_conflict(&self, failures: u32) -> Duration {
-        if failures <= CONFLICTS_AT_ONCE { Duration::ZERO } else { self.pause(failures) }
+    pub(super) fn pause_of_conflict(&self, key: &Key, failures: u32) -> Duration {
+        if failures <= CONFLICTS_AT_ONCE { Duration::ZERO } else { self.pause(key, failures) }
     }
 }
 
@@ -106,13 +120,31 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_longest() {
-        let pace = Pace { dead_after: 6, longest_pause: Duration::from_millis(70), ..Pace::default() };
-        let pauses: Vec<_> = (1..=7).map(|failures| pace.pause(failures).as_millis()).collect();
+        let longest_pause = Duration::from_millis(70);
+        let pace = Pace { dead_after: 6, longest_pause, jitter: 0.0, ..Pace::default() };
+        let key = Key::parse("shop/cart");
+        let pauses: Vec<_> = (1..=7).map(|failures| pace.pause(&key, failures).as_millis()).collect();
         assert_eq!(pauses, [5, 10, 20, 40, 70, 70, 70]);
         let conflicts: Vec<_> =
-            (1..=5).map(|failures| pace.pause_of_conflict(failures).as_millis()).collect();
+            (1..=5).map(|failures| pace.pause_of_conflict(&key, failures).as_millis()).collect();
         assert_eq!(conflicts, [0, 0, 0, 40, 70]);
-        assert_eq!(Pace::default().pause(u32::MAX), Duration::from_secs(1000));
+    }
+
+    #[test]
+    fn keys_that_fail_together_pause_for_different_times() {
+        let pace = Pace::default();
+        let pauses = (0..1000).map(|name| pace.pause(&Key::parse(&name.to_string()), 20).as_secs_f64());
+        let mut pauses: Vec<f64> = pauses.collect();
+        pauses.sort_by(f64::total_cmp);
+        assert!(pauses[0] >= 96.0 && pauses[999] <= 120.0, "{} to {}", pauses[0], pauses[999]);
+        for tenth in 1..10 {
+            let expected = 96.0 + 2.4 * tenth as f64;
+            assert!(
+                (pauses[tenth * 100] - expected).abs() < 1.5,
+                "{} is not near {expected}",
+                pauses[tenth * 100]
+            );
+        }
     }
 
     #[test]

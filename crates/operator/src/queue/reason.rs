@@ -1,6 +1,7 @@
 //! Why a key is in the queue, and with which priority.
 
-/// Why a key was added. Reconciles never see it: it decides the priority and labels the span.
+/// Why a key was added. It decides the priority and labels the span; a reconcile may ask for it, and must make the
+/// same of the object whatever it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The object existed when the cache started.
@@ -29,6 +30,7 @@ pub enum Priority {
 }
 
 impl Reason {
+    /// Changes go before what was there already.
     pub fn priority(self) -> Priority {
         match self {
             Reason::Initial | Reason::Resync => Priority::Background,
@@ -46,6 +48,7 @@ impl Reason {
         matches!(self, Reason::Changed | Reason::Asked)
     }
 
+    /// As spans name it.
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::Initial => "initial",

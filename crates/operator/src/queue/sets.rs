@@ -164,9 +164,15 @@ impl Sets {
             Requeue::No => {}
             Requeue::After(delay) => self.schedule_after(id, item.priority, Reason::Check, delay, now),
             Requeue::WithBackoff => {
-                self.schedule_after(id, item.priority, Reason::Retry, self.pace.pause(failures), now);
+                self.schedule_after(
+                    id,
+                    item.priority,
+                    Reason::Retry,
+                    self.pace.pause(&item.key, failures),
+                    now,
+                );
             }
-            Requeue::AfterConflict => match self.pace.pause_of_conflict(failures) {
+            Requeue::AfterConflict => match self.pace.pause_of_conflict(&item.key, failures) {
                 Duration::ZERO => self.schedule_now(id, item.priority, Reason::Conflict, now),
                 pause => self.schedule_after(id, item.priority, Reason::Conflict, pause, now),
             },

@@ -100,7 +100,8 @@ fn of_two_delays_the_shorter_counts() {
 #[test]
 fn pauses_grow_with_each_failure_until_the_object_changes() {
     simulate(|world| async move {
-        let pace = Pace { dead_after: 4, longest_pause: Duration::from_secs(60), ..Pace::default() };
+        let longest_pause = Duration::from_secs(60);
+        let pace = Pace { dead_after: 4, longest_pause, jitter: 0.0, ..Pace::default() };
         let queue = Queue::new(world.clone(), pace);
         queue.add(&key("a"), Reason::Changed);
         let mut pauses = vec![];

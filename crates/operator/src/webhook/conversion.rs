@@ -58,6 +58,7 @@ impl Conversion<()> {
 }
 
 impl<H: Hub> Conversion<H> {
+    /// Adds a version that is converted through the hub.
     pub fn spoke<S: Spoke<Hub = H>>(mut self) -> Conversion<H> {
         let functions = SpokeFunctions {
             to_hub: Arc::new(|value| {

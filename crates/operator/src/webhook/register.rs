@@ -33,6 +33,7 @@ pub enum Address {
 }
 
 impl Address {
+    /// The service of this name, at port 443.
     pub fn service(namespace: &str, name: &str) -> Address {
         Address::Service { namespace: namespace.to_owned(), name: name.to_owned(), port: 443 }
     }
@@ -111,6 +112,22 @@ impl Webhooks {
             self.apply::<CustomResourceDefinition>(client, &conversion.definition(), spec).await?;
         }
         Ok(())
+    }
+
+    /// The configurations without CA bundles, which [`Webhooks::serve`] adds.
+    pub(crate) fn configurations(&self, address: &Address) -> Vec<Value> {
+        let types = [
+            (HookType::Mutating, "MutatingWebhookConfiguration"),
+            (HookType::Validating, "ValidatingWebhookConfiguration"),
+        ];
+        let configuration = |(hook_type, kind)| {
+            let mut found = self.entries(hook_type, address, None)?;
+            found["apiVersion"] = json!(format!("{REGISTRATION}/v1"));
+            found["kind"] = json!(kind);
+            found["metadata"] = json!({"name": self.name});
+            Some(found)
+        };
+        types.into_iter().filter_map(configuration).collect()
     }
 
     fn entries(&self, hook_type: HookType, address: &Address, bundle: Option<&str>) -> Option<Value> {

@@ -22,6 +22,7 @@ enum Denial {
 }
 
 impl Verdict {
+    /// Lets the request pass.
     pub fn allow() -> Verdict {
         Verdict::default()
     }
@@ -42,6 +43,7 @@ impl Verdict {
         self
     }
 
+    /// Whether the request passes.
     pub fn is_allowed(&self) -> bool {
         self.denial.is_none()
     }

@@ -1,6 +1,6 @@
 //! Calls a reconcile with a deadline, and catches its panic.
 
-use crate::{Failure, Key, Next, Reconcile};
+use crate::{Failure, Next, Reconcile, queue::TakenKey};
 use futures::FutureExt;
 use std::{any::Any, panic::AssertUnwindSafe, time::Duration};
 use world::{Elapsed, World};
@@ -16,11 +16,11 @@ pub(super) enum Outcome {
 pub(super) async fn call(
     world: &World,
     reconciler: &dyn Reconcile,
-    key: &Key,
+    taken: &TakenKey<'_>,
     deadline: Duration,
 ) -> Outcome {
     // The call may panic before it returns a future.
-    let call = async { reconciler.reconcile(key.clone()).await };
+    let call = async { reconciler.reconcile(taken.key().clone(), taken.reason()).await };
     // The next reconcile reads its state from the cluster, and sees nothing of what this one left half done.
     match AssertUnwindSafe(world.timeout(deadline, call)).catch_unwind().await {
         Ok(Ok(result)) => Outcome::Returned(result),

@@ -17,7 +17,7 @@ struct Named {
 }
 
 impl Reconcile for Named {
-    fn reconcile(&self, key: Key) -> BoxFuture<'static, Result<Next, Failure>> {
+    fn reconcile(&self, key: Key, _: Reason) -> BoxFuture<'static, Result<Next, Failure>> {
         let mut turns = self.turns.lock().unwrap();
         let turn = turns.entry(key.name().to_owned()).or_default();
         *turn += 1;
@@ -61,8 +61,13 @@ impl Shop {
             let told = told.clone();
             move |key, reason, message| told.lock().unwrap().push(format!("{key}: {reason}: {message}"))
         });
-        let settings =
-            Settings { workers: 3, deadline: Duration::from_secs(30), pace, on_failure: Some(on_failure) };
+        let settings = Settings {
+            workers: 3,
+            deadline: Duration::from_secs(30),
+            pace,
+            on_failure: Some(on_failure),
+            ..Settings::default()
+        };
         let queue = queue(world, "shop", &settings, &metrics);
         let named = Arc::new(Named { world: world.clone(), turns: Mutex::default() });
         let workers = spawn(world, "shop", queue.clone(), named.clone(), settings, &metrics);
@@ -110,7 +115,10 @@ fn every_outcome_requeues_its_key_accordingly() {
     ];
     simulate(|world| async move {
         for (name, turns, place) in cases {
-            let shop = Shop::open(&world, Pace { first_pause: Duration::from_secs(1), ..Pace::default() });
+            let shop = Shop::open(
+                &world,
+                Pace { first_pause: Duration::from_secs(1), jitter: 0.0, ..Pace::default() },
+            );
             shop.add(name);
             shop.world.sleep(Duration::from_secs(90)).await;
             let stats = shop.queue.stats();
@@ -134,7 +142,8 @@ fn every_outcome_requeues_its_key_accordingly() {
 #[test]
 fn a_key_that_keeps_failing_is_a_dead_letter_until_it_succeeds() {
     simulate(|world| async move {
-        let shop = Shop::open(&world, Pace { dead_after: 2, ..Pace::default() });
+        let longest_pause = Duration::from_secs(1000);
+        let shop = Shop::open(&world, Pace { dead_after: 2, longest_pause, jitter: 0.0, ..Pace::default() });
         shop.add("fail twice");
         shop.add("fail");
         world.sleep(Duration::from_secs(60)).await;
@@ -239,7 +248,7 @@ fn a_reconcile_that_blocks_its_worker_makes_the_controller_unhealthy() {
 fn a_hundred_thousand_empty_reconciles_are_fast() {
     struct Empty(AtomicUsize);
     impl Reconcile for Empty {
-        fn reconcile(&self, _: Key) -> BoxFuture<'static, Result<Next, Failure>> {
+        fn reconcile(&self, _: Key, _: Reason) -> BoxFuture<'static, Result<Next, Failure>> {
             self.0.fetch_add(1, Relaxed);
             Box::pin(std::future::ready(Ok(Next::Settled)))
         }

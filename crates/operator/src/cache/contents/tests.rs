@@ -255,7 +255,8 @@ fn a_reflector_only_changes_its_own_namespace() {
 #[test]
 fn indexes_are_updated_with_the_objects() {
     let by_length = |item: &Item| vec![item.key().name().len().to_string()];
-    let find = |contents: &Contents, value| contents.indexed("length", value).map(text).collect::<Vec<_>>();
+    let find =
+        |contents: &Contents, value| contents.indexes().find("length", value).map(text).collect::<Vec<_>>();
     let mut contents = Contents::new(vec![None]);
     let mut apply = |update| contents.apply(0, update).unwrap();
     apply(CacheUpdate::ListStarted);

@@ -6,8 +6,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 
 fn reader() -> Reader {
     let dropped = DroppedFields::new([["metadata".to_owned(), "managedFields".to_owned()]]);
-    let shape =
-        Shape { api_version: "v1".to_owned(), kind: "ConfigMap".to_owned(), metadata_only: false, dropped };
+    let shape = Shape {
+        api_version: "v1".to_owned(),
+        kind: "ConfigMap".to_owned(),
+        metadata_only: false,
+        dropped,
+        transforms: Vec::new(),
+    };
     Reader::new(Arc::new(shape))
 }
 

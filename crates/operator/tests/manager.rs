@@ -1,0 +1,161 @@
+//! What a manager runs beside its controllers, and how it ends.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, api::ListParams};
+use operator::{Context, Controller, Error, Failure, Key, Manager, Next, all, lease::Election};
+use std::{
+    error::Error as _,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use testkit::Cluster;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn manager(cluster: &Cluster, identity: &str) -> Manager {
+    let election = Election::new(cluster.world(), "default", "test").identity(identity);
+    Manager::new("test", cluster.world(), cluster.client()).elect(election)
+}
+
+/// A manager that counts seconds while it leads, and others always.
+fn counting(manager: Manager, leading: &Arc<AtomicU64>, always: &Arc<AtomicU64>) -> Manager {
+    let (leading, always) = (Arc::clone(leading), Arc::clone(always));
+    manager
+        .runnable("leading", |run| async move {
+            loop {
+                let maps: Api<ConfigMap> = Api::all(run.client());
+                maps.list(&ListParams::default()).await?;
+                leading.fetch_add(1, Ordering::SeqCst);
+                run.world().sleep(SECOND).await;
+            }
+        })
+        .runnable_always("always", |run| async move {
+            loop {
+                always.fetch_add(1, Ordering::SeqCst);
+                run.world().sleep(SECOND).await;
+            }
+        })
+}
+
+#[test]
+fn runnables_run_while_leading_or_always_and_end_with_the_manager() {
+    testkit::run(|cluster| async move {
+        let [first_leading, first_always, second_leading, second_always] =
+            std::array::from_fn(|_| Arc::new(AtomicU64::new(0)));
+        let first = counting(manager(&cluster, "first"), &first_leading, &first_always).start();
+        cluster.advance(3 * SECOND).await;
+        let second = counting(manager(&cluster, "second"), &second_leading, &second_always).start();
+        cluster.advance(10 * SECOND).await;
+        let count = |counter: &Arc<AtomicU64>| counter.load(Ordering::SeqCst);
+        assert!(count(&first_leading) >= 12 && count(&first_always) >= 12);
+        assert_eq!(count(&second_leading), 0);
+        assert!(count(&second_always) >= 9);
+
+        first.stop().await.unwrap();
+        let ended = (count(&first_leading), count(&first_always));
+        cluster.advance(10 * SECOND).await;
+        assert_eq!((count(&first_leading), count(&first_always)), ended);
+        assert!(count(&second_leading) > 0, "it leads now");
+        second.stop().await.unwrap();
+    });
+}
+
+#[test]
+fn a_runnable_that_ends_leaves_the_manager_running_and_one_that_fails_ends_it() {
+    testkit::run(|cluster| async move {
+        let world = cluster.world().clone();
+        let running = manager(&cluster, "one")
+            .runnable("short", |_| async { Ok(()) })
+            .runnable("failing", |run| async move {
+                run.world().sleep(30 * SECOND).await;
+                Err("the licence has expired".into())
+            })
+            .start();
+        let begun = world.now();
+        let ended = running.ended().await.unwrap_err();
+        let took = world.now().since(begun);
+        assert!((30 * SECOND..31 * SECOND).contains(&took), "{took:?}");
+        assert!(matches!(&ended, Error::Runnable { name, .. } if name == "failing"), "{ended:?}");
+        assert_eq!(ended.source().unwrap().to_string(), "the licence has expired");
+        // The lease was released: the next one need not wait until it expires.
+        let leads = Arc::new(AtomicU64::new(0));
+        let _next = counting(manager(&cluster, "two"), &leads, &Arc::default()).start();
+        cluster.advance(SECOND).await;
+        assert!(leads.load(Ordering::SeqCst) > 0);
+    });
+}
+
+/// Works for an hour in steps of no time at all: between two steps nothing but the executor decides who is next.
+async fn step(context: Context<Arc<AtomicU64>>, _: Key) -> Result<Next, Failure> {
+    loop {
+        context.state().fetch_add(1, Ordering::SeqCst);
+        context.world().sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[test]
+fn a_dropped_manager_reconciles_not_one_step_further() {
+    for seed in 0..20 {
+        testkit::simulate(seed, |cluster| async move {
+            cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}").await;
+            let steps = Arc::new(AtomicU64::new(0));
+            let controller = Controller::new("steps", all::<ConfigMap>()).workers(4);
+            let controller = controller.reconcile(Arc::clone(&steps), step);
+            let ticks = Arc::clone(&steps);
+            let running = Manager::new("test", cluster.world(), cluster.client())
+                .controller(controller)
+                .runnable("ticks", |run| async move {
+                    loop {
+                        ticks.fetch_add(1, Ordering::SeqCst);
+                        run.world().sleep(Duration::from_millis(1)).await;
+                    }
+                })
+                .start();
+            cluster.world().sleep(SECOND).await;
+            drop(running);
+            let last = steps.load(Ordering::SeqCst);
+            assert!(last > 100, "{last}");
+            cluster.world().sleep(SECOND).await;
+            assert_eq!(steps.load(Ordering::SeqCst), last, "seed {seed}");
+        });
+    }
+}
+
+async fn get(address: std::net::SocketAddr, path: &str) -> String {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    socket.write_all(format!("GET {path} HTTP/1.1\r\nhost: probe\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
+#[test]
+fn own_checks_are_part_of_the_probes() {
+    world::run(|world| async move {
+        let cluster = Cluster::start(&world).await;
+        let free = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let running = Manager::new("test", &world, cluster.client())
+            .probes(address)
+            .health_check("licence", || Ok(()))
+            .ready_check("warm", || Err("not yet".to_owned()))
+            .start();
+        while TcpStream::connect(address).await.is_err() {
+            world.sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(get(address, "/healthz?verbose").await, "[+]licence ok\nhealthz check passed\n");
+        let ready = get(address, "/readyz?verbose").await;
+        assert_eq!(ready, "[-]warm failed: reason withheld\nhealthz check failed\n");
+        assert_eq!(get(address, "/readyz/warm").await, "internal server error: not yet\n");
+        running.stop().await.unwrap();
+    })
+    .unwrap();
+}
