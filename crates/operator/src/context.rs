@@ -24,7 +24,11 @@ pub(crate) struct ControllerContext {
     pub(crate) client: Client,
     pub(crate) recorder: Recorder,
     pub(crate) views: Views,
+    pub(crate) wrap: WrapClient,
 }
+
+/// Makes a client as the manager's: fenced, measured, with its writes in the caches.
+pub(crate) type WrapClient = Arc<dyn Fn(&Client) -> Client + Send + Sync>;
 
 /// The views of a controller, by the type of their objects.
 #[derive(Default)]
@@ -55,6 +59,12 @@ impl<S> Context<S> {
     /// is not sent, and it refuses to write while another process leads.
     pub fn client(&self) -> Client {
         self.inner.client.clone()
+    }
+
+    /// A client as [`Context::client`] with the permissions of `account`: for controllers that write as several
+    /// accounts. Keep the result: each call makes a new one.
+    pub fn client_around(&self, account: &Client) -> Client {
+        (self.inner.wrap)(account)
     }
 
     /// The API of a namespaced kind, in the namespace of `key`.

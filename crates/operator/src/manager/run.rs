@@ -4,7 +4,7 @@ use super::{Error, Manager, Running, StopOnDrop};
 use crate::{
     Controller,
     cache::{Caches, RESYNC},
-    context::{ControllerContext, Views},
+    context::{ControllerContext, Views, WrapClient},
     controller::{ReferenceTo, Sources, SyncCheck},
     event::{EventType, Recorder},
     lease::{self, Candidate, Election, Fence, LeaseLost},
@@ -229,7 +229,8 @@ impl Runtime {
             synced?;
             let mut settings = controller.settings().clone();
             let name = controller.name().to_owned();
-            let client = controller.own_client().map_or_else(|| self.client.clone(), |own| self.wrap(own));
+            let wrap = self.wrap();
+            let client = controller.own_client().map_or_else(|| self.client.clone(), |own| wrap(own));
             let recorder = controller.recorder(&self.world, client.clone(), &self.instance);
             settings.on_failure = reference.map(|reference| record_terminal(recorder.clone(), reference));
             let context = Arc::new(ControllerContext {
@@ -238,6 +239,7 @@ impl Runtime {
                 client,
                 recorder,
                 views,
+                wrap,
             });
             let reconciler = controller.reconciler(Arc::clone(&context));
             running.push((worker::start(&context, queue, reconciler, settings, &self.metrics), sources));
@@ -247,10 +249,11 @@ impl Runtime {
         Ok(())
     }
 
-    /// The client of one controller as the manager's: fenced, measured, with its writes in the caches.
-    fn wrap(&self, own: &Client) -> Client {
-        let around = self.metrics.around(&self.world, self.fence.around(own.clone()));
-        self.caches.client_around(&around)
+    /// Makes the client of another account as the manager's: fenced, measured, with its writes in the caches.
+    fn wrap(&self) -> WrapClient {
+        let (world, metrics) = (self.world.clone(), self.metrics.clone());
+        let (fence, caches) = (self.fence.clone(), self.caches.clone());
+        Arc::new(move |own| caches.client_around(&metrics.around(&world, fence.around(own.clone()))))
     }
 
     async fn sync(
