@@ -7,7 +7,8 @@ use crate::{
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::ResourceExt;
-use std::time::Duration;
+use operator::Key;
+use std::{sync::Arc, time::Duration};
 
 /// Which part of a log is wanted: the query of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,17 +33,43 @@ pub struct Log {
     pub is_over: bool,
 }
 
-/// Why there is no log. Kubernetes: the text is the body of a response with status 400.
+/// Why there is no log: the status code of the response, and its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoLog(pub String);
+pub struct NoLog {
+    pub code: u16,
+    pub text: String,
+}
+
+const BAD_REQUEST: u16 = 400;
+const NOT_FOUND: u16 = 404;
+const PATH: &str = "/containerLogs/";
+
+/// Answers a request for `/containerLogs/NAMESPACE/POD/CONTAINER`; `find` looks for the pod.
+pub fn answer(
+    path: &str,
+    query: &str,
+    find: impl FnOnce(&Key) -> Option<Arc<Pod>>,
+    now: Timestamp,
+) -> Result<Log, NoLog> {
+    let parts: Vec<&str> = path.strip_prefix(PATH).unwrap_or_default().split('/').collect();
+    let [namespace, pod_name, container] = parts[..] else {
+        return Err(NoLog { code: NOT_FOUND, text: "404 page not found".to_owned() });
+    };
+    let options = LogOptions::of_query(query)?;
+    let missing = || NoLog { code: NOT_FOUND, text: format!("pod \"{pod_name}\" does not exist") };
+    let pod = find(&Key::new(Some(namespace), pod_name)).ok_or_else(missing)?;
+    log(&pod, container, &options, now)
+}
 
 impl LogOptions {
-    /// Reads a query as `follow=true&tailLines=10`; what is unknown or malformed is refused.
+    /// Reads a query as `follow=true&tailLines=10`; unknown names are ignored.
     pub fn of_query(query: &str) -> Result<LogOptions, NoLog> {
         let mut options = LogOptions::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let wrong = || NoLog(format!("unable to parse query parameter {name}={value}"));
+            // Kubernetes: the same text for all mistakes.
+            let wrong =
+                || NoLog { code: BAD_REQUEST, text: r#"{"message": "Unable to decode query."}"#.to_owned() };
             let number = || value.parse().map_err(|_| wrong());
             match name {
                 "follow" => options.follow = is_true(value),
@@ -71,7 +98,8 @@ pub fn log(pod: &Pod, container: &str, options: &LogOptions, now: Timestamp) -> 
     let name = pod.name_any();
     let all = roles(pod);
     let Some((spec, role)) = all.iter().find(|(it, _)| it.name == container) else {
-        return Err(NoLog(format!("container \"{container}\" not found in pod \"{name}\"")));
+        let text = format!("container \"{container}\" not found in pod \"{name}\"");
+        return Err(NoLog { code: NOT_FOUND, text });
     };
     let status = pod.status.as_ref();
     let mut statuses = status.into_iter().flat_map(|it| {
@@ -79,7 +107,8 @@ pub fn log(pod: &Pod, container: &str, options: &LogOptions, now: Timestamp) -> 
         lists.into_iter().flatten().flatten()
     });
     let Some(status) = statuses.find(|it| it.name == container) else {
-        return Err(waiting(container, &name, "no status"));
+        let text = format!("container \"{container}\" in pod \"{name}\" is not available");
+        return Err(NoLog { code: BAD_REQUEST, text });
     };
     let run = Run::of(status, options.previous, &name)?;
     let script = Script::of(pod).unwrap_or_default();
@@ -116,8 +145,8 @@ impl Run {
         let number = status.restart_count;
         if is_previous {
             // Kubernetes: this text.
-            let missing =
-                || NoLog(format!("previous terminated container \"{container}\" in pod \"{pod}\" not found"));
+            let text = format!("previous terminated container \"{container}\" in pod \"{pod}\" not found");
+            let missing = || NoLog { code: BAD_REQUEST, text };
             let last = last.ok_or_else(missing)?;
             let is_waiting = state.is_some_and(|state| state.waiting.is_some());
             let number = if is_waiting { number } else { number - 1 };
@@ -141,12 +170,12 @@ impl Run {
 /// Kubernetes: `kubectl logs` shows this text for a container that has not been started.
 fn waiting(container: &str, pod: &str, reason: &str) -> NoLog {
     let what = match reason {
-        "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" => {
-            "trying and failing to pull image".to_owned()
-        }
-        reason => format!("waiting to start: {reason}"),
+        "ErrImagePull" => "image can't be pulled".to_owned(),
+        "ImagePullBackOff" => "trying and failing to pull image".to_owned(),
+        reason => reason.to_owned(),
     };
-    NoLog(format!("container \"{container}\" in pod \"{pod}\" is {what}"))
+    let text = format!("container \"{container}\" in pod \"{pod}\" is waiting to start: {what}");
+    NoLog { code: BAD_REQUEST, text }
 }
 
 /// The lines that the options ask for.
@@ -205,15 +234,20 @@ mod tests {
             ("app", "limitBytes=5", "one\nt"),
             ("app", "previous=true", "one\n"),
             ("app", "tailLines=1&timestamps=true", "2026-01-01T00:00:05.000000000Z two\n"),
-            ("app", "tailLines=x", "!unable to parse query parameter tailLines=x"),
-            ("late", "", "!container \"late\" in pod \"web\" is waiting to start: ContainerCreating"),
-            ("late", "previous=true", "!previous terminated container \"late\" in pod \"web\" not found"),
-            ("none", "", "!container \"none\" not found in pod \"web\""),
+            ("app", "tailLines=x", "!400 {\"message\": \"Unable to decode query.\"}"),
+            ("late", "", "!400 container \"late\" in pod \"web\" is waiting to start: ContainerCreating"),
+            ("late", "previous=true", "!400 previous terminated container \"late\" in pod \"web\" not found"),
+            ("none", "", "!404 container \"none\" not found in pod \"web\""),
         ] {
-            let result =
-                LogOptions::of_query(query).and_then(|options| log(&pod(), container, &options, now));
-            let text = result.map_or_else(|refused| format!("!{}", refused.0), |log| log.text);
+            let path = format!("/containerLogs/default/web/{container}");
+            let result = answer(&path, query, |_| Some(Arc::new(pod())), now);
+            let text = result.map_or_else(|no| format!("!{} {}", no.code, no.text), |log| log.text);
             assert_eq!(text, expected, "{container} {query}");
+        }
+        for (path, code) in
+            [("/containerLogs/default/web", 404), ("/pods", 404), ("/containerLogs/a/b/c", 404)]
+        {
+            assert_eq!(answer(path, "", |_| None, now).unwrap_err().code, code, "{path}");
         }
         let log = log(&pod(), "app", &LogOptions::default(), now).unwrap();
         assert_eq!(log.next, Some("2026-01-01T00:00:10Z".parse().unwrap()));

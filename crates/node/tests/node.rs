@@ -1,5 +1,5 @@
 //! Simulated nodes on a control plane inside the test, in virtual time.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 mod machines;
 mod pods;
