@@ -1,7 +1,7 @@
 //! Admission at the node: a kubelet rejects pods that do not fit, whoever has bound them.
 
 use crate::{
-    plan::{is_of_kubelet, whole_second},
+    plan::{PendingResize, is_of_kubelet, whole_second},
     requests::{self, Amounts, CPU},
 };
 use jiff::Timestamp;
@@ -25,6 +25,15 @@ const KNOWN: [&str; 3] = [CPU, "memory", "ephemeral-storage"];
 pub(crate) fn check(pod: &Pod, node: &Node, used: &Amounts) -> Option<Rejection> {
     let requests = requests::of_pod(pod);
     resources(&requests, node, used).or_else(|| selector(pod, node)).or_else(|| taints(pod, node))
+}
+
+/// Why the new requests of a pod that runs already do not fit.
+pub(crate) fn check_resize(pod: &Pod, node: &Node, used: &Amounts) -> Option<PendingResize> {
+    let requests = requests::of_pod(pod);
+    let alone = resources(&requests, node, &Amounts::new());
+    let reason = if alone.is_some() { "Infeasible" } else { "Deferred" };
+    let rejection = resources(&requests, node, used)?;
+    Some(PendingResize { reason, message: rejection.message })
 }
 
 /// Kubernetes: a rejected pod has none of the kubelet's conditions, and no containers.

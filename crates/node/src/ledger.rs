@@ -80,11 +80,10 @@ impl Ledger {
         if let (None, Some(ip)) = (guest.address, status.pod_ip.as_deref()) {
             guest.address = ip.parse().ok();
         }
-        let is_resized = guest.generation != pod.metadata.generation;
-        if status.start_time.is_some() && (guest.requests.is_none() || is_resized) {
+        if status.start_time.is_some() && guest.requests.is_none() {
             guest.requests = Some(requests::of_pod(pod));
+            guest.generation = pod.metadata.generation;
         }
-        guest.generation = pod.metadata.generation;
     }
 
     pub(crate) fn forget(&mut self, key: &Key) {
@@ -117,7 +116,13 @@ impl Ledger {
     pub(crate) fn admit(&mut self, key: &Key, pod: &Pod) {
         if let Some(guest) = self.guest(key) {
             guest.requests = Some(requests::of_pod(pod));
+            guest.generation = pod.metadata.generation;
         }
+    }
+
+    /// Whether the spec of an admitted pod has changed since its requests were counted.
+    pub(crate) fn is_changed(&mut self, key: &Key, pod: &Pod) -> bool {
+        self.guest(key).is_some_and(|it| it.requests.is_some() && it.generation != pod.metadata.generation)
     }
 
     /// The address of a pod in this range; an empty text if all are in use.

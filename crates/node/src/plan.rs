@@ -38,6 +38,8 @@ pub(crate) struct Input<'a> {
     pub(crate) place: &'a Place,
     /// What keeps it from starting.
     pub(crate) obstacles: &'a [Obstacle],
+    /// Its new requests do not fit: it keeps the old ones.
+    pub(crate) pending_resize: Option<&'a PendingResize>,
     pub(crate) memory: Memory,
     pub(crate) now: Timestamp,
 }
@@ -58,6 +60,14 @@ pub(crate) enum Obstacle {
     Volume { message: String },
     /// An environment variable without its source.
     Environment { container: String, message: String },
+}
+
+/// Why a resize is not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PendingResize {
+    /// `Infeasible` if it never fits, `Deferred` if it fits when other pods leave.
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
 }
 
 /// What this process remembers of a pod.
@@ -115,6 +125,7 @@ struct Frame<'a> {
     pod: &'a Pod,
     place: &'a Place,
     obstacles: &'a [Obstacle],
+    pending_resize: Option<&'a PendingResize>,
     script_problem: Option<&'a str>,
     now: Timestamp,
 }
@@ -129,7 +140,7 @@ struct Output {
 
 /// The next status of a pod on a simulated node.
 pub(crate) fn plan(input: Input<'_>) -> Plan {
-    let Input { pod, script, place, obstacles, memory, now } = input;
+    let Input { pod, script, place, obstacles, pending_resize, memory, now } = input;
     let is_deleted = pod.metadata.deletion_timestamp.is_some();
     let old = pod.status.clone().unwrap_or_default();
     let nothing = Script::default();
@@ -139,7 +150,7 @@ pub(crate) fn plan(input: Input<'_>) -> Plan {
         return Plan { status: old, wake, events, is_gone: is_deleted, memory, pulled };
     }
     let script_problem = script.as_ref().err().map(String::as_str);
-    let frame = Frame { pod, place, obstacles, script_problem, now };
+    let frame = Frame { pod, place, obstacles, pending_resize, script_problem, now };
     let mut out = Output::default();
     let mut told = memory.told;
     let stop = stop::order(&frame, &old);

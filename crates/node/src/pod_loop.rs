@@ -5,9 +5,10 @@ use crate::{
     fleet::{Account, Fleet, is_stopped},
     machine,
     obstacles::{self, Found, Need, Needed},
-    plan::{self, Input, Obstacle, Place, Plan, PodEvent},
+    plan::{self, Input, Obstacle, PendingResize, Place, Plan, PodEvent},
     script::Script,
 };
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, ObjectReference, PersistentVolumeClaim, Pod, Secret};
 use kube::{
     Api, Resource, ResourceExt,
@@ -19,6 +20,8 @@ use std::{sync::Arc, time::Duration};
 
 /// So many pods are written at once.
 const WORKERS: usize = 32;
+/// Kubernetes: how often deferred resizes are tried again.
+const RESIZE_RETRY: SignedDuration = SignedDuration::from_secs(3 * 60);
 
 type PodContext = Context<Arc<Fleet>>;
 
@@ -133,10 +136,18 @@ impl PodOnNode<'_> {
     async fn carry_on(&self, fleet: &Fleet, context: &PodContext) -> Result<Next, Failure> {
         let script = Script::of(self.pod);
         let obstacles = self.obstacles(fleet, context).await?;
+        let pending_resize = self.resize(fleet);
         let (place, memory) = self.place(fleet);
         let now = context.wall();
-        let input =
-            Input { pod: self.pod, script: &script, place: &place, obstacles: &obstacles, memory, now };
+        let input = Input {
+            pod: self.pod,
+            script: &script,
+            place: &place,
+            obstacles: &obstacles,
+            pending_resize: pending_resize.as_ref(),
+            memory,
+            now,
+        };
         let Plan { status, wake, events, is_gone, memory, pulled } = plan::plan(input);
         if self.pod.status.as_ref() != Some(&status) {
             status::set_if_unchanged(&self.pods(), self.pod, &status).await?;
@@ -155,9 +166,26 @@ impl PodOnNode<'_> {
             self.delete().await?;
             return Ok(Next::Settled);
         }
+        // Kubernetes: a resize that is deferred is tried again after some minutes, or when the pod changes.
+        let retry = pending_resize.filter(|it| it.reason == "Deferred").map(|_| now + RESIZE_RETRY);
+        let wake = [wake, retry].into_iter().flatten().min();
         let left = wake.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
         // Not at once: a plan that asks for the present moment must not run in a circle.
         Ok(left.map_or(Next::Settled, |left| Next::CheckAfter(left.max(Duration::from_millis(1)))))
+    }
+
+    /// Counts the new requests of a pod that has been resized, if they fit.
+    fn resize(&self, fleet: &Fleet) -> Option<PendingResize> {
+        let mut ledger = fleet.ledger();
+        if !ledger.is_changed(self.key, self.pod) {
+            return None;
+        }
+        let used = ledger.used(&self.node.name_any(), self.key);
+        let pending = admission::check_resize(self.pod, self.node, &used);
+        if pending.is_none() {
+            ledger.admit(self.key, self.pod);
+        }
+        pending
     }
 
     fn place(&self, fleet: &Fleet) -> (Place, plan::Memory) {

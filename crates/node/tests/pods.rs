@@ -193,5 +193,21 @@ fn ephemeral_containers_and_resizes_show_in_the_status() {
         let app = &status.container_statuses.unwrap()[0];
         assert_eq!(app.allocated_resources.as_ref().unwrap()["cpu"].0, "2");
         assert_eq!(app.restart_count, 0);
+
+        let big = json!({"containers": [
+            {"name": "app", "image": "nginx", "resources": {"requests": {"cpu": "28"}}}]});
+        cluster.create(&pod("big", big, "")).await;
+        cluster.settle().await;
+        let huge =
+            json!({"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "10"}}}]}});
+        pods.patch_subresource("resize", "web", &parameters, &kube::api::Patch::Strategic(huge))
+            .await
+            .unwrap();
+        cluster.settle().await;
+        let status = cluster.get::<Pod>("default", "web").await.status.unwrap();
+        assert_eq!(status.container_statuses.unwrap()[0].allocated_resources.as_ref().unwrap()["cpu"].0, "2");
+        let pending =
+            status.conditions.unwrap().into_iter().find(|it| it.type_ == "PodResizePending").unwrap();
+        assert_eq!(pending.reason.as_deref(), Some("Deferred"));
     });
 }

@@ -14,9 +14,12 @@ use k8s_openapi::{
 const OWN: [&str; 5] =
     ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
 
+/// Kubernetes: only while a resize is not carried out.
+const RESIZE_PENDING: &str = "PodResizePending";
+
 /// Whether a condition is the kubelet's own.
 pub(crate) fn is_of_kubelet(condition: &str) -> bool {
-    OWN.contains(&condition)
+    condition == RESIZE_PENDING || OWN.contains(&condition)
 }
 
 /// What a condition says.
@@ -37,6 +40,12 @@ pub(super) fn conditions(
 ) -> Vec<PodCondition> {
     let before: Vec<PodCondition> = old.conditions.clone().unwrap_or_default();
     let mut all: Vec<PodCondition> = before.iter().filter(|it| !is_of_kubelet(&it.type_)).cloned().collect();
+    if let Some(resize) = frame.pending_resize.filter(|_| progress == Progress::Running) {
+        let message = Some(resize.message.clone());
+        let verdict = Verdict { is_true: true, reason: Some(resize.reason), message };
+        let old = before.iter().find(|it| it.type_ == RESIZE_PENDING);
+        all.push(condition(RESIZE_PENDING, verdict, old, frame));
+    }
     let has_sandbox = Verdict { is_true: progress == Progress::Running, reason: None, message: None };
     let containers_ready = containers_ready(slots, phase);
     let ready = ready(frame, &all, &containers_ready);

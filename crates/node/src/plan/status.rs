@@ -44,8 +44,11 @@ pub(super) fn status(
     status.start_time = old.start_time.or_else(|| Some(Time(whole_second(frame.now))));
     addresses(&mut status, frame, progress == Progress::Running || slots.iter().any(Slot::has_run));
     let of = |roles: &[Role]| -> Option<Vec<ContainerStatus>> {
-        let list: Vec<_> =
-            slots.iter().filter(|slot| roles.contains(&slot.role)).map(container_status).collect();
+        let list: Vec<_> = slots
+            .iter()
+            .filter(|slot| roles.contains(&slot.role))
+            .map(|it| container_status(it, frame))
+            .collect();
         (!list.is_empty()).then_some(list)
     };
     status.init_container_statuses = of(&[Role::Init, Role::Sidecar]);
@@ -71,16 +74,18 @@ fn addresses(status: &mut PodStatus, frame: &Frame<'_>, has_sandbox: bool) {
     status.host_ip = Some(host);
 }
 
-fn container_status(slot: &Slot<'_>) -> ContainerStatus {
+fn container_status(slot: &Slot<'_>, frame: &Frame<'_>) -> ContainerStatus {
     let container = &slot.container;
     let mut status = slot.status.clone();
     status.volume_mounts = volume_mounts(container);
     if !slot.has_run() {
         return status;
     }
-    // Kubernetes: a resize is in the status when it has been carried out; here, at once.
-    status.resources = Some(container.resources.clone().unwrap_or_default());
-    status.allocated_resources = container.resources.as_ref().and_then(|it| it.requests.clone());
+    // Kubernetes: a resize is in the status when it has been carried out; here, at once if it fits.
+    if frame.pending_resize.is_none() || status.resources.is_none() {
+        status.resources = Some(container.resources.clone().unwrap_or_default());
+        status.allocated_resources = container.resources.as_ref().and_then(|it| it.requests.clone());
+    }
     status.user.get_or_insert_with(|| user(container));
     status
 }

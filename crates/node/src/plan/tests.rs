@@ -58,6 +58,7 @@ impl Story {
             script: &script,
             place: &place,
             obstacles: &self.obstacles,
+            pending_resize: None,
             memory: std::mem::take(&mut self.memory),
             now: self.now,
         };
