@@ -28,7 +28,11 @@ pub(crate) struct ControllerContext {
     pub(crate) own: ClusterAccess,
     pub(crate) others: Vec<Arc<ClusterAccess>>,
     pub(crate) views: Views,
+    pub(crate) wrap: WrapClient,
 }
+
+/// Makes a client as the manager's: fenced, measured, with its writes in the caches.
+pub(crate) type WrapClient = Arc<dyn Fn(&Client) -> Client + Send + Sync>;
 
 /// How a controller writes to one cluster.
 pub(crate) struct ClusterAccess {
@@ -137,6 +141,12 @@ impl<S> Context<S> {
     /// is not sent, and it refuses to write while another process leads.
     pub fn client(&self) -> Client {
         self.access().client.clone()
+    }
+
+    /// A client as [`Context::client`] with the permissions of `account`: for controllers that write as several
+    /// accounts. Keep the result: each call makes a new one.
+    pub fn client_around(&self, account: &Client) -> Client {
+        (self.inner.wrap)(account)
     }
 
     /// The API of a namespaced kind, in the namespace of `key`.

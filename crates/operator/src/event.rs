@@ -72,9 +72,16 @@ impl Recorder {
     /// Records core `v1` events, as the components of Kubernetes do: each message is an event of its own,
     /// and there is no `action`.
     pub fn core(world: &World, client: Client, component: &str) -> Recorder {
+        Recorder::core_on(world, client, component, "")
+    }
+
+    /// [`Recorder::core`] for a component that runs on each node: `host` is the node, and the instance of the
+    /// component.
+    pub fn core_on(world: &World, client: Client, component: &str, host: &str) -> Recorder {
         let (queue, events) = mpsc::channel(QUEUE);
-        let reporter = Arc::new(Reporter { controller: component.into(), instance: String::new() });
-        world.spawn("events", CoreWriter::new(world, client, component).run(events)).detach();
+        let reporter = Arc::new(Reporter { controller: component.into(), instance: host.into() });
+        let writer = CoreWriter::new(world, client, Arc::clone(&reporter));
+        world.spawn("events", writer.run(events)).detach();
         Recorder { world: world.clone(), queue, reporter }
     }
 

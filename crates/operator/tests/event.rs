@@ -90,3 +90,17 @@ fn counts_are_written_when_the_recorder_is_dropped() {
         assert_eq!(told(&cluster).await, ["Normal Created 4"]);
     });
 }
+
+#[test]
+fn core_events_of_a_component_on_a_node_have_its_host() {
+    testkit::run(|cluster| async move {
+        let object = subject(&cluster).await;
+        let recorder = Recorder::core_on(cluster.world(), cluster.client(), "kubelet", "node-0");
+        recorder.normal(&object, "Started", "", "it runs");
+        cluster.settle().await;
+        let events = cluster.list::<k8s_openapi::api::core::v1::Event>("default").await;
+        let source = events[0].source.clone().unwrap();
+        assert_eq!((source.component.as_deref(), source.host.as_deref()), (Some("kubelet"), Some("node-0")));
+        assert_eq!(events[0].reporting_instance.as_deref(), Some("node-0"));
+    });
+}

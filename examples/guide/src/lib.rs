@@ -20,3 +20,6 @@ pub mod leader_election {}
 
 #[doc = include_str!("../../../docs/guide/7-deploying.md")]
 pub mod deploying {}
+
+#[doc = include_str!("../../../docs/guide/8-nodes.md")]
+pub mod nodes {}

@@ -1,7 +1,7 @@
 //! Writes core/v1 events, as Kubernetes' own components do: one for each message, repeated ones counted.
 
 use super::{
-    Attempts, NewEvent,
+    Attempts, NewEvent, Reporter,
     core_correlator::{CoreCorrelator, CoreWrite},
     cut, event_name,
 };
@@ -16,6 +16,7 @@ use kube::{
     core::ObjectMeta,
 };
 use serde_json::json;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 use world::World;
 
@@ -26,14 +27,14 @@ const MESSAGE_BYTES: usize = 1024;
 pub(super) struct CoreWriter {
     world: World,
     client: Client,
-    component: String,
+    /// Its instance is the host, if there is one.
+    reporter: Arc<Reporter>,
     correlator: CoreCorrelator,
 }
 
 impl CoreWriter {
-    pub(super) fn new(world: &World, client: Client, component: &str) -> CoreWriter {
-        let (world, component) = (world.clone(), component.to_owned());
-        CoreWriter { world, client, component, correlator: CoreCorrelator::default() }
+    pub(super) fn new(world: &World, client: Client, reporter: Arc<Reporter>) -> CoreWriter {
+        CoreWriter { world: world.clone(), client, reporter, correlator: CoreCorrelator::default() }
     }
 
     pub(super) async fn run(mut self, mut queue: mpsc::Receiver<NewEvent>) {
@@ -93,18 +94,20 @@ impl CoreWriter {
         let name = write.name.clone().unwrap_or_else(|| event_name(&self.world, regarding));
         // Kubernetes: events on cluster-scoped objects are in namespace `default`.
         let namespace = regarding.namespace.clone().unwrap_or_else(|| "default".into());
+        let Reporter { controller: component, instance } = &*self.reporter;
+        let host = Some(instance.clone()).filter(|host| !host.is_empty());
         Event {
             metadata: ObjectMeta { name: Some(name), namespace: Some(namespace), ..ObjectMeta::default() },
             involved_object: ObjectReference::clone(regarding),
             reason: Some(reason.clone()),
             message: Some(cut(note, MESSAGE_BYTES).to_owned()),
-            source: Some(EventSource { component: Some(self.component.clone()), host: None }),
+            source: Some(EventSource { component: Some(component.clone()), host }),
             first_timestamp: Some(Time(write.first)),
             last_timestamp: Some(Time(*at)),
             count: Some(write.count),
             type_: Some(event_type.as_str().into()),
-            reporting_component: Some(self.component.clone()),
-            reporting_instance: Some(String::new()),
+            reporting_component: Some(component.clone()),
+            reporting_instance: Some(instance.clone()),
             ..Event::default()
         }
     }

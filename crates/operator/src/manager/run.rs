@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Controller,
     cache::{Caches, RESYNC},
-    context::{ClusterAccess, ControllerContext, Views},
+    context::{ClusterAccess, ControllerContext, Views, WrapClient},
     controller::{PrimaryReference, Sources, SyncCheck},
     event::EventType,
     lease::{self, Candidate, Election, Fence, LeaseLost},
@@ -283,8 +283,8 @@ impl Runtime {
             recorder: controller.recorder(&self.world, client.clone(), &self.instance),
             client,
         };
-        let own = controller.own_client();
-        let own = own.map_or_else(|| self.clusters.own().client(), |client| self.wrap(client));
+        let (own, wrap) = (controller.own_client(), self.wrap());
+        let own = own.map_or_else(|| self.clusters.own().client(), |client| wrap(client));
         let others: BTreeSet<&str> =
             controller.declared().iter().filter_map(|declared| declared.cluster.as_deref()).collect();
         let caches_of = |name| Some((name, self.clusters.get(Some(name))?));
@@ -295,13 +295,15 @@ impl Runtime {
             own: access(None, own),
             others: others.map(|(name, caches)| Arc::new(access(Some(name), caches.client()))).collect(),
             views,
+            wrap,
         }
     }
 
-    /// The client of one controller as the manager's: fenced, measured, with its writes in the caches.
-    fn wrap(&self, own: &Client) -> Client {
-        let around = self.metrics.around(&self.world, self.fence.around(own.clone()));
-        self.clusters.own().client_around(&around)
+    /// Makes the client of another account as the manager's: fenced, measured, with its writes in the caches.
+    fn wrap(&self) -> WrapClient {
+        let (world, metrics) = (self.world.clone(), self.metrics.clone());
+        let (fence, caches) = (self.fence.clone(), self.clusters.own().clone());
+        Arc::new(move |own| caches.client_around(&metrics.around(&world, fence.around(own.clone()))))
     }
 
     async fn sync(
