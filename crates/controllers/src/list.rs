@@ -1,6 +1,6 @@
 //! The list of the control loops: their names, their service accounts, and how they are made.
 
-use crate::workload::{replica_set, replication_controller};
+use crate::workload::{cron_job, job, replica_set, replication_controller};
 use operator::Controller;
 
 /// One control loop of Kubernetes.
@@ -18,6 +18,18 @@ pub struct ControlLoop {
 
 /// All control loops, in the order of their names.
 pub const ALL: &[ControlLoop] = &[
+    ControlLoop {
+        name: "cronjob-controller",
+        account: "cronjob-controller",
+        is_on_request: false,
+        controllers: || vec![cron_job::controller()],
+    },
+    ControlLoop {
+        name: "job-controller",
+        account: "job-controller",
+        is_on_request: false,
+        controllers: || vec![job::controller(), job::orphan::controller()],
+    },
     ControlLoop {
         name: "replicaset-controller",
         account: "replicaset-controller",
