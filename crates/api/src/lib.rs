@@ -9,11 +9,13 @@
 //! | [`meta`] | its metadata, typed, and the rules for it |
 //! | [`label_selector`], [`field_selector`] | which objects are meant |
 //! | [`quantity`], [`time`] | amounts and moments, exact on the wire |
+//! | [`cron`] | when something is due again |
 //! | [`field`] | where in an object something is wrong, and how |
 //! | [`status`] | the answer that is not an object |
 //! | [`prometheus`] | metrics, in the text that Prometheus collects |
 //! | [`go`] | how Go prints a value, because clients match on the text |
 
+pub mod cron;
 pub mod field;
 pub mod field_selector;
 pub mod go;

@@ -42,6 +42,21 @@ where
     O: Kind + Resource<Scope = NamespaceResourceScope>,
     C: Kind + Resource<Scope = NamespaceResourceScope>,
 {
+    claim_with(context, owner, selector, candidates, None).await
+}
+
+/// [`claim`] with a finalizer that children get when they are adopted, and lose when they are released.
+pub(crate) async fn claim_with<S, O, C>(
+    context: &Context<S>,
+    owner: &O,
+    selector: &Selector,
+    candidates: Vec<Arc<C>>,
+    finalizer: Option<&str>,
+) -> Result<Vec<Arc<C>>, Failure>
+where
+    O: Kind + Resource<Scope = NamespaceResourceScope>,
+    C: Kind + Resource<Scope = NamespaceResourceScope>,
+{
     let (mut kept, mut changed) = (Vec::with_capacity(candidates.len()), Vec::new());
     for candidate in candidates {
         let matches = !selector.selects_all() && selector.matches(candidate.labels());
@@ -55,7 +70,7 @@ where
         let key = Key::of(owner);
         let (owners, children) = (context.namespaced::<O>(&key), context.namespaced::<C>(&key));
         let adoption = Adoption { owner, owners: &owners, children: &children, selector };
-        kept.extend(adoption.claim(changed).await?.into_iter().map(Arc::new));
+        kept.extend(adoption.claim_with(changed, finalizer).await?.into_iter().map(Arc::new));
     }
     Ok(kept)
 }

@@ -4,7 +4,7 @@ use crate::{
     Settings,
     account::{default_account, root_ca, token_cleaner, token_secret},
     nodes::{health, taint_eviction, ttl},
-    workload::{replica_set, replication_controller},
+    workload::{cron_job, job, replica_set, replication_controller},
 };
 use operator::Controller;
 
@@ -26,6 +26,18 @@ pub(crate) const MANAGER: &str = "system:kube-controller-manager";
 
 /// All control loops, in the order of their names.
 pub const ALL: &[ControlLoop] = &[
+    ControlLoop {
+        name: "cronjob-controller",
+        account: "cronjob-controller",
+        is_on_request: false,
+        controllers: |_| vec![cron_job::controller()],
+    },
+    ControlLoop {
+        name: "job-controller",
+        account: "job-controller",
+        is_on_request: false,
+        controllers: |_| vec![job::controller(), job::orphan::controller()],
+    },
     ControlLoop {
         name: "legacy-serviceaccount-token-cleaner-controller",
         account: "legacy-service-account-token-cleaner",

@@ -2,6 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod accounts;
+mod cron_job;
+mod job;
 mod node_health;
+mod pods;
 mod replica_set;
 mod rig;

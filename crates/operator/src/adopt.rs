@@ -59,6 +59,16 @@ where
     /// Candidates that were changed or deleted meanwhile are left out: that will trigger another reconcile.
     /// All candidates are tried before the first error is returned.
     pub async fn claim(&self, candidates: impl IntoIterator<Item = C>) -> Result<Vec<C>, Error> {
+        self.claim_with(candidates, None).await
+    }
+
+    /// [`Adoption::claim`] with a finalizer that children get when they are adopted, and lose when they are
+    /// released.
+    pub async fn claim_with(
+        &self,
+        candidates: impl IntoIterator<Item = C>,
+        finalizer: Option<&str>,
+    ) -> Result<Vec<C>, Error> {
         let reference = owner::reference(self.owner)?;
         if self.selector.selects_all() {
             return Err(Error::SelectsEverything { owner: reference.name });
@@ -70,7 +80,8 @@ where
                 Claim::Ignore => Ok(None),
                 Claim::Keep => Ok(Some(candidate)),
                 Claim::Release => {
-                    self.send(&candidate, release(candidate.meta(), &reference.uid)).await.map(|_| None)
+                    let operations = release(candidate.meta(), &reference.uid, finalizer);
+                    self.send(&candidate, operations).await.map(|_| None)
                 }
                 Claim::Adopt => {
                     let may_adopt = match may_adopt {
@@ -78,7 +89,10 @@ where
                         None => *may_adopt.insert(self.owner_exists().await?),
                     };
                     match may_adopt {
-                        true => self.send(&candidate, adoption(candidate.meta(), &reference)).await,
+                        true => {
+                            let operations = adoption(candidate.meta(), &reference, finalizer);
+                            self.send(&candidate, operations).await
+                        }
                         false => Ok(None),
                     }
                 }
@@ -95,7 +109,7 @@ where
     pub async fn release(&self, candidates: impl IntoIterator<Item = C>) -> Result<(), Error> {
         let reference = owner::reference(self.owner)?;
         for candidate in candidates.into_iter().filter(|child| owner::is_controlled_by(child, self.owner)) {
-            self.send(&candidate, release(candidate.meta(), &reference.uid)).await?;
+            self.send(&candidate, release(candidate.meta(), &reference.uid, None)).await?;
         }
         Ok(())
     }
@@ -148,29 +162,47 @@ pub fn claim(owner: &ObjectMeta, candidate: &ObjectMeta, matches: bool) -> Claim
     }
 }
 
-fn adoption(candidate: &ObjectMeta, reference: &OwnerReference) -> Value {
+fn adoption(candidate: &ObjectMeta, reference: &OwnerReference, finalizer: Option<&str>) -> Value {
     let references = candidate.owner_references.iter().flatten();
     let mut references: Vec<_> = references.filter(|present| present.uid != reference.uid).collect();
     references.push(reference);
-    rewrite(candidate, json!(references))
+    let finalizers = finalizer.map(|finalizer| {
+        let others = candidate.finalizers.iter().flatten().map(String::as_str);
+        others.filter(|present| *present != finalizer).chain([finalizer]).collect()
+    });
+    rewrite(candidate, json!(references), finalizers)
 }
 
-fn release(child: &ObjectMeta, uid: &str) -> Value {
+fn release(child: &ObjectMeta, uid: &str, finalizer: Option<&str>) -> Value {
     let references = child.owner_references.iter().flatten();
-    rewrite(child, json!(references.filter(|present| present.uid != uid).collect::<Vec<_>>()))
+    let references = references.filter(|present| present.uid != uid).collect::<Vec<_>>();
+    let finalizers = finalizer.map(|finalizer| {
+        let others = child.finalizers.iter().flatten().map(String::as_str);
+        others.filter(|present| *present != finalizer).collect()
+    });
+    rewrite(child, json!(references), finalizers)
 }
 
 /// Tests that the object and its owners have not changed since they were read, so that no reference is lost.
-fn rewrite(meta: &ObjectMeta, references: Value) -> Value {
-    json!([
-        { "op": "test", "path": "/metadata/uid", "value": meta.uid },
-        { "op": "test", "path": "/metadata/ownerReferences", "value": meta.owner_references },
-        { "op": "add", "path": "/metadata/ownerReferences", "value": references },
-    ])
+fn rewrite(meta: &ObjectMeta, references: Value, finalizers: Option<Vec<&str>>) -> Value {
+    let mut operations = vec![
+        json!({ "op": "test", "path": "/metadata/uid", "value": meta.uid }),
+        json!({ "op": "test", "path": "/metadata/ownerReferences", "value": meta.owner_references }),
+        json!({ "op": "add", "path": "/metadata/ownerReferences", "value": references }),
+    ];
+    if let Some(finalizers) = finalizers {
+        operations.extend([
+            json!({ "op": "test", "path": "/metadata/finalizers", "value": meta.finalizers }),
+            json!({ "op": "add", "path": "/metadata/finalizers", "value": finalizers }),
+        ]);
+    }
+    Value::Array(operations)
 }
 
 fn is_as_read(live: &ObjectMeta, read: &ObjectMeta) -> bool {
-    live.uid == read.uid && live.owner_references == read.owner_references
+    live.uid == read.uid
+        && live.owner_references == read.owner_references
+        && live.finalizers == read.finalizers
 }
 
 #[cfg(test)]
@@ -228,8 +260,22 @@ mod tests {
             let uids = patch[2]["value"].as_array().unwrap().iter().map(|r| r["uid"].clone());
             Value::Array(uids.collect())
         };
-        assert_eq!(left(adoption(&child, &reference("1"))), json!(["2", "1"]));
-        assert_eq!(left(adoption(&child, &reference("3"))), json!(["2", "1", "3"]));
-        assert_eq!(left(release(&child, "1")), json!(["2"]));
+        assert_eq!(left(adoption(&child, &reference("1"), None)), json!(["2", "1"]));
+        assert_eq!(left(adoption(&child, &reference("3"), None)), json!(["2", "1", "3"]));
+        assert_eq!(left(release(&child, "1", None)), json!(["2"]));
+    }
+
+    #[test]
+    fn children_get_the_finalizer_with_adoption_and_lose_it_with_release() {
+        let reference = OwnerReference { uid: "1".into(), ..OwnerReference::default() };
+        let with = |finalizers: &[&str]| ObjectMeta {
+            finalizers: Some(finalizers.iter().map(|it| (*it).to_owned()).collect()),
+            ..meta("a", "c", false)
+        };
+        let left = |patch: Value| patch[4]["value"].clone();
+        assert_eq!(left(adoption(&with(&["other"]), &reference, Some("ours"))), json!(["other", "ours"]));
+        assert_eq!(left(adoption(&with(&["ours"]), &reference, Some("ours"))), json!(["ours"]));
+        assert_eq!(left(release(&with(&["ours", "other"]), "1", Some("ours"))), json!(["other"]));
+        assert_eq!(left(release(&with(&["ours"]), "1", None)), json!(null));
     }
 }

@@ -47,6 +47,8 @@ pub struct Rule {
     namespace: Option<String>,
     name: Option<String>,
     caller: Option<String>,
+    /// A resource that is not affected.
+    excepted: Option<&'static str>,
     /// So many matching requests are not affected at first.
     skipped: u64,
     times: u64,
@@ -127,6 +129,7 @@ impl Fault {
             namespace: None,
             name: None,
             caller: None,
+            excepted: None,
             skipped: 0,
             times: 1,
         }
@@ -147,6 +150,12 @@ impl Rule {
     /// Only the requests of this user.
     pub fn by(mut self, user: &str) -> Rule {
         self.caller = Some(user.to_owned());
+        self
+    }
+
+    /// No requests for this resource.
+    pub(crate) fn except(mut self, resource: &'static str) -> Rule {
+        self.excepted = Some(resource);
         self
     }
 
@@ -243,6 +252,7 @@ impl Rule {
         let optional = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|it| it == found);
         (any(&self.verb, info.verb) || self.verb == WRITE && info.is_write())
             && any(&self.resource, &info.resource)
+            && self.excepted.is_none_or(|resource| resource != info.resource)
             && optional(&self.namespace, &info.namespace)
             && optional(&self.name, &info.name)
             && optional(&self.caller, caller)

@@ -1,7 +1,6 @@
 //! CronJob: a job at certain times.
 
-mod schedule;
-
+use api::cron::Schedule;
 use api::field::{Error, ErrorList};
 use serde_json::Value;
 
@@ -76,8 +75,8 @@ fn check_spec(cron_job: &At<'_, '_>, old: Option<&At<'_, '_>>, errors: &mut Erro
     if when.text().is_empty() {
         when.required(errors, "");
     } else {
-        if let Some(problem) = schedule::problem(when.text()) {
-            when.invalid_text(errors, problem);
+        if let Err(problem) = when.text().parse::<Schedule>() {
+            when.invalid_text(errors, problem.to_string());
         }
         let had_zone = old.is_some_and(|old| old.text_of("schedule").contains("TZ"));
         let has_zone = when.text().contains("TZ");

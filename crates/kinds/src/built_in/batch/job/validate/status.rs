@@ -7,8 +7,12 @@ use crate::validate::at::At;
 use crate::validate::taken::Taken;
 
 fn is_true(status: &At<'_, '_>, condition: &str) -> bool {
+    has(status, condition, "True")
+}
+
+fn has(status: &At<'_, '_>, condition: &str, value: &str) -> bool {
     let conditions = status.field("conditions");
-    conditions.items().any(|it| it.text_of("type") == condition && it.text_of("status") == "True")
+    conditions.items().any(|it| it.text_of("type") == condition && it.text_of("status") == value)
 }
 
 pub(crate) fn check_status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
@@ -18,7 +22,7 @@ pub(crate) fn check_status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut Erro
     }
     uncounted(&status.field("uncountedTerminatedPods"), errors);
     conditions(&status, &before, errors);
-    finished(&status, errors);
+    finished(&status, &spec, errors);
     for field in ["completedIndexes", "failedIndexes"] {
         let listed = status.field(field);
         if spec.has("completions")
@@ -35,14 +39,20 @@ pub(crate) fn check_status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut Erro
         let problem = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
         status.field("failedIndexes").invalid_text(errors, problem);
     }
+    // Kubernetes: an indexed Job can be scaled down, and with it the number of its indexes that have succeeded.
+    let is_elastic = spec.text_of("completionMode") == "Indexed"
+        && spec.field("completions").value() == spec.field("parallelism").value();
     for field in ["failed", "succeeded"] {
         let counter = status.field(field);
-        if counter.int() < before.int_of(field) {
+        let may_decrease = field == "succeeded" && is_elastic;
+        if counter.int() < before.int_of(field) && !may_decrease {
             counter.invalid_int(errors, format!("cannot decrease the {field} counter"));
         }
     }
     let started = status.field("startTime");
+    let is_resumed = is_true(&before, "Suspended") && has(&status, "Suspended", "False");
     if before.has("startTime")
+        && !is_resumed
         && started.value() != before.field("startTime").value()
         && !spec.flag_of("suspend")
         && !old.field("spec").flag_of("suspend")
@@ -95,7 +105,7 @@ fn conditions(status: &At<'_, '_>, before: &At<'_, '_>, errors: &mut ErrorList) 
     }
 }
 
-fn finished(status: &At<'_, '_>, errors: &mut ErrorList) {
+fn finished(status: &At<'_, '_>, spec: &At<'_, '_>, errors: &mut ErrorList) {
     let is_complete = is_true(status, "Complete");
     let is_finished = is_complete || is_true(status, "Failed");
     let (completed, started) = (status.field("completionTime"), status.field("startTime"));
@@ -115,7 +125,10 @@ fn finished(status: &At<'_, '_>, errors: &mut ErrorList) {
                 status.field(field).invalid_int(errors, format!("{field}>0 is invalid for finished job"));
             }
         }
-        if !started.is_set() {
+        // Kubernetes: a Job that wants nothing ends even if it is suspended, and so has never started.
+        let wants_nothing =
+            spec.flag_of("suspend") && spec.has("completions") && spec.int_of("completions") == 0;
+        if !started.is_set() && !wants_nothing {
             started.required(errors, "startTime is required for finished job");
         }
     }
