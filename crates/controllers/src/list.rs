@@ -1,6 +1,6 @@
 //! The list of the control loops: their names, their service accounts, and how they are made.
 
-use crate::workload::{replica_set, replication_controller};
+use crate::workload::{daemon_set, replica_set, replication_controller, stateful_set};
 use operator::Controller;
 
 /// One control loop of Kubernetes.
@@ -19,6 +19,12 @@ pub struct ControlLoop {
 /// All control loops, in the order of their names.
 pub const ALL: &[ControlLoop] = &[
     ControlLoop {
+        name: "daemonset-controller",
+        account: "daemon-set-controller",
+        is_on_request: false,
+        controllers: || vec![daemon_set::controller()],
+    },
+    ControlLoop {
         name: "replicaset-controller",
         account: "replicaset-controller",
         is_on_request: false,
@@ -29,6 +35,12 @@ pub const ALL: &[ControlLoop] = &[
         account: "replication-controller",
         is_on_request: false,
         controllers: || vec![replication_controller::controller()],
+    },
+    ControlLoop {
+        name: "statefulset-controller",
+        account: "statefulset-controller",
+        is_on_request: false,
+        controllers: || vec![stateful_set::controller()],
     },
 ];
 

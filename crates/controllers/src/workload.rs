@@ -1,4 +1,9 @@
 //! The loops that make pods: each keeps as many of them as the spec of its kind asks for.
 
+mod history;
+mod int_or_percent;
+
+pub(crate) mod daemon_set;
 pub(crate) mod replica_set;
 pub(crate) mod replication_controller;
+pub(crate) mod stateful_set;

@@ -1,5 +1,8 @@
 //! The control loops on a control plane inside the test, in virtual time.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod daemon_set;
+mod pod_states;
 mod replica_set;
 mod rig;
+mod stateful_set;
