@@ -4,7 +4,7 @@ use crate::{
     Settings,
     account::{default_account, root_ca, token_cleaner, token_secret},
     nodes::{health, taint_eviction, ttl},
-    workload::{cron_job, job, replica_set, replication_controller},
+    workload::{cron_job, daemon_set, job, replica_set, replication_controller, stateful_set},
 };
 use operator::Controller;
 
@@ -31,6 +31,12 @@ pub const ALL: &[ControlLoop] = &[
         account: "cronjob-controller",
         is_on_request: false,
         controllers: |_| vec![cron_job::controller()],
+    },
+    ControlLoop {
+        name: "daemonset-controller",
+        account: "daemon-set-controller",
+        is_on_request: false,
+        controllers: |_| vec![daemon_set::controller()],
     },
     ControlLoop {
         name: "job-controller",
@@ -79,6 +85,12 @@ pub const ALL: &[ControlLoop] = &[
         account: MANAGER,
         is_on_request: false,
         controllers: |settings| token_secret::controller(settings).into_iter().collect(),
+    },
+    ControlLoop {
+        name: "statefulset-controller",
+        account: "statefulset-controller",
+        is_on_request: false,
+        controllers: |_| vec![stateful_set::controller()],
     },
     ControlLoop {
         name: "taint-eviction-controller",

@@ -3,8 +3,11 @@
 
 mod accounts;
 mod cron_job;
+mod daemon_set;
 mod job;
 mod node_health;
+mod pod_states;
 mod pods;
 mod replica_set;
 mod rig;
+mod stateful_set;
