@@ -7,10 +7,12 @@ mod list;
 
 // What several loops share.
 mod claim;
+mod int_or_percent;
 mod pod;
 mod slow_start;
 mod status;
 
+mod disruption;
 mod workload;
 
 pub use list::{ALL, ControlLoop};

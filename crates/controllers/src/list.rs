@@ -1,6 +1,9 @@
 //! The list of the control loops: their names, their service accounts, and how they are made.
 
-use crate::workload::{replica_set, replication_controller};
+use crate::{
+    disruption,
+    workload::{deployment, replica_set, replication_controller},
+};
 use operator::Controller;
 
 /// One control loop of Kubernetes.
@@ -18,6 +21,18 @@ pub struct ControlLoop {
 
 /// All control loops, in the order of their names.
 pub const ALL: &[ControlLoop] = &[
+    ControlLoop {
+        name: "deployment-controller",
+        account: "deployment-controller",
+        is_on_request: false,
+        controllers: || vec![deployment::controller()],
+    },
+    ControlLoop {
+        name: "disruption-controller",
+        account: "disruption-controller",
+        is_on_request: false,
+        controllers: || vec![disruption::budgets(), disruption::pods()],
+    },
     ControlLoop {
         name: "replicaset-controller",
         account: "replicaset-controller",

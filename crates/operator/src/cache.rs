@@ -42,6 +42,7 @@ pub use view::View;
 
 pub(crate) use contents::StaleList;
 pub(crate) use item::Reader;
+pub(crate) use memo::Memo;
 
 #[cfg(test)]
 pub(crate) use item::tests::item as test_item;

@@ -41,6 +41,7 @@ pub struct Controller {
     settings: Settings,
     client: Option<Client>,
     has_core_events: bool,
+    event_component: Option<&'static str>,
     reconciler: Box<dyn FnOnce(Arc<ControllerContext>) -> Arc<dyn Reconcile> + Send>,
 }
 
@@ -123,14 +124,21 @@ impl Controller {
         self
     }
 
+    /// Records events in this name instead of that of the controller: for controllers of one component.
+    pub fn event_component(mut self, component: &'static str) -> Controller {
+        self.event_component = Some(component);
+        self
+    }
+
     pub(crate) fn own_client(&self) -> Option<&Client> {
         self.client.as_ref()
     }
 
     pub(crate) fn recorder(&self, world: &World, client: Client, instance: &str) -> Recorder {
+        let component = self.event_component.unwrap_or(&self.name);
         match self.has_core_events {
-            true => Recorder::core(world, client, &self.name),
-            false => Recorder::new(world, client, &self.name, instance),
+            true => Recorder::core(world, client, component),
+            false => Recorder::new(world, client, component, instance),
         }
     }
 
@@ -191,7 +199,7 @@ impl<P: Kind> Builder<P> {
         self.declare::<K>(Use::Watches).connect(move |sources| {
             let view = sources.open(&source_name::<K>(), &source);
             let primary = sources.primary::<P>();
-            let mapping = trigger::mapped(move |object| keys(&primary, object));
+            let mapping = trigger::mapped(view.memo(), move |object| keys(&primary, object));
             trigger::connect(&view, source.predicate(), mapping, &sources.queue);
         })
     }
@@ -286,7 +294,16 @@ impl<P: Kind> Builder<P> {
         };
         let Builder { name, connections, declared, settings, primary: _ } = self;
         let reconciler = Box::new(reconciler);
-        Controller { name, connections, declared, settings, client: None, has_core_events: false, reconciler }
+        Controller {
+            name,
+            connections,
+            declared,
+            settings,
+            client: None,
+            has_core_events: false,
+            event_component: None,
+            reconciler,
+        }
     }
 
     fn declare<K: Kind>(mut self, usage: Use) -> Builder<P> {

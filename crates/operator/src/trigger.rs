@@ -2,11 +2,10 @@
 
 use crate::{
     Key,
-    cache::{Delta, Origin, View},
+    cache::{Delta, Memo, Origin, View},
     predicate::Predicate,
     queue::{Queue, Reason},
 };
-use kube::Resource;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
@@ -53,14 +52,14 @@ pub(crate) fn owner<P: 'static>(primary: View<P>) -> Mapping {
 }
 
 /// The keys that `keys` returns for the object before and after the change.
-pub(crate) fn mapped<K>(keys: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Mapping
+pub(crate) fn mapped<K>(memo: Arc<Memo>, keys: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Mapping
 where
-    K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
+    K: DeserializeOwned + Send + Sync + 'static,
 {
     Arc::new(move |delta| {
         let mut all: Vec<Key> = Vec::new();
         for item in delta.items() {
-            match item.decode::<K>() {
+            match memo.get::<K>(item) {
                 Ok(object) => all.extend(keys(&object)),
                 Err(problem) => {
                     tracing::warn!(object = %item.key(), %problem, "an object does not fit its type");

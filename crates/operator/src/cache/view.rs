@@ -2,7 +2,7 @@
 
 use crate::{
     Key,
-    cache::{Item, Subscriber, Undecodable, store::Store},
+    cache::{Item, Subscriber, Undecodable, memo::Memo, store::Store},
 };
 use api::label_selector;
 use kube::core::Selector;
@@ -71,35 +71,48 @@ impl<K> View<K> {
 impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
     pub fn get(&self, key: &Key) -> Result<Option<Arc<K>>, Undecodable> {
         let Some(item) = self.store.item(key) else { return Ok(None) };
-        self.store.memo().get(&item, Item::decode).map(Some)
+        self.store.memo().get(&item).map(Some)
+    }
+
+    /// What decodes its items. Unlike a view, subscribers may hold it: it does not hold the store.
+    pub(crate) fn memo(&self) -> Arc<Memo> {
+        Arc::clone(self.store.memo())
     }
 
     pub fn list(&self) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().items().iter().cloned().collect();
-        decoded(&items)
+        self.store.memo().list(&items)
     }
 
     pub fn in_namespace(&self, namespace: &str) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().items().in_namespace(namespace).cloned().collect();
-        decoded(&items)
+        self.store.memo().list(&items)
     }
 
     /// The objects whose labels match, in all namespaces.
     pub fn labelled(&self, selector: &Selector) -> Result<Vec<Arc<K>>, Undecodable> {
-        // A selector that Kubernetes would refuse matches nothing.
-        let selector: label_selector::Selector =
-            selector.to_string().parse().unwrap_or_else(|_| label_selector::Selector::nothing());
+        let selector = parsed(selector);
         let contents = self.store.read();
         let matching = contents.items().iter().filter(|item| selector.matches(&item.labels()));
         let items: Vec<Item> = matching.cloned().collect();
         drop(contents);
-        decoded(&items)
+        self.store.memo().list(&items)
+    }
+
+    /// The objects in a namespace whose labels match.
+    pub fn labelled_in(&self, namespace: &str, selector: &Selector) -> Result<Vec<Arc<K>>, Undecodable> {
+        let selector = parsed(selector);
+        let contents = self.store.read();
+        let inside = contents.items().in_namespace(namespace);
+        let items: Vec<Item> = inside.filter(|item| selector.matches(&item.labels())).cloned().collect();
+        drop(contents);
+        self.store.memo().list(&items)
     }
 
     /// The objects that have an owner with this UID.
     pub fn owned_by(&self, uid: &str) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().owned_by(uid).cloned().collect();
-        decoded(&items)
+        self.store.memo().list(&items)
     }
 
     /// Adds an index: [`View::indexed`] finds objects by their `values`, which must depend on nothing but
@@ -133,12 +146,13 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
     /// The objects that have `value` in the index of this name.
     pub fn indexed(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().indexed(index, value).cloned().collect();
-        decoded(&items)
+        self.store.memo().list(&items)
     }
 }
 
-fn decoded<K: DeserializeOwned>(items: &[Item]) -> Result<Vec<Arc<K>>, Undecodable> {
-    items.iter().map(|item| item.decode().map(Arc::new)).collect()
+/// A selector that Kubernetes would refuse matches nothing.
+fn parsed(selector: &Selector) -> label_selector::Selector {
+    selector.to_string().parse().unwrap_or_else(|_| label_selector::Selector::nothing())
 }
 
 impl<K> Clone for View<K> {
