@@ -123,6 +123,7 @@ fn the_pod_with_the_lowest_deletion_cost_goes_first() {
         let cost = json!({"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-5"}}});
         let cheap = pods[1].name_any();
         cluster.patch::<Pod>("default", &cheap, &cost).await;
+        cluster.settle().await;
         cluster.patch::<ReplicaSet>("default", "web", &json!({"spec": {"replicas": 2}})).await;
         cluster.settle().await;
         assert!(cluster.find::<Pod>("default", &cheap).await.is_none());

@@ -47,6 +47,7 @@ pub struct Rule {
     namespace: Option<String>,
     name: Option<String>,
     caller: Option<String>,
+    spared: Option<String>,
     /// So many matching requests are not affected at first.
     skipped: u64,
     times: u64,
@@ -127,6 +128,7 @@ impl Fault {
             namespace: None,
             name: None,
             caller: None,
+            spared: None,
             skipped: 0,
             times: 1,
         }
@@ -141,6 +143,12 @@ impl Rule {
 
     pub fn in_namespace(mut self, namespace: &str) -> Rule {
         self.namespace = Some(namespace.to_owned());
+        self
+    }
+
+    /// Not the requests for this resource.
+    pub fn except(mut self, resource: &str) -> Rule {
+        self.spared = Some(resource.to_owned());
         self
     }
 
@@ -243,6 +251,7 @@ impl Rule {
         let optional = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|it| it == found);
         (any(&self.verb, info.verb) || self.verb == WRITE && info.is_write())
             && any(&self.resource, &info.resource)
+            && self.spared.as_ref().is_none_or(|spared| *spared != info.resource)
             && optional(&self.namespace, &info.namespace)
             && optional(&self.name, &info.name)
             && optional(&self.caller, caller)
