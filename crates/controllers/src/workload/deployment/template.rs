@@ -1,6 +1,6 @@
 //! Pod templates: the hash that names a ReplicaSet, and whether two templates are the same.
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::{api::core::v1::PodTemplateSpec, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -30,14 +30,17 @@ pub(super) fn is_same(one: &PodTemplateSpec, other: &PodTemplateSpec) -> bool {
 }
 
 /// The part of the metadata that pods get from their template. An empty map is the same as none.
-fn metadata(
-    template: &PodTemplateSpec,
-) -> (BTreeMap<String, String>, BTreeMap<String, String>, Vec<String>, Option<String>) {
+fn metadata(template: &PodTemplateSpec) -> ObjectMeta {
     let metadata = template.metadata.clone().unwrap_or_default();
-    let map = |map: Option<BTreeMap<String, String>>| map.unwrap_or_default();
-    let mut labels = map(metadata.labels);
+    let mut labels = metadata.labels.unwrap_or_default();
     labels.remove(HASH_LABEL);
-    (labels, map(metadata.annotations), metadata.finalizers.unwrap_or_default(), metadata.name)
+    ObjectMeta {
+        name: metadata.name,
+        labels: Some(labels),
+        annotations: Some(metadata.annotations.unwrap_or_default()),
+        finalizers: Some(metadata.finalizers.unwrap_or_default()),
+        ..ObjectMeta::default()
+    }
 }
 
 /// FNV-1a of 32 bits.
