@@ -8,11 +8,13 @@ mod settings;
 
 // What several loops share.
 mod claim;
+mod int_or_percent;
 mod pod;
 mod slow_start;
 mod status;
 
 mod account;
+mod disruption;
 mod nodes;
 mod workload;
 

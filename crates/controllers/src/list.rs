@@ -3,8 +3,9 @@
 use crate::{
     Settings,
     account::{default_account, root_ca, token_cleaner, token_secret},
+    disruption,
     nodes::{health, taint_eviction, ttl},
-    workload::{cron_job, daemon_set, job, replica_set, replication_controller, stateful_set},
+    workload::{cron_job, daemon_set, deployment, job, replica_set, replication_controller, stateful_set},
 };
 use operator::Controller;
 
@@ -37,6 +38,18 @@ pub const ALL: &[ControlLoop] = &[
         account: "daemon-set-controller",
         is_on_request: false,
         controllers: |_| vec![daemon_set::controller()],
+    },
+    ControlLoop {
+        name: "deployment-controller",
+        account: "deployment-controller",
+        is_on_request: false,
+        controllers: |_| vec![deployment::controller()],
+    },
+    ControlLoop {
+        name: "disruption-controller",
+        account: "disruption-controller",
+        is_on_request: false,
+        controllers: |_| vec![disruption::budgets(), disruption::pods()],
     },
     ControlLoop {
         name: "job-controller",

@@ -2,6 +2,7 @@
 
 pub(crate) mod cron_job;
 pub(crate) mod daemon_set;
+pub(crate) mod deployment;
 mod history;
 mod int_or_percent;
 pub(crate) mod job;

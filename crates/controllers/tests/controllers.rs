@@ -4,6 +4,8 @@
 mod accounts;
 mod cron_job;
 mod daemon_set;
+mod deployment;
+mod disruption;
 mod job;
 mod node_health;
 mod pod_states;

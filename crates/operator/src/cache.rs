@@ -45,6 +45,7 @@ pub use view::View;
 pub(crate) use contents::StaleList;
 pub(crate) use index::{IndexFunction, typed as typed_index};
 pub(crate) use item::Reader;
+pub(crate) use memo::Memo;
 
 #[cfg(test)]
 pub(crate) use item::tests::item as test_item;

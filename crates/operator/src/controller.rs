@@ -49,6 +49,7 @@ pub struct Controller {
     settings: Settings,
     client: Option<Client>,
     has_core_events: bool,
+    event_component: Option<&'static str>,
     reconciler: Box<dyn FnOnce(Arc<ControllerContext>) -> Arc<dyn Reconcile> + Send>,
 }
 
@@ -102,14 +103,21 @@ impl Controller {
         self
     }
 
+    /// Records events in this name instead of that of the controller: for controllers of one component.
+    pub fn event_component(mut self, component: &'static str) -> Controller {
+        self.event_component = Some(component);
+        self
+    }
+
     pub(crate) fn own_client(&self) -> Option<&Client> {
         self.client.as_ref()
     }
 
     pub(crate) fn recorder(&self, world: &World, client: Client, instance: &str) -> Recorder {
+        let component = self.event_component.unwrap_or(&self.name);
         match self.has_core_events {
-            true => Recorder::core(world, client, &self.name),
-            false => Recorder::new(world, client, &self.name, instance),
+            true => Recorder::core(world, client, component),
+            false => Recorder::new(world, client, component, instance),
         }
     }
 
@@ -161,7 +169,7 @@ impl<P: Cacheable> Builder<P> {
         self.declare(source.declared(Use::Watches)).connect(move |sources| {
             let view = sources.open(&source);
             let primary = sources.primary::<P>();
-            let mapping = trigger::mapped(move |object| keys(&primary, object));
+            let mapping = trigger::mapped(view.memo(), move |object| keys(&primary, object));
             trigger::connect(&view, source.predicate(), mapping, &sources.queue);
         })
     }
@@ -283,7 +291,16 @@ impl<P> Builder<P> {
         };
         let Builder { name, connections, declared, settings, primary: _ } = self;
         let reconciler = Box::new(reconciler);
-        Controller { name, connections, declared, settings, client: None, has_core_events: false, reconciler }
+        Controller {
+            name,
+            connections,
+            declared,
+            settings,
+            client: None,
+            has_core_events: false,
+            event_component: None,
+            reconciler,
+        }
     }
 
     fn add_stream(self, keys: impl Stream<Item = Key> + Send + 'static) -> Builder<P> {

@@ -2,7 +2,7 @@
 
 use crate::{
     Key,
-    cache::{Delta, Origin, View},
+    cache::{Delta, Memo, Origin, View},
     predicate::Predicate,
     queue::{Queue, Reason},
     source::Cacheable,
@@ -52,11 +52,14 @@ pub(crate) fn owner<P: 'static>(primary: View<P>) -> Mapping {
 }
 
 /// The keys that `keys` returns for the object before and after the change.
-pub(crate) fn mapped<K: Cacheable>(keys: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Mapping {
+pub(crate) fn mapped<K: Cacheable>(
+    memo: Arc<Memo>,
+    keys: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
+) -> Mapping {
     Arc::new(move |delta| {
         let mut all: Vec<Key> = Vec::new();
         for item in delta.items() {
-            match item.decode::<K>() {
+            match memo.get::<K>(item) {
                 Ok(object) => all.extend(keys(&object)),
                 Err(problem) => {
                     tracing::warn!(object = %item.key(), %problem, "an object does not fit its type");

@@ -154,7 +154,7 @@ impl Rule {
     }
 
     /// No requests for this resource.
-    pub(crate) fn except(mut self, resource: &'static str) -> Rule {
+    pub fn except(mut self, resource: &'static str) -> Rule {
         self.excepted = Some(resource);
         self
     }

@@ -51,6 +51,8 @@ pub(super) fn controller_of<O: ReplicaOwner>(name: &str) -> Controller {
         .reconcile((), reconcile::<O>)
 }
 
+// Kubernetes waits until it has seen the pods that it created and deleted itself (its expectations). Here own
+// writes are in the cache when they return.
 async fn reconcile<O: ReplicaOwner>(context: Context<()>, key: Key) -> Result<Next, Failure> {
     let Some(owner) = context.get::<O>(&key)? else { return Ok(Next::Settled) };
     let Some(selector) = owner.selector() else { return Ok(Next::Settled) };
@@ -79,7 +81,8 @@ async fn reconcile<O: ReplicaOwner>(context: Context<()>, key: Key) -> Result<Ne
     let api = context.namespaced::<O>(&key);
     status::replace(&api, &*owner, &plan::status(&outcome, owner.status(), now)).await?;
     if let Some(failure) = failure {
-        return Err(failure.into());
+        // Kubernetes: retried whatever the reason, since quotas, policies and webhooks change.
+        return Err(Failure::transient(failure));
     }
     let pods = active.iter().map(|pod| &**pod);
     Ok(pod::next_available(pods, owner.min_ready_seconds(), now).map_or(Next::Settled, Next::CheckAfter))

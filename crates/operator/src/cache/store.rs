@@ -43,7 +43,7 @@ pub(crate) struct Store {
     changes: watch::Sender<u64>,
     /// Tells the reflectors to list again.
     list_again: watch::Sender<()>,
-    memo: Memo,
+    memo: Arc<Memo>,
 }
 
 /// The apiVersion and kind of objects in metadata form.
@@ -83,7 +83,7 @@ impl Store {
             subscribers: Mutex::default(),
             changes: watch::Sender::new(0),
             list_again: watch::Sender::new(()),
-            memo: Memo::new(),
+            memo: Arc::new(Memo::new()),
             kind,
         }
     }
@@ -100,7 +100,7 @@ impl Store {
         &self.filter
     }
 
-    pub(crate) fn memo(&self) -> &Memo {
+    pub(crate) fn memo(&self) -> &Arc<Memo> {
         &self.memo
     }
 

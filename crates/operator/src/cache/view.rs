@@ -5,6 +5,7 @@ use crate::{
     cache::{
         Item, Subscriber, Undecodable,
         index::{self, IndexFunction},
+        memo::Memo,
         store::Store,
     },
 };
@@ -84,45 +85,59 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Result<Option<Arc<K>>, Undecodable> {
         let Some(item) = self.store.item(key) else { return Ok(None) };
-        self.store.memo().get(&item, Item::decode).map(Some)
+        self.store.memo().get(&item).map(Some)
+    }
+
+    /// What decodes its items. Unlike a view, subscribers may hold it: it does not hold the store.
+    pub(crate) fn memo(&self) -> Arc<Memo> {
+        Arc::clone(self.store.memo())
     }
 
     /// All objects.
     pub fn list(&self) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().items().iter().cloned().collect();
-        decoded(&items)
+        self.store.memo().list(&items)
     }
 
     /// The objects in this namespace.
     pub fn in_namespace(&self, namespace: &str) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().items().in_namespace(namespace).cloned().collect();
-        decoded(&items)
+        self.store.memo().list(&items)
     }
 
     /// The objects whose labels match, in all namespaces. If the selector requires a value of a label, they are
     /// found by an index of that label, which the first call makes.
     pub fn labelled(&self, selector: &Selector) -> Result<Vec<Arc<K>>, Undecodable> {
-        // A selector that Kubernetes would refuse matches nothing.
-        let selector: label_selector::Selector =
-            selector.to_string().parse().unwrap_or_else(|_| label_selector::Selector::nothing());
+        self.selected(None, selector)
+    }
+
+    /// The objects in a namespace whose labels match.
+    pub fn labelled_in(&self, namespace: &str, selector: &Selector) -> Result<Vec<Arc<K>>, Undecodable> {
+        self.selected(Some(namespace), selector)
+    }
+
+    fn selected(&self, namespace: Option<&str>, selector: &Selector) -> Result<Vec<Arc<K>>, Undecodable> {
+        let selector = parsed(selector);
         let matches = |item: &Item| selector.matches(&item.labels());
-        let required = selector
-            .requirements()
-            .iter()
-            .find_map(|it| Some((it.key(), selector.required_value(it.key())?)));
-        let items: Vec<Item> = match required {
-            Some((label, value)) => {
+        let required = selector.requirements().iter();
+        let mut required = required.filter_map(|it| Some((it.key(), selector.required_value(it.key())?)));
+        let items: Vec<Item> = match (namespace, required.next()) {
+            (Some(namespace), _) => {
+                let contents = self.store.read();
+                contents.items().in_namespace(namespace).filter(|item| matches(item)).cloned().collect()
+            }
+            (None, Some((label, value))) => {
                 self.store.labelled(label, value, None).into_iter().filter(matches).collect()
             }
-            None => self.store.read().items().iter().filter(|item| matches(item)).cloned().collect(),
+            (None, None) => self.store.read().items().iter().filter(|item| matches(item)).cloned().collect(),
         };
-        decoded(&items)
+        self.store.memo().list(&items)
     }
 
     /// The objects that have an owner with this UID.
     pub fn owned_by(&self, uid: &str) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().owned_by(uid).cloned().collect();
-        decoded(&items)
+        self.store.memo().list(&items)
     }
 
     /// Adds an index: [`View::indexed`] finds objects by their `values`, which must depend on nothing but
@@ -153,12 +168,13 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
     /// The objects that have `value` in the index of this name.
     pub fn indexed(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, Undecodable> {
         let items: Vec<Item> = self.store.read().indexes().find(index, value).cloned().collect();
-        decoded(&items)
+        self.store.memo().list(&items)
     }
 }
 
-fn decoded<K: DeserializeOwned>(items: &[Item]) -> Result<Vec<Arc<K>>, Undecodable> {
-    items.iter().map(|item| item.decode().map(Arc::new)).collect()
+/// A selector that Kubernetes would refuse matches nothing.
+fn parsed(selector: &Selector) -> label_selector::Selector {
+    selector.to_string().parse().unwrap_or_else(|_| label_selector::Selector::nothing())
 }
 
 impl<K> Clone for View<K> {

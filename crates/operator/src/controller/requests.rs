@@ -73,7 +73,7 @@ impl<R: Display + FromStr + Send + 'static> Builder<Requests<R>> {
         self.declare(source.declared(Use::Watches)).connect(move |sources| {
             let view = sources.open(&source);
             let mapped = Arc::clone(&keys);
-            let mapping = trigger::mapped(move |object: &K| mapped(object));
+            let mapping = trigger::mapped(view.memo(), move |object: &K| mapped(object));
             trigger::connect(&view, source.predicate(), mapping, &sources.queue);
             // Objects that cannot be decoded have no requests.
             let known =
