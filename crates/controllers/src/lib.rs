@@ -7,10 +7,13 @@ mod list;
 
 // What several loops share.
 mod claim;
+mod discovery;
 mod pod;
 mod slow_start;
 mod status;
 
+mod cluster_role_aggregation;
+mod lifecycle;
 mod workload;
 
 pub use list::{ALL, ControlLoop};

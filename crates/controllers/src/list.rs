@@ -1,6 +1,10 @@
 //! The list of the control loops: their names, their service accounts, and how they are made.
 
-use crate::workload::{replica_set, replication_controller};
+use crate::{
+    cluster_role_aggregation,
+    lifecycle::{garbage_collection, namespaces, pod_garbage, ttl_after_finished},
+    workload::{replica_set, replication_controller},
+};
 use operator::Controller;
 
 /// One control loop of Kubernetes.
@@ -19,6 +23,30 @@ pub struct ControlLoop {
 /// All control loops, in the order of their names.
 pub const ALL: &[ControlLoop] = &[
     ControlLoop {
+        name: "clusterrole-aggregation-controller",
+        account: "clusterrole-aggregation-controller",
+        is_on_request: false,
+        controllers: || vec![cluster_role_aggregation::controller()],
+    },
+    ControlLoop {
+        name: "garbage-collector-controller",
+        account: "generic-garbage-collector",
+        is_on_request: false,
+        controllers: garbage_collection::controllers,
+    },
+    ControlLoop {
+        name: "namespace-controller",
+        account: "namespace-controller",
+        is_on_request: false,
+        controllers: || vec![namespaces::controller()],
+    },
+    ControlLoop {
+        name: "pod-garbage-collector-controller",
+        account: "pod-garbage-collector",
+        is_on_request: false,
+        controllers: || vec![pod_garbage::controller()],
+    },
+    ControlLoop {
         name: "replicaset-controller",
         account: "replicaset-controller",
         is_on_request: false,
@@ -29,6 +57,12 @@ pub const ALL: &[ControlLoop] = &[
         account: "replication-controller",
         is_on_request: false,
         controllers: || vec![replication_controller::controller()],
+    },
+    ControlLoop {
+        name: "ttl-after-finished-controller",
+        account: "ttl-after-finished-controller",
+        is_on_request: false,
+        controllers: || vec![ttl_after_finished::controller()],
     },
 ];
 

@@ -1,6 +1,11 @@
 //! What a reconcile may use: cached reads, the manager's client, events, time, and state of its own.
 
-use crate::{Failure, Key, cache::View, event::Recorder, source::Kind};
+use crate::{
+    Failure, Key,
+    cache::{Caches, View},
+    event::Recorder,
+    source::Kind,
+};
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::{Api, Client, Resource};
 use std::{
@@ -22,6 +27,7 @@ pub(crate) struct ControllerContext {
     pub(crate) controller: String,
     pub(crate) world: World,
     pub(crate) client: Client,
+    pub(crate) caches: Caches,
     pub(crate) recorder: Recorder,
     pub(crate) views: Views,
 }
@@ -55,6 +61,11 @@ impl<S> Context<S> {
     /// is not sent, and it refuses to write while another process leads.
     pub fn client(&self) -> Client {
         self.inner.client.clone()
+    }
+
+    /// The manager's caches: to open and close views of kinds that are known only at run time.
+    pub fn caches(&self) -> &Caches {
+        &self.inner.caches
     }
 
     /// The API of a namespaced kind, in the namespace of `key`.

@@ -100,6 +100,28 @@ impl Controller {
         })
     }
 
+    /// Starts a controller whose keys are not those of a kind: they come from [`Builder::watches`],
+    /// [`Builder::stream`] and [`Builder::queue`].
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use operator::{Context, Controller, Failure, Key, Next, all};
+    /// # async fn reconcile(_: Context<()>, _: Key) -> Result<Next, Failure> { Ok(Next::Settled) }
+    /// // One key for the whole cluster, however many nodes change.
+    /// let controller = Controller::of_keys("capacity")
+    ///     .watches(all::<Node>(), |_| vec![Key::parse("cluster")])
+    ///     .reconcile((), reconcile);
+    /// ```
+    pub fn of_keys(name: &str) -> Builder<()> {
+        Builder {
+            name: name.to_owned(),
+            connections: Vec::new(),
+            declared: Vec::new(),
+            settings: Settings::default(),
+            primary: PhantomData,
+        }
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -172,15 +194,6 @@ impl<P: Kind> Builder<P> {
         })
     }
 
-    /// Reconciles the keys that `keys` returns when an object of another kind changes.
-    pub fn watches<K: Kind>(
-        self,
-        source: Source<K>,
-        keys: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
-    ) -> Builder<P> {
-        self.watches_through(source, move |_, object| keys(object))
-    }
-
     /// [`Builder::watches`] with the cache of the primary kind: to find the objects that refer to the
     /// one that changed.
     pub fn watches_through<K: Kind>(
@@ -203,6 +216,36 @@ impl<P: Kind> Builder<P> {
         values: impl Fn(&P) -> Vec<String> + Send + Sync + 'static,
     ) -> Builder<P> {
         self.connect(move |sources| sources.primary::<P>().index(name, values))
+    }
+
+    /// Reconciles every object of the primary kind once in each `period`.
+    pub fn every(self, period: Duration) -> Builder<P> {
+        self.connect(move |sources| {
+            let (world, queue, primary) =
+                (sources.world.clone(), sources.queue.clone(), sources.primary::<P>());
+            sources.tasks.push(sources.world.spawn("timer source", async move {
+                loop {
+                    world.sleep(period).await;
+                    for key in primary.keys() {
+                        queue.add(&key, Reason::Resync);
+                    }
+                }
+            }));
+        })
+    }
+}
+
+impl<P> Builder<P> {
+    /// Reconciles the keys that `keys` returns when an object of another kind changes.
+    pub fn watches<K: Kind>(
+        self,
+        source: Source<K>,
+        keys: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
+    ) -> Builder<P> {
+        self.declare::<K>(Use::Watches).connect(move |sources| {
+            let view = sources.open(&source_name::<K>(), &source);
+            trigger::connect(&view, source.predicate(), trigger::mapped(keys), &sources.queue);
+        })
     }
 
     /// Caches a kind for reading; its changes trigger no reconcile.
@@ -230,20 +273,9 @@ impl<P: Kind> Builder<P> {
         })
     }
 
-    /// Reconciles every object of the primary kind once in each `period`.
-    pub fn every(self, period: Duration) -> Builder<P> {
-        self.connect(move |sources| {
-            let (world, queue, primary) =
-                (sources.world.clone(), sources.queue.clone(), sources.primary::<P>());
-            sources.tasks.push(sources.world.spawn("timer source", async move {
-                loop {
-                    world.sleep(period).await;
-                    for key in primary.keys() {
-                        queue.add(&key, Reason::Resync);
-                    }
-                }
-            }));
-        })
+    /// Hands out the queue before the first key is in it: for sources that are known only at run time.
+    pub fn queue(self, connect: impl FnOnce(Queue) + Send + 'static) -> Builder<P> {
+        self.connect(move |sources| connect(sources.queue.clone()))
     }
 
     /// How many reconciles may run at once, each for a different key. The default is one.

@@ -59,6 +59,12 @@ impl<K> Source<K> {
         self
     }
 
+    /// Does not cache the field at this path, as [`Scope::without`].
+    pub fn without(mut self, path: &[&str]) -> Source<K> {
+        self.scope = self.scope.without(path);
+        self
+    }
+
     /// Only changes that pass `predicate`; with several, they must pass all.
     pub fn when(mut self, predicate: Predicate) -> Source<K> {
         self.predicate = Some(match self.predicate {

@@ -168,7 +168,10 @@ impl Reader {
     pub(crate) fn read(&mut self, json: &str) -> Result<Item, BadObject> {
         let range = cut(json, &self.shape, &mut self.buffer)?;
         let mut fields = read_fields(&self.buffer, range)?;
-        fields.applied = AppliedFields::read(json);
+        // Only whole objects answer applies.
+        if !self.shape.metadata_only {
+            fields.applied = AppliedFields::read(json);
+        }
         Ok(Item(Arc::new(fields)))
     }
 }

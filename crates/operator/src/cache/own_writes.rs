@@ -56,6 +56,11 @@ impl Registry {
         (store, true)
     }
 
+    pub(crate) fn remove(&self, store: &Arc<Store>) {
+        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        stores.retain(|it| !Arc::ptr_eq(it, store));
+    }
+
     /// Remembers that the server has shown this object to this process.
     fn confirm(&self, uid: &str) {
         let mut confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -24,6 +24,10 @@ impl<K> View<K> {
         View { store, kind: PhantomData }
     }
 
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
     pub fn contains(&self, key: &Key) -> bool {
         self.store.read().items().get(key.as_str()).is_some()
     }

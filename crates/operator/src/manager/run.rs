@@ -236,6 +236,7 @@ impl Runtime {
                 controller: name,
                 world: self.world.clone(),
                 client,
+                caches: self.caches.clone(),
                 recorder,
                 views,
             });
