@@ -17,10 +17,10 @@ async fn pod(cluster: &Cluster, name: &str, node: &str) {
 fn pods_of_a_node_that_is_gone_are_deleted_after_a_while() {
     testkit::run(|cluster| async move {
         let _running = rig::start(&cluster, &["pod-garbage-collector-controller"]);
-        cluster.apply("{apiVersion: v1, kind: Node, metadata: {name: n}}").await;
-        pod(&cluster, "web", "n").await;
+        cluster.apply("{apiVersion: v1, kind: Node, metadata: {name: node-1}}").await;
+        pod(&cluster, "web", "node-1").await;
         cluster.advance(Duration::from_secs(60)).await;
-        cluster.delete::<Node>(None, "n").await;
+        cluster.delete::<Node>(None, "node-1").await;
         cluster.advance(Duration::from_secs(35)).await;
         assert!(cluster.find::<Pod>("default", "web").await.is_some());
         cluster.advance(Duration::from_secs(10)).await;
@@ -35,11 +35,11 @@ fn pods_of_a_node_that_is_gone_are_deleted_after_a_while() {
 fn a_node_that_comes_back_keeps_its_pods() {
     testkit::run(|cluster| async move {
         let _running = rig::start(&cluster, &["pod-garbage-collector-controller"]);
-        cluster.apply("{apiVersion: v1, kind: Node, metadata: {name: n}}").await;
-        pod(&cluster, "web", "n").await;
-        cluster.delete::<Node>(None, "n").await;
+        cluster.apply("{apiVersion: v1, kind: Node, metadata: {name: node-1}}").await;
+        pod(&cluster, "web", "node-1").await;
+        cluster.delete::<Node>(None, "node-1").await;
         cluster.advance(Duration::from_secs(30)).await;
-        cluster.apply("{apiVersion: v1, kind: Node, metadata: {name: n}}").await;
+        cluster.apply("{apiVersion: v1, kind: Node, metadata: {name: node-1}}").await;
         cluster.advance(Duration::from_secs(300)).await;
         assert!(cluster.find::<Pod>("default", "web").await.is_some());
     });
@@ -49,15 +49,15 @@ fn a_node_that_comes_back_keeps_its_pods() {
 fn pods_that_end_on_a_node_out_of_service_are_deleted() {
     testkit::run(|cluster| async move {
         let _running = rig::start(&cluster, &["pod-garbage-collector-controller"]);
-        cluster.apply("{apiVersion: v1, kind: Node, metadata: {name: n}}").await;
-        pod(&cluster, "web", "n").await;
+        cluster.apply("{apiVersion: v1, kind: Node, metadata: {name: node-1}}").await;
+        pod(&cluster, "web", "node-1").await;
         cluster.delete::<Pod>("default", "web").await;
         cluster.advance(Duration::from_secs(300)).await;
         assert!(cluster.find::<Pod>("default", "web").await.is_some());
         let taint = json!({"spec": {"taints": [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]}});
         // The first attempt fails.
         cluster.inject(Fault::on("delete", "pods").named("web").nth(1).error(500, "InternalError"));
-        cluster.patch::<Node>(None, "n", &taint).await;
+        cluster.patch::<Node>(None, "node-1", &taint).await;
         cluster.settle().await;
         assert!(cluster.find::<Pod>("default", "web").await.is_none());
     });

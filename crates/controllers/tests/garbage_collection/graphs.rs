@@ -31,7 +31,7 @@ impl Model {
 
     fn orphan(&mut self, name: &str) {
         self.0.remove(name);
-        self.0.values_mut().for_each(|owners| drop(owners.remove(name)));
+        self.0.values_mut().for_each(|owners| owners.retain(|owner| owner != name));
     }
 }
 

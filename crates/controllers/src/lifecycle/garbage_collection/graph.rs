@@ -288,7 +288,9 @@ impl Graph {
         let Some(node) = self.nodes.get(uid).filter(|node| node.deletion != before) else { return };
         match node.deletion {
             Deletion::NotDeleted | Deletion::Deleting => {}
-            Deletion::OrphansDependents => drop(then.attempts.insert(Uid::clone(uid))),
+            Deletion::OrphansDependents => {
+                then.attempts.insert(Uid::clone(uid));
+            }
             Deletion::AwaitsDependents => {
                 then.attempts.extend(node.dependents.iter().cloned());
                 then.attempts.insert(Uid::clone(uid));
