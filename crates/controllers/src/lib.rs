@@ -8,13 +8,16 @@ mod settings;
 
 // What several loops share.
 mod claim;
+mod discovery;
 mod int_or_percent;
 mod pod;
 mod slow_start;
 mod status;
 
 mod account;
+mod cluster_role_aggregation;
 mod disruption;
+mod lifecycle;
 mod nodes;
 mod workload;
 

@@ -3,7 +3,9 @@
 use crate::{
     Settings,
     account::{default_account, root_ca, token_cleaner, token_secret},
+    cluster_role_aggregation,
     disruption,
+    lifecycle::{garbage_collection, namespaces, pod_garbage, ttl_after_finished},
     nodes::{health, taint_eviction, ttl},
     workload::{cron_job, daemon_set, deployment, job, replica_set, replication_controller, stateful_set},
 };
@@ -27,6 +29,12 @@ pub(crate) const MANAGER: &str = "system:kube-controller-manager";
 
 /// All control loops, in the order of their names.
 pub const ALL: &[ControlLoop] = &[
+    ControlLoop {
+        name: "clusterrole-aggregation-controller",
+        account: "clusterrole-aggregation-controller",
+        is_on_request: false,
+        controllers: |_| vec![cluster_role_aggregation::controller()],
+    },
     ControlLoop {
         name: "cronjob-controller",
         account: "cronjob-controller",
@@ -52,6 +60,12 @@ pub const ALL: &[ControlLoop] = &[
         controllers: |_| vec![disruption::budgets(), disruption::pods()],
     },
     ControlLoop {
+        name: "garbage-collector-controller",
+        account: "generic-garbage-collector",
+        is_on_request: false,
+        controllers: garbage_collection::controllers,
+    },
+    ControlLoop {
         name: "job-controller",
         account: "job-controller",
         is_on_request: false,
@@ -64,10 +78,22 @@ pub const ALL: &[ControlLoop] = &[
         controllers: |_| vec![token_cleaner::controller()],
     },
     ControlLoop {
+        name: "namespace-controller",
+        account: "namespace-controller",
+        is_on_request: false,
+        controllers: |_| vec![namespaces::controller()],
+    },
+    ControlLoop {
         name: "node-lifecycle-controller",
         account: "node-controller",
         is_on_request: false,
         controllers: |_| vec![health::controller()],
+    },
+    ControlLoop {
+        name: "pod-garbage-collector-controller",
+        account: "pod-garbage-collector",
+        is_on_request: false,
+        controllers: |_| vec![pod_garbage::controller()],
     },
     ControlLoop {
         name: "replicaset-controller",
@@ -110,6 +136,12 @@ pub const ALL: &[ControlLoop] = &[
         account: "node-controller",
         is_on_request: false,
         controllers: |_| vec![taint_eviction::controller()],
+    },
+    ControlLoop {
+        name: "ttl-after-finished-controller",
+        account: "ttl-after-finished-controller",
+        is_on_request: false,
+        controllers: |_| vec![ttl_after_finished::controller()],
     },
     ControlLoop {
         name: "ttl-controller",

@@ -2,14 +2,19 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod accounts;
+mod cluster_role_aggregation;
 mod cron_job;
 mod daemon_set;
 mod deployment;
 mod disruption;
+mod garbage_collection;
 mod job;
+mod namespaces;
 mod node_health;
+mod pod_garbage;
 mod pod_states;
 mod pods;
 mod replica_set;
 mod rig;
 mod stateful_set;
+mod ttl_after_finished;

@@ -82,7 +82,13 @@ struct Inner {
     resync: Duration,
     registry: Arc<Registry>,
     may_start: watch::Sender<bool>,
-    tasks: Mutex<Vec<Task<()>>>,
+    open: Mutex<Vec<OpenStore>>,
+}
+
+/// A store, and the tasks that fill it.
+struct OpenStore {
+    store: Arc<Store>,
+    _tasks: Vec<Task<()>>,
 }
 
 /// A change of one object in a cache.
@@ -139,8 +145,8 @@ impl Caches {
     pub(crate) fn paused(world: World, client: Client, resync: Duration) -> Caches {
         let registry = Arc::new(Registry::default());
         let own = own_writes::client(&world, &client, &registry);
-        let (may_start, tasks) = (watch::Sender::new(false), Mutex::default());
-        Caches(Arc::new(Inner { world, plain: client, client: own, resync, registry, may_start, tasks }))
+        let (may_start, open) = (watch::Sender::new(false), Mutex::default());
+        Caches(Arc::new(Inner { world, plain: client, client: own, resync, registry, may_start, open }))
     }
 
     pub(crate) fn start(&self) {
@@ -193,14 +199,31 @@ impl Caches {
         View::new(self.store(cached_kind(resource, scope, metadata_only)))
     }
 
+    /// [`Caches::metadata`] of a kind that is known only at run time.
+    pub fn dynamic_metadata(
+        &self,
+        resource: &ApiResource,
+        scope: Scope,
+    ) -> View<PartialObjectMeta<DynamicObject>> {
+        View::new(self.store(cached_kind(resource, scope, true)))
+    }
+
+    /// Ends the watch of this view, and of all views of the same kind and scope: for kinds that the server no
+    /// longer serves. The views keep what they have; a new view of the kind starts anew.
+    pub fn close<K>(&self, view: &View<K>) {
+        self.0.registry.remove(view.store());
+        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|it| !Arc::ptr_eq(&it.store, view.store()));
+    }
+
     fn store(&self, kind: CachedKind) -> Arc<Store> {
         let (store, is_new) = self.0.registry.store(kind);
         if is_new {
             let may_start = self.0.may_start.subscribe();
-            let reflectors = reflector::start(&self.0.world, &self.0.plain, &store, &may_start);
-            let mut tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            tasks.extend(reflectors);
+            let mut tasks = reflector::start(&self.0.world, &self.0.plain, &store, &may_start);
             tasks.push(self.resync(Arc::clone(&store)));
+            let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.push(OpenStore { store: Arc::clone(&store), _tasks: tasks });
         }
         store
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     Failure, Key,
-    cache::View,
+    cache::{Caches, View},
     event::Recorder,
     queue::Reason,
     source::{Cacheable, Kind},
@@ -27,6 +27,7 @@ pub(crate) struct ControllerContext {
     pub(crate) world: World,
     pub(crate) own: ClusterAccess,
     pub(crate) others: Vec<Arc<ClusterAccess>>,
+    pub(crate) caches: Caches,
     pub(crate) views: Views,
     pub(crate) wrap: WrapClient,
 }
@@ -147,6 +148,11 @@ impl<S> Context<S> {
     /// accounts. Keep the result: each call makes a new one.
     pub fn client_around(&self, account: &Client) -> Client {
         (self.inner.wrap)(account)
+    }
+
+    /// The manager's caches: to open and close views of kinds that are known only at run time.
+    pub fn caches(&self) -> &Caches {
+        &self.inner.caches
     }
 
     /// The API of a namespaced kind, in the namespace of `key`.

@@ -183,11 +183,6 @@ impl<P: Cacheable> Builder<P> {
         self.connect(move |sources| sources.primary::<P>().index(name, values))
     }
 
-    /// Reconciles the keys of a stream: for changes outside of the cluster.
-    pub fn stream(self, keys: impl Stream<Item = Key> + Send + 'static) -> Builder<P> {
-        self.add_stream(keys)
-    }
-
     /// Reconciles every object of the primary kind once in each `period`.
     pub fn every(self, period: Duration) -> Builder<P> {
         self.connect(move |sources| {
@@ -204,6 +199,11 @@ impl<P: Cacheable> Builder<P> {
         })
     }
 
+    /// Reconciles the keys of a stream: for changes outside of the cluster.
+    pub fn stream(self, keys: impl Stream<Item = Key> + Send + 'static) -> Builder<P> {
+        self.add_stream(keys)
+    }
+
     /// Sets the reconcile function. It gets nothing but the key, and reads the state itself each time.
     pub fn reconcile<S, F, R>(self, state: S, reconcile: F) -> Controller
     where
@@ -217,6 +217,11 @@ impl<P: Cacheable> Builder<P> {
 
 /// What controllers of objects and of requests have in common.
 impl<P> Builder<P> {
+    /// Hands out the queue before the first key is in it: for sources that are known only at run time.
+    pub fn queue(self, connect: impl FnOnce(Queue) + Send + 'static) -> Builder<P> {
+        self.connect(move |sources| connect(sources.queue.clone()))
+    }
+
     /// Caches a kind for reading; its changes trigger no reconcile.
     pub fn reads<K: Cacheable>(self, source: Source<K>) -> Builder<P> {
         self.declare(source.declared(Use::Reads)).connect(move |sources| {

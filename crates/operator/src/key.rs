@@ -1,7 +1,7 @@
 //! The namespace and name of an object: what queues hold and reconcilers get.
 
 use kube::{Resource, ResourceExt};
-use std::{fmt, sync::Arc};
+use std::{convert::Infallible, fmt, str::FromStr, sync::Arc};
 
 /// `namespace/name`, or `name` for objects without a namespace. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +39,14 @@ impl Key {
     /// `namespace/name` or `name`.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl FromStr for Key {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Key, Infallible> {
+        Ok(Key::parse(text))
     }
 }
 

@@ -68,6 +68,28 @@ fn secret(name: &str, owned_by: Option<&ConfigMap>) -> Secret {
 }
 
 #[test]
+fn a_controller_of_keys_reconciles_what_its_sources_name() {
+    testkit::run(|cluster| async move {
+        let calls = Calls::default();
+        let handed = Arc::new(Mutex::new(None));
+        let keep = Arc::clone(&handed);
+        let controller = Controller::of_requests::<Key>("keys")
+            .watches(all::<Secret>(), |_| vec![Key::parse("default/all-secrets")])
+            .queue(move |queue| *keep.lock().unwrap() = Some(queue));
+        let _running = start(&cluster, controller.reconcile(calls.clone(), note)).await;
+        calls.take();
+        cluster.create(&secret("one", None)).await;
+        cluster.create(&secret("two", None)).await;
+        cluster.settle().await;
+        assert_eq!(calls.take(), ["default/all-secrets"]);
+        let queue: operator::queue::Queue = handed.lock().unwrap().take().expect("it was handed out");
+        queue.add(&Key::parse("default/mine"), operator::queue::Reason::Asked);
+        cluster.settle().await;
+        assert_eq!(calls.take(), ["default/mine"]);
+    });
+}
+
+#[test]
 fn a_child_triggers_its_owner_by_uid_and_not_by_name() {
     testkit::run(|cluster| async move {
         let calls = Calls::default();

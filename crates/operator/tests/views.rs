@@ -104,6 +104,30 @@ fn dynamic_objects_keep_their_type() {
 }
 
 #[test]
+fn a_closed_view_is_not_filled_any_more_and_a_new_one_starts_anew() {
+    testkit::run(|cluster| async move {
+        fill(&cluster).await;
+        let caches = Caches::new(cluster.world().clone(), cluster.client());
+        let resource = ApiResource::erase::<ConfigMap>(&());
+        let open = || caches.dynamic_metadata(&resource, Scope::default().in_namespace("other"));
+        let closed = open();
+        closed.synced().await;
+        let c = closed.get(&Key::parse("other/c")).expect("everything fits").expect("it is there");
+        assert_eq!(c.metadata.labels.as_ref().map(std::collections::BTreeMap::len), Some(1));
+        assert!(!closed.item(&Key::parse("other/c")).expect("it is there").json().contains("large"));
+        caches.close(&closed);
+        cluster.delete::<ConfigMap>("other", "c").await;
+        cluster.settle().await;
+        assert!(closed.contains(&Key::parse("other/c")));
+        let watches = cluster.trace().of("watch", "configmaps").len();
+        let anew = open();
+        anew.synced().await;
+        assert!(!anew.contains(&Key::parse("other/c")));
+        assert!(cluster.trace().of("watch", "configmaps").len() > watches);
+    });
+}
+
+#[test]
 fn an_object_that_does_not_fit_its_type_is_an_error() {
     /// Says that it is a config map, and wants a number where those have texts.
     #[derive(Debug, serde::Deserialize)]

@@ -181,7 +181,10 @@ impl Reader {
             range = cut(&transformed.map_err(BadObject::Transform)?, &self.shape, &mut self.buffer)?;
         }
         let mut fields = read_fields(&self.buffer, range)?;
-        fields.applied = AppliedFields::read(json);
+        // Only whole objects answer applies.
+        if !self.shape.metadata_only {
+            fields.applied = AppliedFields::read(json);
+        }
         Ok(Item(Arc::new(fields)))
     }
 }

@@ -18,6 +18,7 @@ use hashbrown::HashSet;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Limited};
 use kube::{Client, client::Body};
+use serde::{Deserialize, de::IgnoredAny};
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError, RwLock},
@@ -54,6 +55,11 @@ impl Registry {
         let store = Arc::new(Store::new(kind));
         stores.push(Arc::clone(&store));
         (store, true)
+    }
+
+    pub(crate) fn remove(&self, store: &Arc<Store>) {
+        let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
+        stores.retain(|it| !Arc::ptr_eq(it, store));
     }
 
     /// Remembers that the server has shown this object to this process.
@@ -260,7 +266,8 @@ fn deleted(store: &Store, key: &Key, uid: &str) -> Missing {
 /// Puts the object of a response into the store, or removes it if the write was its last.
 fn put(store: &Store, is_delete: bool, json: &str) -> Missing {
     let Ok(item) = store.reader().read(json) else { return Missing::Nothing };
-    let is_gone = item.is_final() || (is_delete && !item.is_deleting());
+    let is_final = item.is_final() && !may_have_finalizers_in_spec(store.kind(), json);
+    let is_gone = is_final || (is_delete && !item.is_deleting());
     if is_gone {
         return deleted(store, item.key(), item.uid());
     }
@@ -273,6 +280,26 @@ fn put(store: &Store, is_delete: bool, json: &str) -> Missing {
         }
     }
     Missing::Nothing
+}
+
+/// Whether finalizers outside of the metadata may keep the object.
+// Kubernetes: namespaces have `spec.finalizers`.
+fn may_have_finalizers_in_spec(kind: &CachedKind, json: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Object {
+        spec: Option<Spec>,
+    }
+    #[derive(Deserialize)]
+    struct Spec {
+        #[serde(default)]
+        finalizers: Vec<IgnoredAny>,
+    }
+    if !kind.group.is_empty() || kind.plural != "namespaces" {
+        return false;
+    }
+    let spec = serde_json::from_str::<Object>(json).ok().and_then(|object| object.spec);
+    // A response in metadata form does not say: the watch will.
+    spec.is_none_or(|spec| !spec.finalizers.is_empty())
 }
 
 /// Whether the response is an object as the store keeps them.

@@ -29,6 +29,10 @@ impl<K> View<K> {
         View { store, kind: PhantomData }
     }
 
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
     /// Whether the object is in the cache.
     pub fn contains(&self, key: &Key) -> bool {
         self.store.read().items().get(key.as_str()).is_some()

@@ -295,6 +295,7 @@ impl Runtime {
             own: access(None, own),
             others: others.map(|(name, caches)| Arc::new(access(Some(name), caches.client()))).collect(),
             views,
+            caches: self.clusters.own().clone(),
             wrap,
         }
     }

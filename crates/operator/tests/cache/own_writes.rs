@@ -3,13 +3,16 @@
 use super::{assert_equal, config, key, open, record_deltas, take, value};
 use k8s_openapi::api::{
     apps::v1::Deployment,
-    core::v1::{ConfigMap, Pod},
+    core::v1::{ConfigMap, Namespace, Pod},
 };
 use kube::{
     Api,
     api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams},
 };
-use operator::cache::{Caches, Scope};
+use operator::{
+    Key,
+    cache::{Caches, Scope},
+};
 use serde_json::json;
 use std::time::Duration;
 use testkit::Fault;
@@ -44,6 +47,29 @@ fn own_writes_are_in_the_cache_while_the_watch_is_held_back() {
         assert_eq!(value(&view, "a").as_deref(), Some("3"));
         assert_eq!(take(&deltas), [""; 0], "the watch has nothing new to tell");
         assert_equal(&cluster, &view).await;
+    });
+}
+
+#[test]
+fn a_deleted_namespace_stays_in_the_cache_while_its_spec_has_finalizers() {
+    testkit::run(|cluster| async move {
+        cluster.apply("{apiVersion: v1, kind: Namespace, metadata: {name: doomed}}").await;
+        let caches = Caches::new(cluster.world().clone(), cluster.client());
+        let view = caches.kind::<Namespace>(Scope::default());
+        view.synced().await;
+        let namespaces: Api<Namespace> = Api::all(caches.client());
+        namespaces.delete("doomed", &DeleteParams::default()).await.expect("it is there");
+        let mut doomed = namespaces.get("doomed").await.expect("it has a finalizer");
+        doomed.metadata.labels = None;
+        namespaces.replace_status("doomed", &PostParams::default(), &doomed).await.expect("it is unchanged");
+        assert!(view.contains(&Key::parse("doomed")));
+        let mut doomed = namespaces.get("doomed").await.expect("it has a finalizer");
+        doomed.spec.as_mut().expect("the server sets it").finalizers = None;
+        let parameters = PostParams::default();
+        let finalized = namespaces.replace_subresource("finalize", "doomed", &parameters, &doomed).await;
+        finalized.expect("it is unchanged");
+        cluster.settle().await;
+        assert!(!view.contains(&Key::parse("doomed")));
     });
 }
 
