@@ -13,7 +13,10 @@ mod status;
 
 mod workload;
 
+mod scheduler;
+
 pub use list::{ALL, ControlLoop};
+pub use scheduler::scheduler;
 
 use kube::Client;
 use operator::Manager;

@@ -3,3 +3,4 @@
 
 mod replica_set;
 mod rig;
+mod scheduler;
