@@ -11,6 +11,7 @@ mod pod;
 mod slow_start;
 mod status;
 
+mod network;
 mod workload;
 
 mod scheduler;

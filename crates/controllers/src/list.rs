@@ -1,6 +1,9 @@
 //! The list of the control loops: their names, their service accounts, and how they are made.
 
-use crate::workload::{replica_set, replication_controller};
+use crate::{
+    network::{endpoint_slice, endpoint_slice_mirroring, endpoints},
+    workload::{replica_set, replication_controller},
+};
 use operator::Controller;
 
 /// One control loop of Kubernetes.
@@ -18,6 +21,24 @@ pub struct ControlLoop {
 
 /// All control loops, in the order of their names.
 pub const ALL: &[ControlLoop] = &[
+    ControlLoop {
+        name: "endpoints-controller",
+        account: "endpoint-controller",
+        is_on_request: false,
+        controllers: || vec![endpoints::controller()],
+    },
+    ControlLoop {
+        name: "endpointslice-controller",
+        account: "endpointslice-controller",
+        is_on_request: false,
+        controllers: || vec![endpoint_slice::controller()],
+    },
+    ControlLoop {
+        name: "endpointslice-mirroring-controller",
+        account: "endpointslicemirroring-controller",
+        is_on_request: false,
+        controllers: || vec![endpoint_slice_mirroring::controller()],
+    },
     ControlLoop {
         name: "replicaset-controller",
         account: "replicaset-controller",
