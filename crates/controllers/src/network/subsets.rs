@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 /// An address is the same if its pod is.
 type AddressKey = (String, String);
 type PortKey = (String, i32, String, String);
+/// The addresses that offer a port, and whether they are ready.
+type PortAddresses<'a> = (Option<&'a EndpointPort>, BTreeMap<AddressKey, bool>);
 
 /// Packs the subsets: each address appears once for each of its ports.
 pub(super) fn pack(subsets: &[EndpointSubset]) -> Vec<EndpointSubset> {
     let mut addresses: BTreeMap<AddressKey, &EndpointAddress> = BTreeMap::new();
-    let mut by_port: BTreeMap<Option<PortKey>, (Option<&EndpointPort>, BTreeMap<AddressKey, bool>)> =
-        BTreeMap::new();
+    let mut by_port: BTreeMap<Option<PortKey>, PortAddresses<'_>> = BTreeMap::new();
     for subset in subsets {
         let ports = subset.ports.as_deref().unwrap_or_default();
         let ports: Vec<Option<&EndpointPort>> =
