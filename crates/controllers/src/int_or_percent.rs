@@ -31,6 +31,12 @@ pub(crate) fn scaled(value: &IntOrString, whole: i32, rounding: Rounding) -> Res
     }
 }
 
+/// [`scaled`] for counts: a negative number is none, and a text that is no percentage is not there.
+pub(crate) fn scaled_count(value: &IntOrString, whole: usize, rounding: Rounding) -> Option<usize> {
+    let whole = i32::try_from(whole).unwrap_or(i32::MAX);
+    Some(usize::try_from(scaled(value, whole, rounding).ok()?).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,10 +18,14 @@ mod account;
 mod cluster_role_aggregation;
 mod disruption;
 mod lifecycle;
+mod network;
 mod nodes;
 mod workload;
 
+mod scheduler;
+
 pub use list::{ALL, ControlLoop};
+pub use scheduler::scheduler;
 pub use settings::{Settings, SignToken};
 
 use kube::Client;

@@ -3,9 +3,9 @@
 use crate::{
     Settings,
     account::{default_account, root_ca, token_cleaner, token_secret},
-    cluster_role_aggregation,
-    disruption,
+    cluster_role_aggregation, disruption,
     lifecycle::{garbage_collection, namespaces, pod_garbage, ttl_after_finished},
+    network::{endpoint_slice, endpoint_slice_mirroring, endpoints},
     nodes::{health, taint_eviction, ttl},
     workload::{cron_job, daemon_set, deployment, job, replica_set, replication_controller, stateful_set},
 };
@@ -58,6 +58,24 @@ pub const ALL: &[ControlLoop] = &[
         account: "disruption-controller",
         is_on_request: false,
         controllers: |_| vec![disruption::budgets(), disruption::pods()],
+    },
+    ControlLoop {
+        name: "endpoints-controller",
+        account: "endpoint-controller",
+        is_on_request: false,
+        controllers: |_| vec![endpoints::controller()],
+    },
+    ControlLoop {
+        name: "endpointslice-controller",
+        account: "endpointslice-controller",
+        is_on_request: false,
+        controllers: |_| vec![endpoint_slice::controller()],
+    },
+    ControlLoop {
+        name: "endpointslice-mirroring-controller",
+        account: "endpointslicemirroring-controller",
+        is_on_request: false,
+        controllers: |_| vec![endpoint_slice_mirroring::controller()],
     },
     ControlLoop {
         name: "garbage-collector-controller",

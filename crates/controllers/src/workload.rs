@@ -4,7 +4,6 @@ pub(crate) mod cron_job;
 pub(crate) mod daemon_set;
 pub(crate) mod deployment;
 mod history;
-mod int_or_percent;
 pub(crate) mod job;
 pub(crate) mod replica_set;
 pub(crate) mod replication_controller;

@@ -22,7 +22,7 @@ pub(crate) use sources::{PrimaryReference, Sources, SyncCheck};
 
 use crate::{
     Context, Failure, Key, Next, Reconcile,
-    cache::View,
+    cache::{Delta, View},
     context::ControllerContext,
     event::Recorder,
     manager::Clusters,
@@ -171,6 +171,20 @@ impl<P: Cacheable> Builder<P> {
             let primary = sources.primary::<P>();
             let mapping = trigger::mapped(view.memo(), move |object| keys(&primary, object));
             trigger::connect(&view, source.predicate(), mapping, &sources.queue);
+        })
+    }
+
+    /// Reconciles the keys that `keys` returns for a change of another kind. Unlike [`Builder::watches`], it gets the
+    /// change itself, undecoded and with the object before it: for controllers that keep a state of their own in
+    /// step with the cache. It is called for every object and every change, in order, and must not block.
+    pub fn follows<K: Kind>(
+        self,
+        source: Source<K>,
+        keys: impl Fn(&Delta) -> Vec<Key> + Send + Sync + 'static,
+    ) -> Builder<P> {
+        self.declare::<K>(Use::Watches).connect(move |sources| {
+            let view = sources.open(&source_name::<K>(), &source);
+            trigger::connect(&view, source.predicate(), Arc::new(keys), &sources.queue);
         })
     }
 

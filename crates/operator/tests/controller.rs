@@ -149,6 +149,32 @@ fn mappings_streams_and_timers_trigger_reconciles() {
 }
 
 #[test]
+fn a_followed_kind_shows_each_object_before_and_after_a_change() {
+    testkit::run(|cluster| async move {
+        let calls = Calls::default();
+        cluster.create(&secret("early", None)).await;
+        let controller = Controller::new("follower", all::<ConfigMap>().when(predicate::labelled(&wanted())))
+            .follows(all::<Secret>(), |delta| {
+                let seen = match (&delta.before, &delta.after) {
+                    (None, Some(new)) => format!("default/new-{}", new.key().name()),
+                    (Some(_), Some(changed)) => format!("default/changed-{}", changed.key().name()),
+                    (Some(gone), None) => format!("default/gone-{}", gone.key().name()),
+                    (None, None) => return Vec::new(),
+                };
+                vec![Key::parse(&seen)]
+            });
+        let _running = start(&cluster, controller.reconcile(calls.clone(), note)).await;
+        assert_eq!(calls.take(), ["default/new-early"]);
+        cluster.patch::<Secret>("default", "early", &json!({"stringData": {"a": "b"}})).await;
+        cluster.settle().await;
+        assert_eq!(calls.take(), ["default/changed-early"]);
+        cluster.delete::<Secret>("default", "early").await;
+        cluster.settle().await;
+        assert_eq!(calls.take(), ["default/gone-early"]);
+    });
+}
+
+#[test]
 fn a_controller_retries_at_its_own_pace() {
     testkit::run(|cluster| async move {
         let calls = Calls::default();

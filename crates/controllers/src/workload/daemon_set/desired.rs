@@ -1,11 +1,9 @@
 //! What the spec of a DaemonSet asks for, with the defaults of Kubernetes.
 
 use crate::{
+    int_or_percent::{Rounding, scaled_count},
     pod,
-    workload::{
-        history::REVISION,
-        int_or_percent::{Rounding, scaled},
-    },
+    workload::history::REVISION,
 };
 use k8s_openapi::{
     api::{
@@ -76,13 +74,13 @@ impl<'a> DaemonSpec<'a> {
         }
         let rolling = strategy.and_then(|strategy| strategy.rolling_update.as_ref());
         let surge = rolling.and_then(|rolling| rolling.max_surge.as_ref());
-        let surge = surge.and_then(|surge| scaled(surge, count, Rounding::Up)).unwrap_or_default();
+        let surge = surge.and_then(|surge| scaled_count(surge, count, Rounding::Up)).unwrap_or_default();
         if surge > 0 {
             return UpdateLimit::MaxSurge(surge);
         }
         let unavailable = rolling.and_then(|rolling| rolling.max_unavailable.as_ref());
         let unavailable =
-            unavailable.and_then(|limit| scaled(limit, count, Rounding::Up)).unwrap_or_default();
+            unavailable.and_then(|limit| scaled_count(limit, count, Rounding::Up)).unwrap_or_default();
         // Kubernetes: without both, nothing could ever be updated.
         UpdateLimit::MaxUnavailable(unavailable.max(1))
     }

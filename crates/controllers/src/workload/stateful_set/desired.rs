@@ -1,6 +1,6 @@
 //! What the spec of a StatefulSet asks for, with the defaults of Kubernetes.
 
-use crate::workload::int_or_percent::{Rounding, scaled};
+use crate::int_or_percent::{Rounding, scaled_count};
 use k8s_openapi::api::{
     apps::v1::{StatefulSet, StatefulSetSpec},
     core::v1::PersistentVolumeClaim,
@@ -119,7 +119,7 @@ fn strategy(spec: &StatefulSetSpec, replicas: usize) -> UpdateStrategy {
             max_unavailable: rolling
                 .max_unavailable
                 .as_ref()
-                .map(|limit| scaled(limit, replicas, Rounding::Down).unwrap_or(1).max(1)),
+                .map(|limit| scaled_count(limit, replicas, Rounding::Down).unwrap_or(1).max(1)),
         }
     }))
 }
