@@ -81,7 +81,7 @@ pub const ALL: &[ControlLoop] = &[
         name: "garbage-collector-controller",
         account: "generic-garbage-collector",
         is_on_request: false,
-        controllers: garbage_collection::controllers,
+        controllers: |_| garbage_collection::controllers(),
     },
     ControlLoop {
         name: "job-controller",

@@ -199,15 +199,6 @@ impl Caches {
         View::new(self.store(cached_kind(resource, scope, metadata_only)))
     }
 
-    /// [`Caches::metadata`] of a kind that is known only at run time.
-    pub fn dynamic_metadata(
-        &self,
-        resource: &ApiResource,
-        scope: Scope,
-    ) -> View<PartialObjectMeta<DynamicObject>> {
-        View::new(self.store(cached_kind(resource, scope, true)))
-    }
-
     /// Ends the watch of this view, and of all views of the same kind and scope: for kinds that the server no
     /// longer serves. The views keep what they have; a new view of the kind starts anew.
     pub fn close<K>(&self, view: &View<K>) {

@@ -177,13 +177,13 @@ impl<P: Cacheable> Builder<P> {
     /// Reconciles the keys that `keys` returns for a change of another kind. Unlike [`Builder::watches`], it gets the
     /// change itself, undecoded and with the object before it: for controllers that keep a state of their own in
     /// step with the cache. It is called for every object and every change, in order, and must not block.
-    pub fn follows<K: Kind>(
+    pub fn follows<K: Cacheable>(
         self,
         source: Source<K>,
         keys: impl Fn(&Delta) -> Vec<Key> + Send + Sync + 'static,
     ) -> Builder<P> {
-        self.declare::<K>(Use::Watches).connect(move |sources| {
-            let view = sources.open(&source_name::<K>(), &source);
+        self.declare(source.declared(Use::Watches)).connect(move |sources| {
+            let view = sources.open(&source);
             trigger::connect(&view, source.predicate(), Arc::new(keys), &sources.queue);
         })
     }

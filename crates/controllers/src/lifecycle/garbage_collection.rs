@@ -13,7 +13,7 @@ mod requests;
 mod verdict;
 
 use collector::Collector;
-use operator::Controller;
+use operator::{Controller, Key};
 use std::sync::Arc;
 
 /// Kubernetes: `--concurrent-gc-syncs`.
