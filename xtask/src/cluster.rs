@@ -25,7 +25,7 @@ pub(crate) enum Against {
 pub(crate) enum ControlLoops {
     /// Setpoint itself, as far as it has them.
     Own,
-    /// Nobody, or other programs.
+    /// No program, or other ones.
     Others,
 }
 
@@ -54,8 +54,8 @@ impl Cluster {
             programs: Vec::new(),
         };
         let loops: &[&str] = match control_loops {
-            ControlLoops::Own => &[],
-            ControlLoops::Others => &["--controllers="],
+            ControlLoops::Own => &["--nodes", "3"],
+            ControlLoops::Others => &["--controllers=", "--nodes", "0"],
         };
         match against {
             Against::Setpoint => drop(cluster.start_setpoint(&setpoint, loops)?),

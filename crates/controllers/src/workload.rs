@@ -8,3 +8,4 @@ pub(crate) mod job;
 pub(crate) mod replica_set;
 pub(crate) mod replication_controller;
 pub(crate) mod stateful_set;
+mod template_hash;

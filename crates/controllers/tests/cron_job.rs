@@ -129,7 +129,7 @@ fn jobs_that_still_run_are_kept_waited_for_or_replaced() {
 }
 
 #[test]
-fn starts_that_nobody_made_are_made_up_once_or_not_after_the_deadline() {
+fn missed_starts_are_made_up_once_or_not_after_the_deadline() {
     for (deadline, expected) in [(None, 1), (Some(600), 0), (Some(7200), 1)] {
         testkit::run(|cluster| async move {
             let mut spec = json!({"schedule": "0 * * * *"});

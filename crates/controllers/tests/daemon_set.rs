@@ -1,4 +1,4 @@
-//! DaemonSets.
+//! DaemonSets: one pod on each node that fits, updates and revisions.
 
 use crate::{pod_states, rig};
 use k8s_openapi::api::{

@@ -277,7 +277,7 @@ fn kinds_that_are_defined_later_own_and_are_owned_and_may_go_again() {
     testkit::run(|cluster| async move {
         let _running = rig::start(&cluster, &[COLLECTOR]);
         cluster.settle().await;
-        // Nobody knows yet whether this owner exists.
+        // No watch has reported yet whether this owner exists.
         let unknown = OwnerReference {
             api_version: "shop.io/v1".to_owned(),
             kind: "Cart".to_owned(),

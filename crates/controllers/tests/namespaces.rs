@@ -184,7 +184,7 @@ fn finalizers_of_content_are_reported_and_awaited() {
         let version = namespace.metadata.resource_version;
         cluster.advance(Duration::from_secs(60)).await;
         assert_eq!(cluster.get::<Namespace>(None, "doomed").await.metadata.resource_version, version);
-        // As soon as the finalizers are gone, so is the namespace: nobody waits for a timer.
+        // As soon as the finalizers are gone, so is the namespace: no timer is waited for.
         let gvk = GroupVersionKind::gvk("shop.io", "v1", "Cart");
         let carts: Api<DynamicObject> =
             Api::namespaced_with(cluster.client(), "doomed", &ApiResource::from_gvk(&gvk));

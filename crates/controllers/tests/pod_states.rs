@@ -76,7 +76,7 @@ pub(crate) async fn run_all(cluster: &Cluster) {
             return;
         }
     }
-    panic!("pods are replaced for ever");
+    unreachable!("pods are replaced for ever");
 }
 
 fn is_ready(pod: &Pod) -> bool {

@@ -1,4 +1,4 @@
-//! StatefulSets.
+//! StatefulSets: ordered pods with claims, updates and revisions.
 
 use crate::{pod_states, rig};
 use k8s_openapi::api::{
@@ -256,7 +256,7 @@ fn the_retention_policy_decides_about_the_owners_of_claims() {
         patch(&cluster, &policy("Delete", "Delete")).await;
         pod_states::run_all(&cluster).await;
         let set = uid_of_set(&cluster).await;
-        assert_eq!(owners(&cluster, "data-web-2").await, [set.clone()]);
+        assert_eq!(owners(&cluster, "data-web-2").await, std::slice::from_ref(&set));
         // A pod that is scaled down takes its claim along: it owns it before it is deleted.
         let last: Pod = cluster.get("default", "web-2").await;
         patch(&cluster, &json!({"spec": {"replicas": 2}})).await;

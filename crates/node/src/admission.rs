@@ -1,4 +1,4 @@
-//! Admission at the node: a kubelet rejects pods that do not fit, whoever has bound them.
+//! Admission at the node: a kubelet rejects pods that do not fit, even if they are bound to it.
 
 use crate::{
     plan::{PendingResize, is_of_kubelet, whole_second},

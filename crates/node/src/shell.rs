@@ -10,7 +10,7 @@ use words::{Connector, Statement};
 
 /// What a command does, as far as that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct ShellRun {
     /// What it writes, and when.
     pub(crate) lines: Vec<(Duration, String)>,
     /// What it writes as its termination message.
@@ -46,7 +46,7 @@ const SILENT: [&str; 14] = [
 const TERMINATION_LOG: &str = "/dev/termination-log";
 
 /// What a container's command with its arguments does.
-pub(crate) fn run(command: &[String]) -> Run {
+pub(crate) fn run(command: &[String]) -> ShellRun {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     match words.as_slice() {
         [shell, option, script, ..] if is_shell(shell) && is_script_option(option) => {
@@ -71,8 +71,8 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn interpret(statements: &[Statement], ends_on_failure: bool) -> Run {
-    let mut run = Run { lines: Vec::new(), message: None, end: End::Unknown };
+fn interpret(statements: &[Statement], ends_on_failure: bool) -> ShellRun {
+    let mut run = ShellRun { lines: Vec::new(), message: None, end: End::Unknown };
     let (mut now, mut status, mut ends_on_failure) = (Duration::ZERO, 0, ends_on_failure);
     for statement in statements {
         let is_skipped = match statement.connector {
@@ -154,7 +154,7 @@ fn total(times: &[&str]) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn command(words: &[&str]) -> Run {
+    fn command(words: &[&str]) -> ShellRun {
         run(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 

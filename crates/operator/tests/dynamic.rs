@@ -98,10 +98,10 @@ fn a_controller_reconciles_owns_watches_and_reads_dynamic_kinds() {
 fn reading_an_undeclared_dynamic_kind_is_a_terminal_failure() {
     testkit::run(|cluster| async move {
         define(&cluster).await;
-        let (failures, seen) = std::sync::mpsc::channel();
+        let (failures, seen) = std::sync::mpsc::sync_channel(100);
         let controller = Controller::new("reader", dynamic(&kind("Widget"))).reconcile(
             failures,
-            |context: Context<std::sync::mpsc::Sender<String>>, key| async move {
+            |context: Context<std::sync::mpsc::SyncSender<String>>, key| async move {
                 let read = context.get_of::<DynamicObject>(&kind("Part"), &key);
                 context.state().send(read.unwrap_err().to_string()).unwrap();
                 Ok(Next::Settled)

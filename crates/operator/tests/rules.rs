@@ -145,7 +145,7 @@ fn a_server_takes_the_manifests_of_a_manager() {
         // Without endpoints of the Service nothing answers webhooks.
         let documents = manifests.split("---\n").filter(|document| !document.contains("kind: Service\n"));
         let documents: Vec<&str> = documents.collect();
-        // Webhooks that nobody answers would refuse what is applied after them.
+        // Webhooks without a server would refuse what is applied after them.
         cluster.apply(&documents[..documents.len() - 1].join("---\n")).await;
         let deployment: Deployment = cluster.get(NAMESPACE, "copier").await;
         let pod = deployment.spec.unwrap().template.spec.unwrap();

@@ -9,7 +9,7 @@ use operator::{
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::mpsc};
 
-type Seen = mpsc::Sender<String>;
+type Seen = mpsc::SyncSender<String>;
 
 /// Tells which secrets have the name of the map as their type.
 async fn find(context: Context<Seen>, key: Key) -> Result<Next, Failure> {
@@ -24,7 +24,7 @@ async fn find(context: Context<Seen>, key: Key) -> Result<Next, Failure> {
 #[test]
 fn a_source_of_any_kind_has_indexes() {
     testkit::run(|cluster| async move {
-        let (seen, calls) = mpsc::channel();
+        let (seen, calls) = mpsc::sync_channel(1000);
         let secrets = all::<Secret>().index("type", |secret| secret.type_.iter().cloned().collect());
         let controller = Controller::new("finder", all::<ConfigMap>()).reads(secrets).reconcile(seen, find);
         for name in ["one", "two"] {

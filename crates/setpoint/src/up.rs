@@ -13,9 +13,9 @@ mod private_file;
 mod quota;
 mod store;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use certificates::Certificates;
-use control_loops::ControlLoops;
+use control_loops::{ControlLoops, SCHEDULER};
 use futures::FutureExt;
 use server::{Config, Server, TokenFile, accept::Limits};
 use std::{
@@ -86,10 +86,11 @@ pub(crate) struct UpOptions {
     /// Connections at once; at the limit, idle ones are closed
     #[arg(long, default_value_t = Limits::default().connections, value_name = "COUNT")]
     max_connections: usize,
-    /// Nodes to simulate (there are none yet: it must be 0 or left out)
-    #[arg(long, default_value_t = 0, value_name = "COUNT")]
+    /// Nodes to simulate: pods run on them without containers
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
     nodes: u32,
-    /// Controllers to run: `*` for all, `name` for one more, `-name` for one less
+    /// Controllers to run, by the names of kube-controller-manager, and kube-scheduler: `*` for all, `name` for one
+    /// more, `-name` for one less, nothing for none
     #[arg(
         long,
         value_delimiter = ',',
@@ -131,9 +132,6 @@ impl UpOptions {
 pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     // First, so that no signal is missed from here on.
     let stopped = stopped()?;
-    if options.nodes > 0 {
-        bail!("--nodes {}: there are no simulated nodes yet; leave it out", options.nodes);
-    }
     let tokens = match &options.token_auth_file {
         Some(path) => {
             TokenFile::read(path).with_context(|| format!("--token-auth-file {}", path.display()))?
@@ -180,12 +178,14 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     };
     let server = Server::start(world, store, config).await.context("cannot start on this store")?;
     let names: Vec<_> = controllers::chosen(&options.controllers).collect();
-    let running = ::controllers::ALL.iter().filter(|it| names.contains(&it.name)).count();
+    let is_there = |name: &&str| *name == SCHEDULER || ::controllers::ALL.iter().any(|it| it.name == *name);
+    let running = names.iter().copied().filter(|name| is_there(name)).count();
+    let nodes = usize::try_from(options.nodes).unwrap_or(usize::MAX);
     let (stop, is_stopped) = oneshot::channel::<()>();
     let settings = control_loops::settings(&server, &certificates);
-    let control_loops = ControlLoops { server: server.clone(), names, settings, is_shared };
+    let control_loops = ControlLoops { server: server.clone(), names, nodes, settings, is_shared };
     let control_loops = world.spawn("control loops", control_loops.run(world.clone(), is_stopped.map(drop)));
-    welcome(&url, &place, running, &kubeconfig);
+    welcome(&url, &place, (running, nodes), &kubeconfig);
     let limits = Limits { connections: options.max_connections.max(1), ..Limits::default() };
     server::accept::serve(world, server.clone(), listener, tls, limits, stopped).await;
     drop(stop);
@@ -202,7 +202,7 @@ fn kubeconfig_path(options: &UpOptions) -> Result<PathBuf> {
     std::path::absolute(&path).with_context(|| format!("cannot use {}", path.display()))
 }
 
-fn welcome(url: &str, place: &str, controllers: usize, kubeconfig: &Path) {
+fn welcome(url: &str, place: &str, (controllers, nodes): (usize, usize), kubeconfig: &Path) {
     let kubeconfig = kubeconfig.display();
     print_line(&format!(
         "\
@@ -210,9 +210,11 @@ Setpoint is up.
   API server   {url} (Kubernetes v1.36)
   data         {place}
   controllers  {controllers}
+  nodes        {nodes} simulated
   kubeconfig   {kubeconfig}
 
-  try          kubectl --kubeconfig {kubeconfig} get namespaces
+  try          kubectl --kubeconfig {kubeconfig} create deployment web --image=nginx
+               kubectl --kubeconfig {kubeconfig} get pods
   stop         Ctrl-C
 
 ready {url} kubeconfig={kubeconfig}"

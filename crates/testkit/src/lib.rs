@@ -23,6 +23,7 @@ mod crash;
 mod run;
 
 mod cluster;
+mod control_plane;
 mod manifest;
 mod objects;
 mod outside;
@@ -38,6 +39,7 @@ mod trace;
 mod transport;
 
 pub use cluster::{Cluster, Setup};
+pub use control_plane::ControlPlane;
 pub use crash::{Crashes, crash_everywhere};
 pub use fault::{Fault, Injected, Rule};
 pub use objects::Object;

@@ -60,7 +60,7 @@ impl Servers {
         command.arg("--service-account-key-file").arg(&public_key);
         servers.spawn("kube-apiserver", command)?;
         let mut command = Command::new(&programs.setpoint);
-        command.args(["up", "--ephemeral", "--controllers=", "--listen", &ours.to_string()]);
+        command.args(["up", "--ephemeral", "--controllers=", "--nodes", "0", "--listen", &ours.to_string()]);
         command.args(["--service-cluster-ip-range", SERVICE_RANGE, "--service-account-issuer", ISSUER]);
         command.arg("--token-auth-file").arg(&tokens);
         command.arg("--service-account-signing-key-file").arg(&key);

@@ -1,4 +1,4 @@
-//! Tokens in secrets that Kubernetes once made for every account are invalidated and deleted when nobody uses them.
+//! Tokens in secrets that Kubernetes once made for every account are invalidated and deleted when they are not used.
 
 use super::{ACCOUNT_NAME, ACCOUNT_UID, TOKEN_TYPE};
 use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
@@ -79,7 +79,7 @@ fn plan(secret: &Secret, now: Timestamp) -> Step {
     }
     let label = |name: &str| secret.labels().get(name).map(|text| text.parse::<Date>().ok());
     match (label(LAST_USED), label(INVALID_SINCE)) {
-        // Without a readable date nobody knows.
+        // Without a readable date the last use is unknown.
         (Some(None), _) => Step::Keep,
         (Some(Some(used)), _) if used >= date(keep_from) => Step::Keep,
         (_, None | Some(None)) => Step::Invalidate,
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_that_nobody_uses_is_invalidated_and_a_year_later_deleted() {
+    fn a_token_that_is_not_used_is_invalidated_and_a_year_later_deleted() {
         let now: Timestamp = "2026-06-01T00:00:00Z".parse().unwrap();
         for (created, labels, expected) in [
             ("2026-01-01", json!({}), Step::Keep),

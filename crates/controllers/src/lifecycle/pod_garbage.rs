@@ -1,4 +1,4 @@
-//! Pods that nobody else removes: on nodes that are gone or out of service, deleted before they had a node, and
+//! Pods that no kubelet removes: on nodes that are gone or out of service, deleted before they had a node, and
 //! finished ones if there are too many.
 
 use crate::pod;

@@ -47,12 +47,12 @@ pub(crate) fn controller() -> Controller {
             node => vec![Key::new(None, node)],
         })
         .workers(WORKERS)
-        .reconcile(Observed::default(), reconcile)
+        .reconcile(NodeHealth::default(), reconcile)
 }
 
 /// What this process has seen of nodes. Clocks of nodes may be wrong, so silence is measured by the own clock.
 #[derive(Default)]
-struct Observed {
+struct NodeHealth {
     heartbeats: Mutex<BTreeMap<String, Heartbeat>>,
     /// When the next node of a zone may be tainted with NoExecute.
     next_taint: Mutex<BTreeMap<(String, String), Moment>>,
@@ -66,7 +66,7 @@ struct Heartbeat {
     seen: Moment,
 }
 
-async fn reconcile(context: Context<Observed>, key: Key) -> Result<Next, Failure> {
+async fn reconcile(context: Context<NodeHealth>, key: Key) -> Result<Next, Failure> {
     let Some(node) = context.get::<Node>(&key)? else {
         forget(&context, &key);
         return Ok(Next::Settled);
@@ -87,7 +87,7 @@ async fn reconcile(context: Context<Observed>, key: Key) -> Result<Next, Failure
 }
 
 /// Remembers the latest heartbeat, and returns how long ago it was seen.
-fn observe(context: &Context<Observed>, node: &Node) -> Result<Duration, Failure> {
+fn observe(context: &Context<NodeHealth>, node: &Node) -> Result<Duration, Failure> {
     let now = context.world().now();
     let lease = context.get::<Lease>(&Key::new(Some(LEASES), &node.name_any()))?;
     let heartbeat = Heartbeat {
@@ -116,7 +116,7 @@ fn observe(context: &Context<Observed>, node: &Node) -> Result<Duration, Failure
     Ok(now.since(seen))
 }
 
-fn forget(context: &Context<Observed>, key: &Key) {
+fn forget(context: &Context<NodeHealth>, key: &Key) {
     let mut heartbeats = context.state().heartbeats.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(heartbeat) = heartbeats.remove(key.name()) else { return };
     drop(heartbeats);
@@ -127,7 +127,7 @@ fn forget(context: &Context<Observed>, key: &Key) {
     context.events().normal(&node, "RemovingNode", "Remove", note);
 }
 
-async fn mark_unknown(context: &Context<Observed>, node: Arc<Node>) -> Result<Arc<Node>, Failure> {
+async fn mark_unknown(context: &Context<NodeHealth>, node: Arc<Node>) -> Result<Arc<Node>, Failure> {
     let unknown = plan::unknown_status(&node, context.wall());
     if !status::replace(&context.cluster::<Node>(), &*node, &unknown).await? {
         return Ok(node);
@@ -139,7 +139,7 @@ async fn mark_unknown(context: &Context<Observed>, node: Arc<Node>) -> Result<Ar
     Ok(context.get::<Node>(&Key::of(&*node))?.unwrap_or(node))
 }
 
-async fn mirror_labels(context: &Context<Observed>, node: &Node) -> Result<(), Failure> {
+async fn mirror_labels(context: &Context<NodeHealth>, node: &Node) -> Result<(), Failure> {
     let labels = node.labels();
     let differing = MIRRORED_LABELS.iter().filter_map(|(primary, secondary)| {
         let value = labels.get(*primary)?;
@@ -154,7 +154,7 @@ async fn mirror_labels(context: &Context<Observed>, node: &Node) -> Result<(), F
 }
 
 /// Writes the taints that differ. Returns after which time a NoExecute taint may be added that has to wait.
-async fn update_taints(context: &Context<Observed>, node: &Node) -> Result<Option<Duration>, Failure> {
+async fn update_taints(context: &Context<NodeHealth>, node: &Node) -> Result<Option<Duration>, Failure> {
     let present = ExecuteTaint::of(node);
     let (execute, wait) = match ExecuteTaint::wanted(node) {
         ExecuteTaint::None => (ExecuteTaint::None, None),
@@ -183,7 +183,7 @@ async fn update_taints(context: &Context<Observed>, node: &Node) -> Result<Optio
 }
 
 /// `None` if the node may be tainted now; then the next one in its zone has to wait.
-fn wait_for_turn(context: &Context<Observed>, node: &Node, rate: f64) -> Option<Duration> {
+fn wait_for_turn(context: &Context<NodeHealth>, node: &Node, rate: f64) -> Option<Duration> {
     if rate <= 0.0 {
         return Some(INTERVAL);
     }
@@ -198,8 +198,8 @@ fn wait_for_turn(context: &Context<Observed>, node: &Node, rate: f64) -> Option<
     None
 }
 
-/// Nobody knows whether the pods of a lost node are ready: they get no traffic.
-async fn mark_pods_not_ready(context: &Context<Observed>, node: &Node) -> Result<(), Failure> {
+/// Pods of a lost node may be gone: they count as not ready, and get no traffic.
+async fn mark_pods_not_ready(context: &Context<NodeHealth>, node: &Node) -> Result<(), Failure> {
     let pods = pod::on_node(&context.view::<Pod>()?, &node.name_any())?;
     let ready = pods.iter().filter(|pod| pod::is_ready(pod));
     let marks = ready.map(|pod| async move {

@@ -16,7 +16,7 @@ use kube::{
     api::{DeleteParams, PostParams},
 };
 use operator::{Context, Controller, Failure, Key, Next, all, owner};
-use plan::{Observed, Start};
+use plan::{ObservedJobs, Start};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
@@ -61,7 +61,7 @@ async fn reconcile(context: Context<Schedules>, key: Key) -> Result<Next, Failur
     let jobs: Vec<_> = owned.into_iter().filter(|job| owner::is_controlled_by(&**job, &*cron_job)).collect();
     let gone = gone(&context, &cron_job, &jobs).await?;
     let is_rescheduled = context.state().replace(&key, &schedule(&cron_job));
-    let observed = Observed { jobs: &jobs, gone: &gone, is_rescheduled };
+    let observed = ObservedJobs { jobs: &jobs, gone: &gone, is_rescheduled };
     let plan = plan::plan(&cron_job, observed, context.wall());
     for job in &plan.old {
         // If that fails, there is an event, and the next reconcile tries again.

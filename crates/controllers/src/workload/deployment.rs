@@ -19,7 +19,7 @@ use kube::{
     core::Selector,
 };
 use operator::{Context, Controller, Failure, Key, Next, all, owner};
-use plan::{Observed, Plan, SetUpdate};
+use plan::{ObservedSets, RolloutPlan, SetUpdate};
 use progress::wanted;
 use rollback::Rollback;
 use sizes::Strategy;
@@ -58,7 +58,8 @@ async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
         Strategy::RollingUpdate(_) => BTreeSet::new(),
     };
     let owner = owner::reference(&*deployment)?;
-    let observed = Observed { deployment: &deployment, spec, owner, sets, with_pods, now: context.wall() };
+    let observed =
+        ObservedSets { deployment: &deployment, spec, owner, sets, with_pods, now: context.wall() };
     Work { context: &context, deployment: &deployment, spec }.carry_out(plan::plan(&observed)).await
 }
 
@@ -111,8 +112,8 @@ enum NotCreated {
 }
 
 impl Work<'_> {
-    async fn carry_out(&self, plan: Plan) -> Result<Next, Failure> {
-        let Plan { create, updates, delete, revision, mut status, check_after } = plan;
+    async fn carry_out(&self, plan: RolloutPlan) -> Result<Next, Failure> {
+        let RolloutPlan { create, updates, delete, revision, mut status, check_after } = plan;
         if let Some(set) = &create
             && let Err(problem) = self.create(set).await
         {

@@ -3,9 +3,7 @@
 //! The data of a revision is a strategic merge patch that replaces `spec.template` of its owner; that is what
 //! `kubectl rollout undo` and `kubectl rollout history` read.
 
-mod hash;
-
-use crate::claim;
+use crate::{claim, workload::template_hash};
 use k8s_openapi::{
     NamespaceResourceScope,
     api::{apps::v1::ControllerRevision, core::v1::PodTemplateSpec},
@@ -56,7 +54,7 @@ where
     /// The revision for so many earlier collisions of its name.
     pub(super) fn revision(&self, collisions: i32) -> Result<ControllerRevision, Failure> {
         let data = data(self.template)?;
-        let hash = hash::of(&data, collisions);
+        let hash = template_hash::of(&data, collisions);
         let template_meta = self.template.metadata.as_ref();
         let mut labels = template_meta.and_then(|meta| meta.labels.clone()).unwrap_or_default();
         labels.insert(self.hash_label.to_owned(), hash.clone());

@@ -93,9 +93,13 @@ fn is_claimed<O: ReplicaOwner>(owner: &O, selector: &Selector, pod: &Pod) -> boo
     owner::is_controlled_by(pod, owner) && selector.matches(pod.labels())
 }
 
-async fn create<O: ReplicaOwner>(context: &Context<()>, owner: &O, count: usize) -> Result<(), Failed> {
+async fn create<O: ReplicaOwner>(
+    context: &Context<()>,
+    owner: &O,
+    count: usize,
+) -> Result<(), ScalingFailure> {
     let Some(template) = owner.template() else { return Ok(()) };
-    let reference = owner::reference(owner).map_err(|_| Failed::NotStored)?;
+    let reference = owner::reference(owner).map_err(|_| ScalingFailure::NotStored)?;
     let pod = pod::from_template(template, &owner.name_any(), reference);
     let pods = context.namespaced::<Pod>(&Key::of(owner));
     let create = |_| async {
@@ -119,7 +123,7 @@ async fn create<O: ReplicaOwner>(context: &Context<()>, owner: &O, count: usize)
         }
     };
     let (_, created) = slow_start::create(count, create).await;
-    created.map_err(Failed::Create)
+    created.map_err(ScalingFailure::Create)
 }
 
 async fn delete<O: ReplicaOwner>(
@@ -128,7 +132,7 @@ async fn delete<O: ReplicaOwner>(
     view: &View<Pod>,
     active: &[Arc<Pod>],
     count: usize,
-) -> Result<(), Failed> {
+) -> Result<(), ScalingFailure> {
     let related = related_pods::<O>(context, view, owner).unwrap_or_default();
     let chosen = plan::pods_to_delete(active, &related, count, context.wall());
     let pods = context.namespaced::<Pod>(&Key::of(owner));
@@ -147,7 +151,7 @@ async fn delete<O: ReplicaOwner>(
                     "Delete",
                     format!("Error deleting: {}", pod::message(&error)),
                 );
-                Err(Failed::Delete(error))
+                Err(ScalingFailure::Delete(error))
             }
         }
     });
@@ -179,7 +183,7 @@ fn related_pods<O: ReplicaOwner>(
 
 /// Why pods could not be created or deleted.
 #[derive(Debug, thiserror::Error)]
-enum Failed {
+enum ScalingFailure {
     #[error("the set has no UID")]
     NotStored,
     #[error("{}", pod::message(.0))]

@@ -23,12 +23,12 @@ const SLOTS: usize = 128;
 const LISTED: usize = 2048;
 
 pub(crate) struct Memo {
-    slots: Box<[Mutex<Slot>]>,
+    slots: Box<[Mutex<MemoSlot>]>,
     listed: Mutex<Listed>,
 }
 
 /// The last two objects of a slot: triggers read one before and after its change.
-type Slot = [Option<Decoded>; 2];
+type MemoSlot = [Option<Decoded>; 2];
 
 #[derive(Clone)]
 struct Decoded {

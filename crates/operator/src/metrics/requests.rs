@@ -18,7 +18,7 @@ const NO_ANSWER: &str = "<error>";
 
 /// Caches the handles, so that labels are not built for each request.
 #[derive(Debug)]
-struct Requests {
+struct RequestMetrics {
     metrics: Metrics,
     /// By method and code; 0 stands for no response.
     counts: Mutex<BTreeMap<(String, u16), Counter>>,
@@ -33,7 +33,7 @@ impl Metrics {
 
     /// The same client, with its requests counted.
     pub fn around(&self, world: &World, client: Client) -> Client {
-        let requests = Arc::new(Requests {
+        let requests = Arc::new(RequestMetrics {
             metrics: self.clone(),
             counts: Mutex::default(),
             durations: Mutex::default(),
@@ -56,7 +56,7 @@ impl Metrics {
     }
 }
 
-impl Requests {
+impl RequestMetrics {
     fn observe(&self, method: &Method, code: u16, took: Duration) {
         self.count(method, code).add(1);
         self.duration(method).observe(took);

@@ -11,6 +11,8 @@ use world::World;
 
 /// How long to wait before the control loops start again after they ended with an error.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The name of the scheduler among those of the control loops.
+pub(super) const SCHEDULER: &str = "kube-scheduler";
 /// Kubernetes: the namespace of the lease of its controller manager.
 const LEASE_NAMESPACE: &str = "kube-system";
 
@@ -19,6 +21,8 @@ pub(super) struct ControlLoops {
     pub(super) server: Server,
     pub(super) names: Vec<&'static str>,
     pub(super) settings: Settings,
+    /// How many nodes are simulated.
+    pub(super) nodes: usize,
     /// Whether other processes share the store: then only the one that holds the lease runs the loops.
     pub(super) is_shared: bool,
 }
@@ -46,7 +50,19 @@ impl ControlLoops {
     fn manager(&self, world: &World) -> Manager {
         let caches = in_process::user(&self.server, "system:kube-controller-manager", &[]);
         let account = |name: &str| in_process::account(&self.server, name);
-        let manager = controllers::manager(world, caches, account, &self.settings, &self.names);
+        let mut manager = controllers::manager(world, caches, account, &self.settings, &self.names);
+        if self.names.contains(&SCHEDULER) {
+            let client = in_process::user(&self.server, "system:kube-scheduler", &[]);
+            manager = manager.controller(controllers::scheduler(world, client));
+        }
+        if self.nodes > 0 {
+            let server = self.server.clone();
+            let client_of = move |node: &str| {
+                in_process::user(&server, &format!("system:node:{node}"), &["system:nodes"])
+            };
+            let settings = node::Settings { count: self.nodes, ..node::Settings::default() };
+            manager = node::controllers(client_of, &settings).into_iter().fold(manager, Manager::controller);
+        }
         if self.is_shared { manager.elect_in(LEASE_NAMESPACE) } else { manager }
     }
 }

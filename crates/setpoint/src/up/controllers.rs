@@ -1,5 +1,6 @@
 //! `--controllers`: parses the list of controllers to run.
 
+use super::control_loops::SCHEDULER;
 use std::str::FromStr;
 
 /// One word of the list.
@@ -58,8 +59,8 @@ pub(super) fn chosen(choices: &[Choice]) -> impl Iterator<Item = &'static str> {
 const ON_REQUEST: [&str; 3] =
     ["bootstrap-signer-controller", "selinux-warning-controller", "token-cleaner-controller"];
 
-// Kubernetes: the names of its controllers.
-const KNOWN: [&str; 49] = [
+// Kubernetes: the names of its controllers; and the scheduler, which is a program of its own there.
+const KNOWN: [&str; 50] = [
     "bootstrap-signer-controller",
     "certificatesigningrequest-approving-controller",
     "certificatesigningrequest-cleaner-controller",
@@ -78,6 +79,7 @@ const KNOWN: [&str; 49] = [
     "horizontal-pod-autoscaler-controller",
     "job-controller",
     "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+    SCHEDULER,
     "legacy-serviceaccount-token-cleaner-controller",
     "namespace-controller",
     "node-ipam-controller",

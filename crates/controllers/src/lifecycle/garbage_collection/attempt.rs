@@ -4,7 +4,7 @@ use super::{
     collector::{Collector, Needed},
     graph::{InvalidOwner, Subject},
     identity::{Deletion, FOREGROUND, Identity, KindName, ORPHAN, OwnerRef, Uid},
-    requests::{Deleted, Problem, Requests},
+    requests::{Deleted, RequestProblem, Requests},
     verdict::{Owners, Policy, Verdict, verdict},
 };
 use futures::{StreamExt, TryStreamExt, stream};
@@ -36,12 +36,12 @@ pub(super) async fn reconcile(context: Context<Arc<Collector>>, key: Key) -> Res
     match attempt.run().await {
         Ok(()) => {}
         // It cannot be found out whether the owner exists: the object stays as it is.
-        Err(Problem::NoNamespace) => {}
-        Err(Problem::UnknownKind) => {
+        Err(RequestProblem::NoNamespace) => {}
+        Err(RequestProblem::UnknownKind) => {
             collector.wait_for_kind(&attempt.uid, &attempt.requests.discovered);
             return Ok(Next::WaitFor("the kind of an owner is not served"));
         }
-        Err(Problem::Failed(failure)) => return Err(failure),
+        Err(RequestProblem::Failed(failure)) => return Err(failure),
     }
     if let Some(virtual_owner) = collector.subject(&attempt.uid).filter(|subject| subject.is_virtual) {
         let is_monitored = collector.is_monitored(&virtual_owner.identity.kind);
@@ -75,7 +75,7 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    async fn run(&self) -> Result<(), Problem> {
+    async fn run(&self) -> Result<(), RequestProblem> {
         let Some(subject) = self.collector.subject(&self.uid) else { return Ok(()) };
         match subject.deletion {
             // Its dependents get their turn when it is gone.
@@ -115,7 +115,12 @@ impl Attempt<'_> {
         }
     }
 
-    async fn delete(&self, identity: &Identity, live: &ObjectMeta, policy: Policy) -> Result<(), Problem> {
+    async fn delete(
+        &self,
+        identity: &Identity,
+        live: &ObjectMeta,
+        policy: Policy,
+    ) -> Result<(), RequestProblem> {
         if self.requests.delete(identity, live, policy).await? == Deleted::NotFound {
             self.collector.confirm_absent(&self.uid, identity);
         }
@@ -123,7 +128,7 @@ impl Attempt<'_> {
     }
 
     /// For an object that is deleted after its dependents.
-    async fn delete_dependents(&self, identity: &Identity) -> Result<(), Problem> {
+    async fn delete_dependents(&self, identity: &Identity) -> Result<(), RequestProblem> {
         self.collector.synced(self.context.world(), Needed::All).await;
         if self.collector.ask_to_delete_blocking(&self.uid) {
             return Ok(());
@@ -132,7 +137,7 @@ impl Attempt<'_> {
     }
 
     /// For an object whose dependents stay.
-    async fn orphan_dependents(&self, identity: &Identity) -> Result<(), Problem> {
+    async fn orphan_dependents(&self, identity: &Identity) -> Result<(), RequestProblem> {
         self.collector.synced(self.context.world(), Needed::All).await;
         let owner = [Uid::clone(&self.uid)];
         let unlinked = self.collector.dependents(&self.uid).into_iter().map(|(uid, identity)| {
@@ -144,7 +149,7 @@ impl Attempt<'_> {
     }
 
     /// Asks the server for each owner that is not known to be absent.
-    async fn classify(&self, subject: &Subject, live: &ObjectMeta) -> Result<Owners, Problem> {
+    async fn classify(&self, subject: &Subject, live: &ObjectMeta) -> Result<Owners, RequestProblem> {
         let mut owners = Owners::default();
         let namespace = subject.identity.namespace();
         for reference in live.owner_references.iter().flatten() {

@@ -22,7 +22,7 @@ use world::Moment;
 /// not stop the others.
 const SYNC_LIMIT: Duration = Duration::from_secs(30);
 
-/// Metadata that nobody reads here: it would be most of what is kept for each object.
+/// Metadata that the collector does not read: it would be most of what is kept for each object.
 const UNUSED: [&str; 6] =
     ["annotations", "creationTimestamp", "generateName", "generation", "labels", "selfLink"];
 

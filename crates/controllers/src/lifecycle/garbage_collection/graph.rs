@@ -1,6 +1,6 @@
 //! The graph of owners and dependents: changes go in, the objects that must be looked at come out.
 //!
-//! It is synchronous and asks nobody. A reference to an object that no watch has reported makes a *virtual* node:
+//! It is synchronous and sends no requests. A reference to an object that no watch has reported makes a *virtual* node:
 //! the server is asked whether the object exists, and [`Graph::confirm_absent`] removes what does not.
 
 #[cfg(test)]

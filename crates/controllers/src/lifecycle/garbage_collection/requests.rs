@@ -24,7 +24,7 @@ pub(super) struct Requests {
 
 /// Why a request to an object cannot be sent, or failed.
 #[derive(Debug)]
-pub(super) enum Problem {
+pub(super) enum RequestProblem {
     /// Its kind is not served, or not yet.
     UnknownKind,
     /// An object of the cluster refers to an owner of a namespaced kind: no retry helps.
@@ -45,14 +45,14 @@ const UNSUPPORTED_MEDIA_TYPE: u16 = 415;
 
 impl Requests {
     /// Whether objects of this kind are in namespaces.
-    pub(super) fn is_namespaced(&self, identity: &Identity) -> Result<bool, Problem> {
+    pub(super) fn is_namespaced(&self, identity: &Identity) -> Result<bool, RequestProblem> {
         let kind = &identity.kind;
         let resource = self.discovered.of_kind(kind.api_version(), kind.kind());
-        resource.map(|resource| resource.is_namespaced).ok_or(Problem::UnknownKind)
+        resource.map(|resource| resource.is_namespaced).ok_or(RequestProblem::UnknownKind)
     }
 
     /// The metadata of the object as the server has it now.
-    pub(super) async fn get(&self, identity: &Identity) -> Result<Option<ObjectMeta>, Problem> {
+    pub(super) async fn get(&self, identity: &Identity) -> Result<Option<ObjectMeta>, RequestProblem> {
         let found = self.api(identity)?.get_metadata_opt(identity.key.name()).await?;
         Ok(found.map(|object| object.metadata))
     }
@@ -64,7 +64,7 @@ impl Requests {
         identity: &Identity,
         live: &ObjectMeta,
         policy: Policy,
-    ) -> Result<Deleted, Problem> {
+    ) -> Result<Deleted, RequestProblem> {
         let api = self.api(identity)?;
         let (name, uid) = (identity.key.name(), live.uid.clone());
         let version = live.resource_version.clone();
@@ -88,7 +88,12 @@ impl Requests {
     }
 
     /// Removes the references to these owners.
-    pub(super) async fn unlink(&self, identity: &Identity, uid: &Uid, owners: &[Uid]) -> Result<(), Problem> {
+    pub(super) async fn unlink(
+        &self,
+        identity: &Identity,
+        uid: &Uid,
+        owners: &[Uid],
+    ) -> Result<(), RequestProblem> {
         let deletions: Vec<Value> =
             owners.iter().map(|owner| json!({"$patch": "delete", "uid": &**owner})).collect();
         self.patch_owners(identity, uid, deletions, |reference| {
@@ -104,7 +109,7 @@ impl Requests {
         identity: &Identity,
         uid: &Uid,
         live: &ObjectMeta,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), RequestProblem> {
         let unblocked = |reference: &OwnerReference| OwnerReference {
             block_owner_deletion: Some(false),
             ..reference.clone()
@@ -122,7 +127,7 @@ impl Requests {
         uid: &Uid,
         changes: Vec<Value>,
         change: impl Fn(OwnerReference) -> Option<OwnerReference>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), RequestProblem> {
         let api = self.api(identity)?;
         // Kubernetes: the UID in a patch is a precondition.
         let patch = json!({"metadata": {"ownerReferences": changes, "uid": &**uid}});
@@ -146,7 +151,7 @@ impl Requests {
         identity: &Identity,
         uid: &Uid,
         finalizer: &str,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), RequestProblem> {
         let api = self.api(identity)?;
         let Some(live) = self.get(identity).await?.filter(|live| live.uid.as_deref() == Some(uid)) else {
             return Ok(());
@@ -165,7 +170,7 @@ impl Requests {
         api: &Api<DynamicObject>,
         identity: &Identity,
         metadata: &Value,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), RequestProblem> {
         let patch = Patch::Merge(json!({"metadata": metadata}));
         match api.patch_metadata(identity.key.name(), &PatchParams::default(), &patch).await {
             Err(kube::Error::Api(status)) if status.code == NOT_FOUND => Ok(()),
@@ -173,14 +178,14 @@ impl Requests {
         }
     }
 
-    fn api(&self, identity: &Identity) -> Result<Api<DynamicObject>, Problem> {
+    fn api(&self, identity: &Identity) -> Result<Api<DynamicObject>, RequestProblem> {
         let (kind, client) = (&identity.kind, self.client.clone());
         let resource =
-            self.discovered.of_kind(kind.api_version(), kind.kind()).ok_or(Problem::UnknownKind)?;
+            self.discovered.of_kind(kind.api_version(), kind.kind()).ok_or(RequestProblem::UnknownKind)?;
         match (resource.is_namespaced, identity.namespace()) {
             (false, _) => Ok(Api::all_with(client, &resource.api)),
             (true, Some(namespace)) => Ok(Api::namespaced_with(client, namespace, &resource.api)),
-            (true, None) => Err(Problem::NoNamespace),
+            (true, None) => Err(RequestProblem::NoNamespace),
         }
     }
 }
@@ -198,10 +203,10 @@ fn parameters(policy: Policy, uid: Option<String>, resource_version: Option<Stri
     }
 }
 
-impl From<kube::Error> for Problem {
+impl From<kube::Error> for RequestProblem {
     /// A request that the server refuses is tried again too: a webhook may refuse it today only.
-    fn from(error: kube::Error) -> Problem {
-        Problem::Failed(match Failure::from(error) {
+    fn from(error: kube::Error) -> RequestProblem {
+        RequestProblem::Failed(match Failure::from(error) {
             Failure::Terminal { message, .. } => Failure::transient(message),
             other => other,
         })

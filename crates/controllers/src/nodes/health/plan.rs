@@ -20,7 +20,7 @@ const CONDITION_TAINTS: [(&str, &str, &str); 6] = [
     ("NetworkUnavailable", "True", "node.kubernetes.io/network-unavailable"),
     ("PIDPressure", "True", "node.kubernetes.io/pid-pressure"),
 ];
-/// Kubernetes: the conditions that a kubelet reports, and that nobody knows without it.
+/// Kubernetes: the conditions that only a kubelet can report.
 const REPORTED: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
 // Kubernetes: labels that a zone is made of.
@@ -42,7 +42,7 @@ pub(super) fn is_ready(node: &Node) -> bool {
     condition(node, "Ready").is_some_and(|ready| ready.status == "True")
 }
 
-/// The status of a node whose kubelet is silent: nobody knows its conditions.
+/// The status of a node whose kubelet is silent: its conditions are unknown.
 pub(super) fn unknown_status(node: &Node, now: Timestamp) -> NodeStatus {
     let mut status = node.status.clone().unwrap_or_default();
     let conditions = status.conditions.get_or_insert_default();

@@ -16,7 +16,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 /// What to do now.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct CronJobPlan {
     /// Jobs that have ended, and are more than the history limits allow.
     pub(super) old: Vec<Arc<Job>>,
     /// Before the start of a Job.
@@ -48,7 +48,7 @@ pub(super) struct Start {
 
 /// What is known about a CronJob.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Observed<'a> {
+pub(super) struct ObservedJobs<'a> {
     /// Those that it controls.
     pub(super) jobs: &'a [Arc<Job>],
     /// The UIDs of active Jobs that do not exist any more.
@@ -57,7 +57,7 @@ pub(super) struct Observed<'a> {
     pub(super) is_rescheduled: bool,
 }
 
-impl Plan {
+impl CronJobPlan {
     fn normal(&mut self, reason: &'static str, text: impl Into<String>) {
         self.notes.push(Note { event_type: EventType::Normal, reason, text: text.into() });
     }
@@ -73,8 +73,9 @@ impl Plan {
 }
 
 /// The texts of events are those of Kubernetes.
-pub(super) fn plan(cron_job: &CronJob, observed: Observed<'_>, now: Timestamp) -> Plan {
-    let mut plan = Plan { status: cron_job.status.clone().unwrap_or_default(), ..Plan::default() };
+pub(super) fn plan(cron_job: &CronJob, observed: ObservedJobs<'_>, now: Timestamp) -> CronJobPlan {
+    let mut plan =
+        CronJobPlan { status: cron_job.status.clone().unwrap_or_default(), ..CronJobPlan::default() };
     let spec = &cron_job.spec;
     plan.old = beyond_limits(spec, observed.jobs);
     for job in plan.old.clone() {
@@ -131,7 +132,7 @@ fn beyond_limits(spec: &CronJobSpec, jobs: &[Arc<Job>]) -> Vec<Arc<Job>> {
 }
 
 /// Updates the active Jobs and the time of the last success.
-fn look_at_jobs(plan: &mut Plan, observed: Observed<'_>) {
+fn look_at_jobs(plan: &mut CronJobPlan, observed: ObservedJobs<'_>) {
     for job in observed.jobs {
         let (uid, name) = (job.metadata.uid.as_deref(), job.name_any());
         let is_active = plan.status.active.iter().flatten().any(|it| it.uid.as_deref() == uid);
@@ -163,7 +164,7 @@ fn look_at_jobs(plan: &mut Plan, observed: Observed<'_>) {
 }
 
 fn decide_start(
-    plan: &mut Plan,
+    plan: &mut CronJobPlan,
     cron_job: &CronJob,
     spec: &CronJobSpec,
     timing: &Timing,

@@ -25,7 +25,7 @@ const MAX_NAME: usize = 253;
 
 /// What is known about a Deployment.
 #[derive(Clone, Debug)]
-pub(super) struct Observed<'a> {
+pub(super) struct ObservedSets<'a> {
     pub(super) deployment: &'a Deployment,
     pub(super) spec: &'a DeploymentSpec,
     /// The reference to the Deployment.
@@ -39,7 +39,7 @@ pub(super) struct Observed<'a> {
 
 /// What is to be written, in this order.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct RolloutPlan {
     /// The ReplicaSet of a new template.
     pub(super) create: Option<Box<ReplicaSet>>,
     pub(super) updates: Vec<SetUpdate>,
@@ -62,7 +62,7 @@ pub(super) struct SetUpdate {
 
 /// The ReplicaSets of a Deployment as they change in a plan.
 struct Draft<'a> {
-    observed: &'a Observed<'a>,
+    observed: &'a ObservedSets<'a>,
     strategy: Strategy,
     desired: i32,
     /// In the order of their creation.
@@ -80,7 +80,7 @@ enum Report {
     Rollout,
 }
 
-pub(super) fn plan(observed: &Observed<'_>) -> Plan {
+pub(super) fn plan(observed: &ObservedSets<'_>) -> RolloutPlan {
     let mut draft = Draft::new(observed);
     let (deployment, spec) = (observed.deployment, observed.spec);
     if deployment.metadata.deletion_timestamp.is_some() {
@@ -136,7 +136,7 @@ fn created(set: &ReplicaSet) -> (Option<Timestamp>, String) {
 }
 
 impl<'a> Draft<'a> {
-    fn new(observed: &'a Observed<'a>) -> Draft<'a> {
+    fn new(observed: &'a ObservedSets<'a>) -> Draft<'a> {
         let (new, old) = split(observed.spec, observed.sets.clone());
         let status = observed.deployment.status.as_ref();
         Draft {
@@ -157,7 +157,7 @@ impl<'a> Draft<'a> {
     /// Brings the annotations of the new ReplicaSet up to date.
     fn annotate_new(&mut self) {
         let Some(new) = &mut self.new else { return };
-        let Observed { deployment, spec, now, .. } = *self.observed;
+        let ObservedSets { deployment, spec, now, .. } = *self.observed;
         revision::annotate(new, deployment, revision::latest(&self.old) + 1);
         if let Some(own) = &mut new.spec
             && own.min_ready_seconds.unwrap_or_default() != spec.min_ready_seconds.unwrap_or_default()
@@ -264,7 +264,7 @@ impl<'a> Draft<'a> {
 
     /// A new ReplicaSet for the template of the Deployment.
     fn create_new(&mut self) {
-        let Observed { deployment, spec, ref owner, now, .. } = *self.observed;
+        let ObservedSets { deployment, spec, ref owner, now, .. } = *self.observed;
         let collisions = deployment.status.as_ref().and_then(|status| status.collision_count);
         let hash = template::hash(&spec.template, collisions);
         let labelled = |labels: Option<&BTreeMap<String, String>>| {
@@ -317,8 +317,8 @@ impl<'a> Draft<'a> {
         old.iter().take(excess).filter(is_empty).map(|set| set.name_any()).collect()
     }
 
-    fn finish(self, report: Report, delete: Vec<String>) -> Plan {
-        let Observed { deployment, spec, now, ref sets, .. } = *self.observed;
+    fn finish(self, report: Report, delete: Vec<String>) -> RolloutPlan {
+        let ObservedSets { deployment, spec, now, ref sets, .. } = *self.observed;
         let all: Vec<ReplicaSet> = self.all().cloned().collect();
         let situation = Situation {
             deployment,
@@ -344,7 +344,7 @@ impl<'a> Draft<'a> {
             (*before != set).then(|| SetUpdate { replicas_before: wanted(before), set })
         });
         let updates = changed.collect();
-        Plan { create, updates, delete, revision, status, check_after }
+        RolloutPlan { create, updates, delete, revision, status, check_after }
     }
 }
 

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 
 /// What follows from the failure of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum PolicyVerdict {
     /// It counts towards the back-off limit.
     Count,
     Ignore,
@@ -18,23 +18,23 @@ pub(super) enum Verdict {
 }
 
 /// The first rule that matches decides; without one, the failure counts.
-pub(super) fn judge(policy: Option<&PodFailurePolicy>, pod: &Pod) -> Verdict {
+pub(super) fn judge(policy: Option<&PodFailurePolicy>, pod: &Pod) -> PolicyVerdict {
     let rules = policy.map(|policy| policy.rules.as_slice()).unwrap_or_default();
     let mut verdicts = rules.iter().enumerate().filter_map(|(place, rule)| {
         let matched = matching(rule, pod)?;
         match rule.action.as_str() {
-            "Ignore" => Some(Verdict::Ignore),
-            "FailIndex" => Some(Verdict::FailIndex),
-            "Count" => Some(Verdict::Count),
+            "Ignore" => Some(PolicyVerdict::Ignore),
+            "FailIndex" => Some(PolicyVerdict::FailIndex),
+            "Count" => Some(PolicyVerdict::Count),
             "FailJob" => {
                 // Kubernetes: the text is in the condition of the Job.
                 let message = format!("{matched} matching FailJob rule at index {place}");
-                Some(Verdict::FailJob(message))
+                Some(PolicyVerdict::FailJob(message))
             }
             _ => None,
         }
     });
-    verdicts.next().unwrap_or(Verdict::Count)
+    verdicts.next().unwrap_or(PolicyVerdict::Count)
 }
 
 /// What a rule has found, in the words of Kubernetes.
@@ -92,16 +92,20 @@ mod tests {
             "onExitCodes": {"containerName": "sidecar", "operator": "In", "values": [5]}});
         let on_disruption =
             |action: &str| json!({"action": action, "onPodConditions": [{"type": "DisruptionTarget"}]});
-        let fail_job = |message: &str| Verdict::FailJob(message.to_owned());
+        let fail_job = |message: &str| PolicyVerdict::FailJob(message.to_owned());
         for (rules, status, expected) in [
-            (json!([]), ended(5), Verdict::Count),
-            (json!([codes("Ignore", "In", &[4])]), ended(5), Verdict::Count),
-            (json!([codes("Ignore", "In", &[4, 5])]), ended(5), Verdict::Ignore),
-            (json!([codes("Ignore", "NotIn", &[4])]), ended(0), Verdict::Count),
-            (json!([codes("FailIndex", "NotIn", &[4])]), ended(5), Verdict::FailIndex),
-            (json!([codes("Count", "In", &[5]), codes("Ignore", "In", &[5])]), ended(5), Verdict::Count),
-            (json!([of_sidecar, codes("Ignore", "In", &[5])]), ended(5), Verdict::Ignore),
-            (json!([on_disruption("Ignore")]), disrupted.clone(), Verdict::Ignore),
+            (json!([]), ended(5), PolicyVerdict::Count),
+            (json!([codes("Ignore", "In", &[4])]), ended(5), PolicyVerdict::Count),
+            (json!([codes("Ignore", "In", &[4, 5])]), ended(5), PolicyVerdict::Ignore),
+            (json!([codes("Ignore", "NotIn", &[4])]), ended(0), PolicyVerdict::Count),
+            (json!([codes("FailIndex", "NotIn", &[4])]), ended(5), PolicyVerdict::FailIndex),
+            (
+                json!([codes("Count", "In", &[5]), codes("Ignore", "In", &[5])]),
+                ended(5),
+                PolicyVerdict::Count,
+            ),
+            (json!([of_sidecar, codes("Ignore", "In", &[5])]), ended(5), PolicyVerdict::Ignore),
+            (json!([on_disruption("Ignore")]), disrupted.clone(), PolicyVerdict::Ignore),
             (
                 json!([codes("Ignore", "In", &[4]), codes("FailJob", "In", &[5])]),
                 ended(5),
@@ -120,6 +124,6 @@ mod tests {
             let pod = serde_json::from_value(pod).unwrap();
             assert_eq!(judge(Some(&policy), &pod), expected, "{rules}");
         }
-        assert_eq!(judge(None, &Pod::default()), Verdict::Count);
+        assert_eq!(judge(None, &Pod::default()), PolicyVerdict::Count);
     }
 }

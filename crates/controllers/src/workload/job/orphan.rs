@@ -1,4 +1,4 @@
-//! Removes the tracking finalizer of pods whose Job is gone or has ended: nobody counts them any more.
+//! Removes the tracking finalizer of pods whose Job is gone or has ended: no Job counts them any more.
 
 use super::desired::{FINALIZER, finished, is_managed_elsewhere, is_tracked};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};

@@ -6,7 +6,7 @@ mod per_index;
 use super::{
     back_off::BackOff,
     desired::{Desired, FAILURE_TARGET, SUCCESS_CRITERIA_MET, is_tracked},
-    failure_policy::{Verdict, judge},
+    failure_policy::{PolicyVerdict, judge},
     indexes::Indexes,
     success_policy,
 };
@@ -25,7 +25,7 @@ use std::{
 
 /// What to do now, and what the status is computed from afterwards.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct JobPlan {
     pub(super) start_time: Option<Time>,
     /// Why the Job ends, unless its pods have reached the wanted number: that is known after the action.
     pub(super) end: Option<End>,
@@ -109,7 +109,7 @@ pub(super) fn plan(
     pods: &[Arc<Pod>],
     stored: Option<BackOff>,
     now: Timestamp,
-) -> Plan {
+) -> JobPlan {
     let finished = Finished::among(desired, pods);
     let active: Vec<_> = pods.iter().filter(|pod| pod::is_active(pod)).cloned().collect();
     let counts = Counts {
@@ -118,7 +118,7 @@ pub(super) fn plan(
         terminating: pods.iter().filter(|pod| pod::is_terminating(pod)).count(),
     };
     let start_time = desired.status.start_time.clone().or((!desired.is_suspended()).then_some(Time(now)));
-    let mut plan = Plan {
+    let mut plan = JobPlan {
         end: None,
         action: Action::Nothing,
         back_off: finished.back_off(pods, stored),
@@ -171,7 +171,7 @@ impl<'a> Finished<'a> {
         let has_failed = |pod: &&Pod| desired.is_failed(pod) && is_new(pod, &known_failed);
         let succeeded: Vec<&Pod> = pods().filter(has_succeeded).collect();
         let failed: Vec<&Pod> = pods().filter(has_failed).collect();
-        let counts = |pod: &&&Pod| judge(desired.failure_policy(), pod) != Verdict::Ignore;
+        let counts = |pod: &&&Pod| judge(desired.failure_policy(), pod) != PolicyVerdict::Ignore;
         let before = |count: Option<i32>| usize::try_from(count.unwrap_or_default()).unwrap_or_default();
         Finished {
             succeeded_count: before(desired.status.succeeded) + known_succeeded.len() + succeeded.len(),
@@ -224,7 +224,7 @@ fn end(
     let policy = desired.failure_policy();
     let failed = pods.iter().filter(|pod| policy.is_some() && desired.is_failed(pod));
     let message = failed.map(|pod| judge(policy, pod)).find_map(|verdict| match verdict {
-        Verdict::FailJob(message) => Some(message),
+        PolicyVerdict::FailJob(message) => Some(message),
         _ => None,
     });
     if let Some(message) = message {

@@ -2,7 +2,7 @@
 
 use super::{
     desired::{Desired, FINALIZER, is_tracked},
-    plan::{Action, NewPod, Plan},
+    plan::{Action, JobPlan, NewPod},
     template,
     track::Done,
 };
@@ -33,7 +33,7 @@ impl Failed {
 pub(super) async fn act<S>(
     context: &Context<S>,
     desired: &Desired<'_>,
-    plan: &Plan,
+    plan: &JobPlan,
 ) -> (Done, Result<(), Failed>) {
     let mut done = Done { counts: plan.counts, is_all_deleted: true };
     let (pods, is_end) = match &plan.action {

@@ -5,8 +5,8 @@
 
 use super::{
     desired::{COMPLETE, Desired, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED, is_tracked},
-    failure_policy::{Verdict, judge},
-    plan::{Counts, End, Plan},
+    failure_policy::{PolicyVerdict, judge},
+    plan::{Counts, End, JobPlan},
 };
 use crate::pod;
 use jiff::Timestamp;
@@ -50,7 +50,7 @@ pub(super) struct Tracking {
 pub(super) fn record(
     desired: &Desired<'_>,
     pods: &[Arc<Pod>],
-    plan: &Plan,
+    plan: &JobPlan,
     done: Done,
     now: Timestamp,
 ) -> Tracking {
@@ -136,7 +136,7 @@ impl Tracking {
         }
     }
 
-    fn add_uncounted(&mut self, desired: &Desired<'_>, pods: &[Arc<Pod>], plan: &Plan) {
+    fn add_uncounted(&mut self, desired: &Desired<'_>, pods: &[Arc<Pod>], plan: &JobPlan) {
         let mut pods: Vec<_> = pods.iter().filter(|pod| is_tracked(pod)).collect();
         if desired.indexes().is_some() {
             pods.sort_by_key(|pod| desired.index_of(pod));
@@ -181,7 +181,7 @@ impl Tracking {
         uncounted.succeeded.iter().chain(&uncounted.failed).map(Vec::len).sum()
     }
 
-    fn may_release(&self, desired: &Desired<'_>, pod: &Pod, plan: &Plan) -> bool {
+    fn may_release(&self, desired: &Desired<'_>, pod: &Pod, plan: &JobPlan) -> bool {
         if desired.is_deleting() || self.end.is_some() || pod::phase(pod) == "Succeeded" {
             return true;
         }
@@ -196,10 +196,10 @@ impl Tracking {
     fn counts_as_failed(&self, desired: &Desired<'_>, pod: &Pod) -> bool {
         let is_failed = desired.is_failed(pod) || self.end.as_ref().is_some_and(|end| !end.is_success);
         let has_index = desired.indexes().is_none() || desired.index_of(pod).is_some();
-        is_failed && has_index && judge(desired.failure_policy(), pod) != Verdict::Ignore
+        is_failed && has_index && judge(desired.failure_policy(), pod) != PolicyVerdict::Ignore
     }
 
-    fn set_indexes(&mut self, plan: &Plan) {
+    fn set_indexes(&mut self, plan: &JobPlan) {
         let Some(sets) = &plan.indexes else { return };
         self.status.succeeded = nonzero(sets.succeeded.len());
         self.status.completed_indexes = Some(sets.succeeded.to_string()).filter(|text| !text.is_empty());

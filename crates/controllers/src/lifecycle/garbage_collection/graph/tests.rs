@@ -203,7 +203,7 @@ fn an_owner_whose_kind_is_no_longer_served_keeps_its_dependents() {
         unserved a/cart:c
         gone c => p",
     );
-    // What is not served blocks nobody.
+    // Objects of a kind that is not served block no owner.
     check(
         "see a/set:s foreground => s
         see a/cart:c !a/set:s

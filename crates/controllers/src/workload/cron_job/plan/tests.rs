@@ -35,7 +35,7 @@ fn active(names: &[&str]) -> Value {
     names.iter().map(|name| json!({"name": name, "uid": name})).collect()
 }
 
-fn described(plan: &Plan) -> String {
+fn described(plan: &CronJobPlan) -> String {
     let mut words: Vec<String> = plan.old.iter().map(|job| format!("delete {}", job.name_any())).collect();
     words.extend(plan.notes.iter().map(|note| format!("{}: {}", note.reason, note.text)));
     words.extend(plan.replaced.iter().map(|job| format!("replace {}", job.name.clone().unwrap_or_default())));
@@ -48,7 +48,7 @@ fn check(spec: Value, status: Value, jobs: &[&str], now: &str, expected: &str) {
     let cron_job = cron_job(&spec, &status);
     let jobs: Vec<_> = jobs.iter().map(|words| job(words)).collect();
     let gone = BTreeSet::from(["gone".to_owned()]);
-    let observed = Observed { jobs: &jobs, gone: &gone, is_rescheduled: false };
+    let observed = ObservedJobs { jobs: &jobs, gone: &gone, is_rescheduled: false };
     let plan = plan(&cron_job, observed, format!("2026-01-01T{now}Z").parse().unwrap());
     assert_eq!(described(&plan), expected, "{spec} {status} {jobs:?} {now}");
 }
@@ -135,7 +135,7 @@ fn the_status_has_the_active_jobs_and_the_last_success() {
     let cron_job = cron_job(&json!({}), &json!({"active": active(&["a", "b"])}));
     let jobs = ["a Complete 09", "b Running 10", "c Complete 08"].map(job);
     let gone = BTreeSet::new();
-    let observed = Observed { jobs: &jobs, gone: &gone, is_rescheduled: false };
+    let observed = ObservedJobs { jobs: &jobs, gone: &gone, is_rescheduled: false };
     let plan = plan(&cron_job, observed, "2026-01-01T10:30:00Z".parse().unwrap());
     let expected = json!({"active": active(&["b"]), "lastSuccessfulTime": "2026-01-01T09:05:00Z"});
     assert_eq!(serde_json::to_value(plan.status).unwrap(), expected);
@@ -145,7 +145,7 @@ fn the_status_has_the_active_jobs_and_the_last_success() {
 fn a_new_schedule_starts_nothing_before_its_next_time() {
     let cron_job = cron_job(&json!({}), &json!({}));
     let gone = BTreeSet::new();
-    let observed = Observed { jobs: &[], gone: &gone, is_rescheduled: true };
+    let observed = ObservedJobs { jobs: &[], gone: &gone, is_rescheduled: true };
     let plan = plan(&cron_job, observed, "2026-01-01T12:30:00Z".parse().unwrap());
     assert_eq!(described(&plan), "wait 1800.1s");
 }

@@ -42,8 +42,8 @@ fn deployment(patch: &Value) -> Deployment {
     serde_json::from_value(deployment).unwrap()
 }
 
-fn planned(deployment: &Deployment, sets: &[ReplicaSet], with_pods: &[&str]) -> Plan {
-    plan(&Observed {
+fn planned(deployment: &Deployment, sets: &[ReplicaSet], with_pods: &[&str]) -> RolloutPlan {
+    plan(&ObservedSets {
         deployment,
         spec: deployment.spec.as_ref().unwrap(),
         owner: OwnerReference::default(),
@@ -54,7 +54,7 @@ fn planned(deployment: &Deployment, sets: &[ReplicaSet], with_pods: &[&str]) -> 
 }
 
 /// The plan as text: `create N`, `NAME: BEFORE>AFTER`, `delete NAME`.
-fn shown(plan: &Plan) -> String {
+fn shown(plan: &RolloutPlan) -> String {
     let create = plan.create.iter().map(|set| format!("create {}", wanted(set)));
     let updates = plan.updates.iter().map(|update| {
         format!("{}: {}>{}", update.set.name_any(), update.replicas_before, wanted(&update.set))

@@ -48,12 +48,11 @@ fn known(reason: &str, updated: &str) -> Value {
 
 #[test]
 fn a_rollout_is_complete_goes_on_or_times_out() {
-    let full = json!({"replicas": 3, "updatedReplicas": 3, "readyReplicas": 3, "availableReplicas": 3});
     let cases = [
         // Complete: all pods are new and available.
         (
             known("ReplicaSetUpdated", START),
-            full.clone(),
+            json!({"replicas": 3, "updatedReplicas": 3, "readyReplicas": 3, "availableReplicas": 3}),
             (3, 3, 3, 3),
             "True",
             "NewReplicaSetAvailable",
@@ -64,7 +63,7 @@ fn a_rollout_is_complete_goes_on_or_times_out() {
         // A complete one stays complete when a pod fails later.
         (
             known("NewReplicaSetAvailable", START),
-            full.clone(),
+            json!({"replicas": 3, "updatedReplicas": 3, "readyReplicas": 3, "availableReplicas": 3}),
             (3, 3, 2, 2),
             "True",
             "NewReplicaSetAvailable",
@@ -109,11 +108,9 @@ fn a_rollout_is_complete_goes_on_or_times_out() {
     for (condition, mut before, sizes, status, reason, message, updated, after) in cases {
         before["conditions"] = json!([condition]);
         let (found, found_after) = rollout(&deployment(&before), &[set("web-2", sizes)]);
-        let conditions = found.conditions.unwrap();
-        let progressing = find(&conditions, PROGRESSING).unwrap();
-        let texts =
-            (progressing.status.as_str(), progressing.reason.as_deref(), progressing.message.as_deref());
-        assert_eq!(texts, (status, Some(reason), Some(message)));
+        let progressing = find(found.conditions.as_deref().unwrap(), PROGRESSING).unwrap();
+        assert_eq!((progressing.status.as_str(), progressing.reason.as_deref()), (status, Some(reason)));
+        assert_eq!(progressing.message.as_deref(), Some(message));
         assert_eq!(progressing.last_update_time, Some(Time(updated.parse().unwrap())), "{message}");
         let transition = if status == "False" { NOW } else { START };
         assert_eq!(progressing.last_transition_time, Some(Time(transition.parse().unwrap())), "{message}");

@@ -1,6 +1,6 @@
 //! Which pods a Job that goes on creates or removes.
 
-use super::{Action, NewPod, Plan, by_deletion_order, per_index};
+use super::{Action, JobPlan, NewPod, by_deletion_order, per_index};
 use crate::{
     pod,
     workload::job::desired::{Desired, completion_index},
@@ -21,7 +21,7 @@ pub(super) fn manage(
     desired: &Desired<'_>,
     pods: &[Arc<Pod>],
     active: &[Arc<Pod>],
-    plan: &Plan,
+    plan: &JobPlan,
     now: Timestamp,
 ) -> (Action, Option<Duration>) {
     if desired.is_suspended() {
@@ -87,7 +87,7 @@ fn new_pods(
     desired: &Desired<'_>,
     pods: &[Arc<Pod>],
     active: &[Arc<Pod>],
-    plan: &Plan,
+    plan: &JobPlan,
     missing: usize,
     now: Timestamp,
 ) -> (Vec<NewPod>, Option<Duration>) {

@@ -4,7 +4,7 @@ use super::IndexSets;
 use crate::workload::job::{
     back_off,
     desired::{Desired, annotation},
-    failure_policy::{Verdict, judge},
+    failure_policy::{PolicyVerdict, judge},
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -42,9 +42,9 @@ impl FailureCounts {
 pub(super) fn is_last_failure(desired: &Desired<'_>, pod: &Pod, limit: usize) -> bool {
     desired.is_failed(pod)
         && match judge(desired.failure_policy(), pod) {
-            Verdict::FailIndex => true,
-            Verdict::Ignore => false,
-            Verdict::Count | Verdict::FailJob(_) => FailureCounts::before(pod).counted >= limit,
+            PolicyVerdict::FailIndex => true,
+            PolicyVerdict::Ignore => false,
+            PolicyVerdict::Count | PolicyVerdict::FailJob(_) => FailureCounts::before(pod).counted >= limit,
         }
 }
 
@@ -53,7 +53,7 @@ pub(super) fn counts_after(desired: &Desired<'_>, replaced: Option<&Pod>) -> Fai
     let Some(pod) = replaced else { return FailureCounts::default() };
     let FailureCounts { counted, ignored } = FailureCounts::before(pod);
     match judge(desired.failure_policy(), pod) {
-        Verdict::Ignore => FailureCounts { counted, ignored: ignored + 1 },
+        PolicyVerdict::Ignore => FailureCounts { counted, ignored: ignored + 1 },
         _ => FailureCounts { counted: counted + 1, ignored },
     }
 }

@@ -1,14 +1,14 @@
-//! The hash of a revision's data, as a word that is safe in names and labels.
+//! The hash of a pod template or of a revision's data, as a word that is safe in names and labels.
 
 use serde_json::Value;
 
 /// Kubernetes: letters and digits that form no bad words.
-const ALPHABET: [u8; 27] = *b"bcdfghjklmnpqrstvwxz2456789";
+pub(super) const ALPHABET: [u8; 27] = *b"bcdfghjklmnpqrstvwxz2456789";
 
 /// The hash of the data and of the number of earlier collisions.
 ///
-/// It is not the hash that Kubernetes would compute: that one depends on how Go writes JSON. Revisions are found
-/// by their data, so nothing but the name differs.
+/// It is not the hash that Kubernetes would compute: that one depends on how Go prints structs and writes JSON.
+/// ReplicaSets are found by their template and revisions by their data, so nothing but names differ.
 pub(super) fn of(data: &Value, collisions: i32) -> String {
     let mut hash = Fnv::default();
     hash.value(data);

@@ -1,0 +1,95 @@
+//! The control loops, the scheduler and the nodes of Kubernetes, beside the server of a test.
+
+use crate::Cluster;
+use controllers::ALL;
+use operator::Running;
+
+/// Which control loops and how many nodes a test has. Start with [`Cluster::control_plane`].
+#[derive(Clone, Debug)]
+pub struct ControlPlane {
+    cluster: Cluster,
+    names: Vec<&'static str>,
+    nodes: usize,
+}
+
+impl Cluster {
+    /// All control loops, the scheduler, and one simulated node, on which pods run without containers.
+    ///
+    /// ```
+    /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
+    ///
+    /// testkit::run(|cluster| async move {
+    ///     let _running = cluster.control_plane().start();
+    ///     cluster
+    ///         .apply(
+    ///             "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {
+    ///                replicas: 2, selector: {matchLabels: {app: web}}, template: {
+    ///                  metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: nginx}]}}}}",
+    ///         )
+    ///         .await;
+    ///     cluster.settle().await;
+    ///     let web: Deployment = cluster.get("default", "web").await;
+    ///     assert_eq!(web.status.unwrap().available_replicas, Some(2));
+    ///
+    ///     cluster.delete::<Deployment>("default", "web").await;
+    ///     cluster.settle().await;
+    ///     assert!(cluster.list::<Pod>("default").await.is_empty(), "garbage collection");
+    /// });
+    /// ```
+    pub fn control_plane(&self) -> ControlPlane {
+        let names = ALL.iter().filter(|it| !it.is_on_request).map(|it| it.name).chain([SCHEDULER]);
+        ControlPlane { cluster: self.clone(), names: names.collect(), nodes: 1 }
+    }
+}
+
+/// The name of the scheduler among those of the control loops.
+const SCHEDULER: &str = "kube-scheduler";
+
+impl ControlPlane {
+    /// Not the control loop of this name: those of kube-controller-manager's `--controllers`, and `kube-scheduler`.
+    ///
+    /// # Panics
+    /// If no loop has this name.
+    pub fn without(mut self, name: &str) -> ControlPlane {
+        let all: Vec<&str> = ALL.iter().map(|it| it.name).chain([SCHEDULER]).collect();
+        assert!(all.contains(&name), "no control loop is called {name:?}; there are: {}", all.join(", "));
+        self.names.retain(|it| *it != name);
+        self
+    }
+
+    /// So many simulated nodes.
+    pub fn nodes(mut self, nodes: usize) -> ControlPlane {
+        self.nodes = nodes;
+        self
+    }
+
+    /// Starts them: [`Cluster::settle`] waits for them. To drop the result is a crash.
+    pub fn start(self) -> Running {
+        let ControlPlane { cluster, names, nodes } = self;
+        let account = |name: &str| {
+            let user = format!("system:serviceaccount:kube-system:{name}");
+            cluster.client_as(&user, &["system:serviceaccounts", "system:serviceaccounts:kube-system"])
+        };
+        let server = cluster.server().clone();
+        let settings = controllers::Settings {
+            sign_token: Some(std::sync::Arc::new(move |claims| server.sign_secret_token(claims))),
+            ..controllers::Settings::default()
+        };
+        let caches = cluster.client_as("system:kube-controller-manager", &[]);
+        let mut manager = controllers::manager(cluster.world(), caches, account, &settings, &names);
+        if names.contains(&SCHEDULER) {
+            let client = cluster.client_as("system:kube-scheduler", &[]);
+            manager = manager.controller(controllers::scheduler(cluster.world(), client));
+        }
+        if nodes > 0 {
+            let clients = cluster.clone();
+            let client_of =
+                move |node: &str| clients.client_as(&format!("system:node:{node}"), &["system:nodes"]);
+            let settings = node::Settings { count: nodes, ..node::Settings::default() };
+            manager = node::controllers(client_of, &settings)
+                .into_iter()
+                .fold(manager, operator::Manager::controller);
+        }
+        cluster.run(manager)
+    }
+}
