@@ -3,6 +3,7 @@
 use crate::Cluster;
 use controllers::ALL;
 use operator::Running;
+use std::time::Duration;
 
 /// Which control loops and how many nodes a test has. Start with [`Cluster::control_plane`].
 #[derive(Clone, Debug)]
@@ -42,8 +43,12 @@ impl Cluster {
     }
 }
 
-/// The name of the scheduler among those of the control loops.
+/// The name of the scheduler among those of the control loops, and in the manager.
 const SCHEDULER: &str = "kube-scheduler";
+const SCHEDULER_QUEUE: &str = "default-scheduler";
+/// Kubernetes: a pod that fitted no node is tried again after ten seconds at most, once a node has changed. A cluster is
+/// not settled before that.
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(10);
 
 impl ControlPlane {
     /// Not the control loop of this name: those of kube-controller-manager's `--controllers`, and `kube-scheduler`.
@@ -90,6 +95,14 @@ impl ControlPlane {
                 .into_iter()
                 .fold(manager, operator::Manager::controller);
         }
-        cluster.run(manager)
+        let running = cluster.run(manager);
+        if let Some(queue) = running.queue(SCHEDULER_QUEUE).cloned() {
+            let world = cluster.world().clone();
+            cluster.watch_idle(SCHEDULER, move || {
+                let wait = queue.next_due().map(|due| due.since(world.now())).unwrap_or_default();
+                wait.is_zero() || wait > LONGEST_BACK_OFF
+            });
+        }
+        running
     }
 }

@@ -59,7 +59,7 @@ mod tests {
         }
     }
 
-    const HASH_OF_WEB: &str = "7fc7c6998b";
+    const HASH_OF_WEB: &str = "5c6cf7bc76";
 
     #[test]
     fn templates_are_compared_without_the_hash() {
