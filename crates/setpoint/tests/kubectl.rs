@@ -2,6 +2,8 @@
 //!
 //! `cargo xtask test` finds the program and sets `SETPOINT_KUBECTL` to it.
 
+mod workloads;
+
 use crate::harness::Up;
 use serde_json::Value;
 use std::{
