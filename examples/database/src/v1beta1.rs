@@ -19,7 +19,7 @@ const UNIT: &str = "Gi";
     status = "v1::DatabaseStatus",
     shortname = "db"
 )]
-pub struct DatabaseSpec {
+pub struct OldDatabaseSpec {
     pub engine: v1::Engine,
     /// How much it may hold: `10Gi`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ impl Spoke for Database {
             annotations.insert(REPLICAS.to_owned(), replicas.to_string());
         }
         let storage = hub.spec.storage_gib.map(|storage| format!("{storage}{UNIT}"));
-        let spec = DatabaseSpec { engine: hub.spec.engine, storage };
+        let spec = OldDatabaseSpec { engine: hub.spec.engine, storage };
         Ok(Database { metadata: hub.metadata, spec, status: hub.status })
     }
 }

@@ -162,7 +162,7 @@ fn no_version_loses_a_field() {
         webhook::hub_round_trip::<v1beta1::Database>(v1::Database::new("a", spec)).unwrap();
     }
     for storage in [None, Some("7Gi".to_owned())] {
-        let spec = v1beta1::DatabaseSpec { engine: v1::Engine::Postgres, storage };
+        let spec = v1beta1::OldDatabaseSpec { engine: v1::Engine::Postgres, storage };
         webhook::round_trip(v1beta1::Database::new("a", spec)).unwrap();
     }
 }
