@@ -10,6 +10,7 @@ mod settings;
 mod claim;
 mod discovery;
 mod int_or_percent;
+mod placement;
 mod pod;
 mod slow_start;
 mod status;

@@ -1,7 +1,7 @@
 //! Pods that do not tolerate a NoExecute taint of their node are deleted, at once or after their tolerationSeconds.
 
 use super::{NO_EXECUTE, taints};
-use crate::pod;
+use crate::{placement::tolerates, pod};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
 use kube::{
@@ -85,20 +85,6 @@ fn stays_until<'a>(
         };
     }
     stay
-}
-
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let is_empty = |text: &Option<String>| text.as_deref().unwrap_or_default().is_empty();
-    let has_effect = is_empty(&toleration.effect) || toleration.effect.as_deref() == Some(&taint.effect);
-    let has_key = is_empty(&toleration.key) || toleration.key.as_deref() == Some(&taint.key);
-    let (value, wanted) =
-        (taint.value.as_deref().unwrap_or_default(), toleration.value.as_deref().unwrap_or_default());
-    let has_value = match toleration.operator.as_deref() {
-        Some("Exists") => true,
-        None | Some("" | "Equal") => !is_empty(&toleration.key) && value == wanted,
-        _ => false,
-    };
-    has_effect && has_key && has_value
 }
 
 /// Says on the pod why it goes, and deletes it.

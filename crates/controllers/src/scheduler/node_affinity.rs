@@ -1,7 +1,8 @@
-//! PlacementRules of a pod about the labels and names of nodes.
+//! The rules of a pod about the labels and names of nodes.
 
 use super::{facts::PlacementRules, node::NodeFacts};
-use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm};
+use crate::placement::matches_term;
+use k8s_openapi::api::core::v1::NodeSelectorTerm;
 use std::collections::BTreeSet;
 
 /// Whether the node has the labels that the pod requires.
@@ -12,12 +13,13 @@ pub(super) fn matches(rules: &PlacementRules, node: &NodeFacts) -> bool {
 
 /// Whether one of the terms matches.
 pub(super) fn matches_any(terms: &[NodeSelectorTerm], node: &NodeFacts) -> bool {
-    terms.iter().any(|term| matches_term(term, node))
+    terms.iter().any(|term| matches_term(term, &node.name, &node.labels))
 }
 
 /// The sum of the weights of preferred terms that match.
 pub(super) fn preference(rules: &PlacementRules, node: &NodeFacts) -> i64 {
-    let terms = rules.preferred_nodes.iter().filter(|term| matches_term(&term.preference, node));
+    let terms =
+        rules.preferred_nodes.iter().filter(|term| matches_term(&term.preference, &node.name, &node.labels));
     terms.map(|term| i64::from(term.weight)).sum()
 }
 
@@ -35,34 +37,6 @@ pub(super) fn named_nodes(rules: &PlacementRules) -> Option<BTreeSet<&str>> {
         all.extend(names.fold(first, |both, more| both.intersection(&more).copied().collect()));
     }
     Some(all)
-}
-
-fn matches_term(term: &NodeSelectorTerm, node: &NodeFacts) -> bool {
-    let expressions = term.match_expressions.as_deref().unwrap_or_default();
-    let fields = term.match_fields.as_deref().unwrap_or_default();
-    // Kubernetes: an empty term matches no node.
-    if expressions.is_empty() && fields.is_empty() {
-        return false;
-    }
-    let label = |key: &str| node.labels.get(key).map(String::as_str);
-    let field = |key: &str| (key == "metadata.name").then_some(node.name.as_str());
-    expressions.iter().all(|it| holds(it, label(&it.key)))
-        && fields.iter().all(|it| holds(it, field(&it.key)))
-}
-
-fn holds(requirement: &NodeSelectorRequirement, value: Option<&str>) -> bool {
-    let listed = |value: &str| requirement.values.iter().flatten().any(|it| it == value);
-    let bound = || requirement.values.as_ref()?.first()?.parse::<i64>().ok();
-    let number = || value?.parse::<i64>().ok();
-    match requirement.operator.as_str() {
-        "In" => value.is_some_and(listed),
-        "NotIn" => !value.is_some_and(listed),
-        "Exists" => value.is_some(),
-        "DoesNotExist" => value.is_none(),
-        "Gt" => number().zip(bound()).is_some_and(|(number, bound)| number > bound),
-        "Lt" => number().zip(bound()).is_some_and(|(number, bound)| number < bound),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

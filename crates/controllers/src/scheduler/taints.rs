@@ -1,5 +1,6 @@
 //! Taints and tolerations.
 
+use crate::placement::is_tolerated;
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 
 /// The taint that stands for `spec.unschedulable`.
@@ -21,23 +22,6 @@ pub(super) fn discouraging(taints: &[Taint], tolerations: &[Toleration]) -> i64 
 pub(super) fn tolerates_unschedulable(tolerations: &[Toleration]) -> bool {
     let taint = Taint { key: UNSCHEDULABLE.into(), effect: "NoSchedule".into(), ..Taint::default() };
     is_tolerated(&taint, tolerations)
-}
-
-fn is_tolerated(taint: &Taint, tolerations: &[Toleration]) -> bool {
-    tolerations.iter().any(|toleration| tolerates(toleration, taint))
-}
-
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let (effect, key) = (text(&toleration.effect), text(&toleration.key));
-    if !effect.is_empty() && effect != taint.effect || !key.is_empty() && key != taint.key {
-        return false;
-    }
-    match toleration.operator.as_deref() {
-        Some("Exists") => true,
-        None | Some("" | "Equal") => text(&toleration.value) == text(&taint.value),
-        Some(_) => false,
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! Which nodes the pods of a DaemonSet run on: by node name, node selector, node affinity and taints.
 
-use k8s_openapi::api::core::v1::{
-    Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
-};
+use crate::placement::{is_tolerated, matches_term};
+use k8s_openapi::api::core::v1::{Node, PodSpec};
 use kube::ResourceExt;
 
 /// Whether a node gets a pod.
@@ -24,10 +23,10 @@ pub(super) fn fit(spec: &PodSpec, node: &Node) -> NodeFit {
     }
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();
-    let is_tolerated = |effect: &str| {
-        taints.iter().filter(|taint| taint.effect == effect).all(|taint| tolerates(tolerations, taint))
+    let are_tolerated = |effect: &str| {
+        taints.iter().filter(|taint| taint.effect == effect).all(|taint| is_tolerated(taint, tolerations))
     };
-    match (is_tolerated("NoExecute"), is_tolerated("NoSchedule")) {
+    match (are_tolerated("NoExecute"), are_tolerated("NoSchedule")) {
         (true, true) => NodeFit::Runs,
         (true, false) => NodeFit::Stays,
         (false, _) => NodeFit::Never,
@@ -42,52 +41,9 @@ fn is_selected(spec: &PodSpec, node: &Node) -> bool {
     let required =
         affinity.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
     has_labels
-        && required
-            .is_none_or(|required| required.node_selector_terms.iter().any(|term| matches_term(term, node)))
-}
-
-fn matches_term(term: &NodeSelectorTerm, node: &Node) -> bool {
-    let expressions = term.match_expressions.as_deref().unwrap_or_default();
-    let fields = term.match_fields.as_deref().unwrap_or_default();
-    let is_empty = expressions.is_empty() && fields.is_empty();
-    let name = node.name_any();
-    // Kubernetes: an empty term matches nothing.
-    !is_empty
-        && expressions.iter().all(|it| matches(it, node.labels().get(&it.key).map(String::as_str)))
-        && fields.iter().all(|it| it.key == "metadata.name" && matches(it, Some(&name)))
-}
-
-fn matches(requirement: &NodeSelectorRequirement, value: Option<&str>) -> bool {
-    let values = requirement.values.as_deref().unwrap_or_default();
-    let is_listed = value.is_some_and(|value| values.iter().any(|listed| listed == value));
-    let number = value.and_then(|value| value.parse::<i64>().ok());
-    let limit = values.first().and_then(|limit| limit.parse::<i64>().ok());
-    match requirement.operator.as_str() {
-        "In" => is_listed,
-        "NotIn" => !is_listed,
-        "Exists" => value.is_some(),
-        "DoesNotExist" => value.is_none(),
-        "Gt" => number.zip(limit).is_some_and(|(number, limit)| number > limit),
-        "Lt" => number.zip(limit).is_some_and(|(number, limit)| number < limit),
-        _ => false,
-    }
-}
-
-fn tolerates(tolerations: &[Toleration], taint: &Taint) -> bool {
-    let is_any_or =
-        |wanted: Option<&String>, value: &str| wanted.is_none_or(|it| it.is_empty() || it == value);
-    tolerations.iter().any(|toleration| {
-        let has_value = match toleration.operator.as_deref().unwrap_or_default() {
-            "Exists" => true,
-            "" | "Equal" => {
-                toleration.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default()
-            }
-            _ => false,
-        };
-        has_value
-            && is_any_or(toleration.effect.as_ref(), &taint.effect)
-            && is_any_or(toleration.key.as_ref(), &taint.key)
-    })
+        && required.is_none_or(|required| {
+            required.node_selector_terms.iter().any(|term| matches_term(term, &node.name_any(), labels))
+        })
 }
 
 #[cfg(test)]
