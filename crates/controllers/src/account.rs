@@ -21,8 +21,7 @@ fn is_active(namespace: &Namespace) -> bool {
     namespace.metadata.deletion_timestamp.is_none() && phase == Some("Active")
 }
 
-/// Creates an object that each namespace should have. It is no failure if somebody else has created it, or if
-/// the namespace is being deleted.
+/// Creates an object that each namespace should have. `AlreadyExists` and `NamespaceTerminating` count as success.
 async fn create_default<K: Kind + Serialize>(api: &Api<K>, object: &K) -> Result<(), Failure> {
     match api.create(&PostParams::default(), object).await {
         Err(error) if retry::is_conflict(&error) || crate::pod::is_namespace_terminating(&error) => Ok(()),

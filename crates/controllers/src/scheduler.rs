@@ -151,7 +151,7 @@ async fn carry_out(shared: SharedScheduler, writer: DecisionWriter, step: Schedu
             Ok(()) => shared.lock().bound(&pod.key()),
             Err(error) => {
                 shared.lock().not_bound(&pod.key(), shared.world.now());
-                // Assigned or deleted by somebody else: the cache will tell.
+                // Another client has bound or deleted the pod: its watch event follows.
                 let is_stale = matches!(&error, kube::Error::Api(status) if matches!(status.code, 404 | 409));
                 if !is_stale {
                     writer.report_failure(&pod, &error).await;

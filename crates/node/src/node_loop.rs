@@ -113,7 +113,7 @@ async fn renew_lease(
         let renewed = machine::lease(node, Some(last), now);
         match leases.replace(&name, &PostParams::default(), &renewed).await {
             Ok(lease) => return Ok(Some(lease)),
-            // Deleted or changed by somebody: read it again.
+            // Another client has deleted or changed the lease: read it again.
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
             Err(error) => return Err(error.into()),
         }

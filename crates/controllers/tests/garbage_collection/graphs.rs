@@ -10,7 +10,7 @@ use testkit::Cluster;
 const OBJECTS: u64 = 14;
 const DELETIONS: u64 = 4;
 
-/// Who owns whom, by name: what garbage collection means, without the steps to it.
+/// The owners of each object, by name: predicts which objects are left after garbage collection.
 #[derive(Debug, Default)]
 struct Model(BTreeMap<String, BTreeSet<String>>);
 

@@ -15,9 +15,9 @@ const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 3600);
 pub struct Pace {
     /// The pause after the first failure of a key; every further one doubles it.
     pub first_pause: Duration,
-    /// No pause is longer. The default is two minutes: somebody who has repaired the cause outside of the cluster
-    /// (a quota, a firewall, a cloud) sees the object recover while still looking. controller-runtime's 1000
-    /// seconds save a request every two minutes for each failing object.
+    /// No pause is longer. The default is two minutes: after a cause outside of the cluster is repaired (a quota, a
+    /// firewall, a cloud), the object recovers within that time. controller-runtime waits up to 1000 seconds, which
+    /// saves a request every two minutes for each failing object.
     pub longest_pause: Duration,
     /// Pauses are shortened by up to this share, each key by another one: objects that fail together are not all
     /// retried together.

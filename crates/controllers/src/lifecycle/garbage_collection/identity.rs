@@ -1,4 +1,4 @@
-//! What the graph knows of an object: how owner references name it, whom it belongs to, and how it is deleted.
+//! What the graph keeps of an object: its identity in ownerReferences, its own ownerReferences, and its deletion finalizers.
 
 use operator::{
     Key,
