@@ -21,10 +21,11 @@ pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
         "admission" => command.args(["--package", "server", "--bench", "admission"]),
         "attacks" => command.args(["--package", "setpoint", "--bench", "attacks"]),
         "operator" => command.args(["--package", "setpoint", "--bench", "operator"]),
+        "controllers" => command.args(["--package", "setpoint", "--bench", "controllers"]),
         other => {
             bail!(
                 "nothing to measure is called {other}; there are: store, server, definitions, admission, attacks, \
-                 operator, growth"
+                 operator, controllers, growth"
             )
         }
     };
@@ -38,6 +39,12 @@ pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
         match interop::build(&[interop::PEER]) {
             Ok(built) => drop(command.env("SETPOINT_PEER", &built[0])),
             Err(error) => println!("without controller-runtime: {error:#}"),
+        }
+    }
+    if subject == "controllers" {
+        match interop::build(&["kube-controller-manager", "kube-scheduler"]) {
+            Ok(built) => drop(command.env("SETPOINT_TOOLS", built[0].with_file_name(""))),
+            Err(error) => println!("without kube-controller-manager: {error:#}"),
         }
     }
     if !parts.is_empty() {

@@ -91,6 +91,29 @@ mod tests {
         assert!(crates(&workspace).any(|(folder, _)| folder == "crates/world"));
     }
 
+    /// The dependencies of an operator, each with its features.
+    fn dependencies_of_an_operator(edges: &str) -> BTreeSet<String> {
+        let mut tree = std::process::Command::new(env!("CARGO"));
+        tree.args(["tree", "--locked", "--package", "example-digest", "--edges", edges]);
+        tree.args(["--prefix", "none", "--format", "{p} {f}", "--no-dedupe"]);
+        let output = tree.current_dir(crate::tools::root().unwrap()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    /// Otherwise `cargo build` after `cargo test` would compile them again.
+    #[test]
+    fn the_tests_of_an_operator_use_its_dependencies_with_the_same_features() {
+        let built = dependencies_of_an_operator("normal,build");
+        let tested = dependencies_of_an_operator("normal,build,dev");
+        let others: Vec<&String> = built.difference(&tested).collect();
+        assert!(others.is_empty(), "{others:?}");
+        assert!(built.len() <= MOST_DEPENDENCIES, "{} dependencies", built.len());
+    }
+
+    /// Of the smallest example, with what its build scripts need. Most come with kube and its TLS.
+    const MOST_DEPENDENCIES: usize = 185;
+
     #[test]
     fn strays_are_found() {
         for (name, manifest, expected) in [

@@ -11,6 +11,7 @@ mod examples;
 mod fuzz;
 mod interop;
 mod map;
+mod simulate;
 mod source;
 mod steps;
 mod suites;
@@ -37,12 +38,16 @@ usage: cargo xtask COMMAND
   bench attacks      the cost of hostile requests; --binary PATH, once or more, for other builds, --only TEXT
   bench growth       whether the work for a request grows faster than its size, for every list of every kind
   bench operator     the operator framework next to kube-rs's runtime; a number sets how many objects
+  bench controllers  the control loops next to kube-controller-manager and kube-scheduler; a number is the size of
+                     the work in percent
   interop [PROGRAM …]  builds official programs of Kubernetes (all, or those named) into target/tools/bin
   conformance    the official conformance tests against a fresh Setpoint; --focus RE, --skip RE,
                  --with-real-controllers, --against setpoint|etcd|real, --everything also runs those that need containers
   suites [NAME …]  third-party suites: controller-runtime, cluster-api, client-go; --against memory|etcd|real
   fuzz [TARGET]  searches for an input that breaks a target, by default all; --minutes N for each
-  twin           the real kube-apiserver and Setpoint side by side on generated requests; --minutes N, --seed S
+  twin           the real kube-apiserver and Setpoint side by side on generated requests; --minutes N, --seed S;
+                 --controllers: the real control loops and Setpoint's own on generated workloads
+  simulate       random workloads under random faults in virtual time; --seeds N (10,000), --from S
   tools          prints the paths of third-party programs that tests use, and fetches missing ones";
 
 fn main() -> Result<ExitCode> {
@@ -57,6 +62,7 @@ fn main() -> Result<ExitCode> {
         ["conformance", ref arguments @ ..] => conformance::run(arguments),
         ["suites", ref arguments @ ..] => suites::run(arguments),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
+        ["simulate", ref arguments @ ..] => simulate::run(arguments),
         ["twin", ref arguments @ ..] => twin::run(arguments),
         ["tools"] => tools::show(),
         [] | ["help" | "--help" | "-h"] => {

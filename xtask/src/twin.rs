@@ -1,4 +1,5 @@
-//! `cargo xtask twin [--minutes N] [--seed S]`: compares the real kube-apiserver with Setpoint on generated requests.
+//! `cargo xtask twin [--controllers] [--minutes N] [--seed S]`: compares the real kube-apiserver with Setpoint on
+//! generated requests, or the real control loops with Setpoint's own on generated workloads.
 
 use crate::{interop, tools};
 use anyhow::{Context, Result};
@@ -6,7 +7,11 @@ use std::process::{Command, ExitCode};
 
 pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     let root = tools::root()?;
-    let programs = interop::build(&["kube-apiserver", "etcd"])?;
+    let names = match arguments.contains(&"--controllers") {
+        true => ["kube-controller-manager", "kube-scheduler"],
+        false => ["kube-apiserver", "etcd"],
+    };
+    let programs = interop::build(&names)?;
     let folder = programs.first().and_then(|path| path.parent()).context("the folder of the programs")?;
     let mut build = Command::new(tools::cargo());
     build.args(["build", "--quiet", "--release", "--package", "setpoint", "--package", "twin"]);

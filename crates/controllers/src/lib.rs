@@ -12,22 +12,28 @@ mod discovery;
 mod int_or_percent;
 mod placement;
 mod pod;
+mod prefix;
 mod slow_start;
 mod status;
 
 mod account;
+mod bootstrap;
+mod certificate;
 mod cluster_role_aggregation;
 mod disruption;
 mod lifecycle;
 mod network;
 mod nodes;
+mod resource_claim;
+mod storage;
 mod workload;
 
 mod scheduler;
 
+pub use certificate::{SigningAuthority, UnusableAuthority};
 pub use list::{ALL, ControlLoop};
 pub use scheduler::scheduler;
-pub use settings::{Settings, SignToken};
+pub use settings::{PodRange, Settings, SignToken, UnusableRange};
 
 use kube::Client;
 use operator::Manager;

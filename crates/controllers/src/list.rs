@@ -3,10 +3,17 @@
 use crate::{
     Settings,
     account::{default_account, root_ca, token_cleaner, token_secret},
+    bootstrap,
+    certificate::{approving, cleaner, signing},
     cluster_role_aggregation, disruption,
     lifecycle::{garbage_collection, namespaces, pod_garbage, ttl_after_finished},
-    network::{endpoint_slice, endpoint_slice_mirroring, endpoints},
-    nodes::{health, taint_eviction, ttl},
+    network::{endpoint_slice, endpoint_slice_mirroring, endpoints, service_cidr},
+    nodes::{health, ipam, taint_eviction, ttl},
+    resource_claim::{self, device_taint},
+    storage::{
+        attach_detach, attributes_class_protection, binder, claim_protection, ephemeral_volume, expander,
+        volume_protection,
+    },
     workload::{cron_job, daemon_set, deployment, job, replica_set, replication_controller, stateful_set},
 };
 use operator::Controller;
@@ -30,6 +37,30 @@ pub(crate) const MANAGER: &str = "system:kube-controller-manager";
 /// All control loops, in the order of their names.
 pub const ALL: &[ControlLoop] = &[
     ControlLoop {
+        name: "bootstrap-signer-controller",
+        account: "bootstrap-signer",
+        is_on_request: true,
+        controllers: |_| vec![bootstrap::signer::controller()],
+    },
+    ControlLoop {
+        name: "certificatesigningrequest-approving-controller",
+        account: "certificate-controller",
+        is_on_request: false,
+        controllers: |_| vec![approving::controller()],
+    },
+    ControlLoop {
+        name: "certificatesigningrequest-cleaner-controller",
+        account: "certificate-controller",
+        is_on_request: false,
+        controllers: |_| vec![cleaner::controller()],
+    },
+    ControlLoop {
+        name: "certificatesigningrequest-signing-controller",
+        account: "certificate-controller",
+        is_on_request: false,
+        controllers: |settings| signing::controller(settings).into_iter().collect(),
+    },
+    ControlLoop {
         name: "clusterrole-aggregation-controller",
         account: "clusterrole-aggregation-controller",
         is_on_request: false,
@@ -52,6 +83,12 @@ pub const ALL: &[ControlLoop] = &[
         account: "deployment-controller",
         is_on_request: false,
         controllers: |_| vec![deployment::controller()],
+    },
+    ControlLoop {
+        name: "device-taint-eviction-controller",
+        account: "device-taint-eviction-controller",
+        is_on_request: false,
+        controllers: |_| vec![device_taint::controller()],
     },
     ControlLoop {
         name: "disruption-controller",
@@ -78,6 +115,12 @@ pub const ALL: &[ControlLoop] = &[
         controllers: |_| vec![endpoint_slice_mirroring::controller()],
     },
     ControlLoop {
+        name: "ephemeral-volume-controller",
+        account: "ephemeral-volume-controller",
+        is_on_request: false,
+        controllers: |_| vec![ephemeral_volume::controller()],
+    },
+    ControlLoop {
         name: "garbage-collector-controller",
         account: "generic-garbage-collector",
         is_on_request: false,
@@ -102,10 +145,46 @@ pub const ALL: &[ControlLoop] = &[
         controllers: |_| vec![namespaces::controller()],
     },
     ControlLoop {
+        name: "node-ipam-controller",
+        account: "node-controller",
+        is_on_request: false,
+        controllers: |settings| ipam::controller(settings).into_iter().collect(),
+    },
+    ControlLoop {
         name: "node-lifecycle-controller",
         account: "node-controller",
         is_on_request: false,
         controllers: |_| vec![health::controller()],
+    },
+    ControlLoop {
+        name: "persistentvolume-attach-detach-controller",
+        account: "attachdetach-controller",
+        is_on_request: false,
+        controllers: |_| vec![attach_detach::controller()],
+    },
+    ControlLoop {
+        name: "persistentvolume-binder-controller",
+        account: "persistent-volume-binder",
+        is_on_request: false,
+        controllers: |_| binder::controllers(),
+    },
+    ControlLoop {
+        name: "persistentvolume-expander-controller",
+        account: "expand-controller",
+        is_on_request: false,
+        controllers: |_| vec![expander::controller()],
+    },
+    ControlLoop {
+        name: "persistentvolume-protection-controller",
+        account: "pv-protection-controller",
+        is_on_request: false,
+        controllers: |_| vec![volume_protection::controller()],
+    },
+    ControlLoop {
+        name: "persistentvolumeclaim-protection-controller",
+        account: "pvc-protection-controller",
+        is_on_request: false,
+        controllers: |_| vec![claim_protection::controller()],
     },
     ControlLoop {
         name: "pod-garbage-collector-controller",
@@ -126,10 +205,22 @@ pub const ALL: &[ControlLoop] = &[
         controllers: |_| vec![replication_controller::controller()],
     },
     ControlLoop {
+        name: "resourceclaim-controller",
+        account: "resource-claim-controller",
+        is_on_request: false,
+        controllers: |_| vec![resource_claim::pods::controller(), resource_claim::release::controller()],
+    },
+    ControlLoop {
         name: "root-ca-certificate-publisher-controller",
         account: "root-ca-cert-publisher",
         is_on_request: false,
         controllers: |settings| settings.root_ca.iter().cloned().map(root_ca::controller).collect(),
+    },
+    ControlLoop {
+        name: "service-cidr-controller",
+        account: "service-cidrs-controller",
+        is_on_request: false,
+        controllers: |_| vec![service_cidr::controller()],
     },
     ControlLoop {
         name: "serviceaccount-controller",
@@ -156,6 +247,12 @@ pub const ALL: &[ControlLoop] = &[
         controllers: |_| vec![taint_eviction::controller()],
     },
     ControlLoop {
+        name: "token-cleaner-controller",
+        account: "token-cleaner",
+        is_on_request: true,
+        controllers: |_| vec![bootstrap::token_cleaner::controller()],
+    },
+    ControlLoop {
         name: "ttl-after-finished-controller",
         account: "ttl-after-finished-controller",
         is_on_request: false,
@@ -166,6 +263,12 @@ pub const ALL: &[ControlLoop] = &[
         account: "ttl-controller",
         is_on_request: false,
         controllers: |_| vec![ttl::controller()],
+    },
+    ControlLoop {
+        name: "volumeattributesclass-protection-controller",
+        account: "volumeattributesclass-protection-controller",
+        is_on_request: false,
+        controllers: |_| vec![attributes_class_protection::controller()],
     },
 ];
 

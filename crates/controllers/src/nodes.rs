@@ -1,6 +1,7 @@
 //! Nodes: their health, the pods on nodes that are gone, and annotations for kubelets.
 
 pub(crate) mod health;
+pub(crate) mod ipam;
 pub(crate) mod taint_eviction;
 pub(crate) mod ttl;
 

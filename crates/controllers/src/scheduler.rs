@@ -87,7 +87,8 @@ pub fn scheduler(world: &World, client: Client) -> Controller {
     });
     let builder = state.follow::<PersistentVolumeClaim, _>(builder, |state, delta, now| {
         put(&mut state.snapshot.storage.claims, delta, Key::clone);
-        state.waiting.notice(ClusterChange::Volumes, now)
+        let is_awaited = delta.item().is_some_and(|item| state.waiting.claim_changed(item.key(), now));
+        state.waiting.notice(ClusterChange::Volumes, now) || is_awaited
     });
     let builder = state.follow::<Node, _>(builder, node_changed);
     let builder = state.follow::<Pod, _>(builder, pod_changed);

@@ -85,6 +85,26 @@ fn pods_leave_a_node_that_is_silent_for_long_and_it_recovers() {
 }
 
 #[test]
+fn an_event_tells_that_a_pod_stays_because_its_node_is_back() {
+    testkit::run(|cluster| async move {
+        let _running = rig::start(&cluster, &["taint-eviction-controller"]);
+        add_node(&cluster, "a").await;
+        let pod = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeName: a, tolerations: [{key: x, \
+            operator: Exists, effect: NoExecute, tolerationSeconds: 300}], containers: [{name: c, image: nginx}]}}";
+        cluster.apply(pod).await;
+        let taint = json!([{"key": "x", "effect": "NoExecute"}]);
+        cluster.patch::<Node>(None, "a", &json!({"spec": {"taints": taint}})).await;
+        cluster.advance(Duration::from_secs(100)).await;
+        assert_eq!(rig::events(&cluster, "Pod", "web").await, [""; 0]);
+        cluster.patch::<Node>(None, "a", &json!({"spec": {"taints": null}})).await;
+        cluster.advance(Duration::from_secs(300)).await;
+        let expected = ["TaintManagerEviction: Cancelling deletion of Pod default/web"];
+        assert_eq!(rig::events(&cluster, "Pod", "web").await, expected);
+        assert!(cluster.get::<Pod>("default", "web").await.metadata.deletion_timestamp.is_none());
+    });
+}
+
+#[test]
 fn no_pod_is_driven_away_while_all_nodes_are_lost() {
     testkit::run(|cluster| async move {
         let _running = rig::start(&cluster, &["node-lifecycle-controller", "taint-eviction-controller"]);

@@ -1,10 +1,12 @@
 //! A cluster with control loops that have the permissions of their service accounts, and what they need around them.
 
+mod authority;
 mod kubelet;
 
+pub(crate) use authority::ca;
 pub(crate) use kubelet::{BROKEN_IMAGE, kubelet};
 
-use controllers::Settings;
+use controllers::{Settings, SigningAuthority};
 use k8s_openapi::api::core::v1::Event;
 use kube::Client;
 use operator::Running;
@@ -22,6 +24,8 @@ pub(crate) fn start(cluster: &Cluster, names: &[&str]) -> Running {
     let settings = Settings {
         root_ca: Some("the CA".to_owned()),
         sign_token: Some(Arc::new(|claims: &serde_json::Value| claims["sub"].as_str().map(str::to_owned))),
+        signing_authority: SigningAuthority::from_pem(&ca().certificate, &ca().key).ok().map(Arc::new),
+        pod_range: "10.244.0.0/23".parse().ok(),
     };
     cluster.run(controllers::manager(cluster.world(), caches, client_of, &settings, names))
 }

@@ -240,7 +240,8 @@ fn claims_that_wait_for_a_pod_get_the_chosen_node() {
         cluster
             .apply("{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk}, spec: {storageClassName: later, accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /tmp}, claimRef: {namespace: default, name: data}}}")
             .await;
-        let volume = json!({"spec": {"volumeName": "disk"}});
+        let annotations = json!({"pv.kubernetes.io/bind-completed": "yes"});
+        let volume = json!({"metadata": {"annotations": annotations}, "spec": {"volumeName": "disk"}});
         cluster.patch::<PersistentVolumeClaim>("default", "data", &volume).await;
         cluster
             .patch_status::<PersistentVolumeClaim>("default", "data", &json!({"status": {"phase": "Bound"}}))

@@ -81,6 +81,7 @@ fn pods_come_one_after_the_other_with_their_claims() {
         let labels = json!({"app": "web", "statefulset.kubernetes.io/pod-name": "web-1",
             "apps.kubernetes.io/pod-index": "1", "controller-revision-hash": revision.name_any()});
         assert_eq!(json!(pod.labels()), labels);
+        assert_eq!(pod.metadata.generate_name.as_deref(), Some("web-"));
         let spec = pod.spec.unwrap();
         assert_eq!((spec.hostname.as_deref(), spec.subdomain.as_deref()), (Some("web-1"), Some("web")));
         let claim: PersistentVolumeClaim = cluster.get("default", "data-web-1").await;

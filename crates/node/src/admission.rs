@@ -18,13 +18,18 @@ pub(crate) struct Rejection {
 }
 
 const PODS: &str = "pods";
+const TAKEN_PORTS: &str = "node(s) didn't have free ports for the requested pod ports";
 /// Kubernetes: other resources are unknown to the kubelet if the node does not report them.
 const KNOWN: [&str; 3] = [CPU, "memory", "ephemeral-storage"];
 
 /// Whether a pod fits onto a node beside others that use `used`; the key `pods` counts them.
-pub(crate) fn check(pod: &Pod, node: &Node, used: &Amounts) -> Option<Rejection> {
+pub(crate) fn check(pod: &Pod, node: &Node, used: &Amounts, has_free_ports: bool) -> Option<Rejection> {
     let requests = requests::of_pod(pod);
-    resources(&requests, node, used).or_else(|| selector(pod, node)).or_else(|| taints(pod, node))
+    let ports = || (!has_free_ports).then(|| predicate("NodePorts", TAKEN_PORTS));
+    resources(&requests, node, used)
+        .or_else(|| selector(pod, node))
+        .or_else(ports)
+        .or_else(|| taints(pod, node))
 }
 
 /// Why the new requests of a pod that runs already do not fit.
@@ -144,7 +149,7 @@ mod tests {
             spec["containers"] = json!([]);
             let pod: Pod = serde_json::from_value(json!({"spec": spec})).unwrap();
             let used = [(PODS.to_owned(), pods), (CPU.to_owned(), 1000)].into();
-            let text = check(&pod, &node, &used).map(|it| format!("{}: {}", it.reason, it.message));
+            let text = check(&pod, &node, &used, true).map(|it| format!("{}: {}", it.reason, it.message));
             assert_eq!(text.unwrap_or_default(), expected);
         }
     }

@@ -67,7 +67,7 @@ impl Fleet {
             return account.clone();
         }
         let client = context.client_around(&(self.client_of)(node));
-        let events = Recorder::core_on(context.world(), client.clone(), "kubelet", node);
+        let events = context.core_events_on(client.clone(), "kubelet", node);
         let account = Account { client, events };
         accounts.insert(node.to_owned(), account.clone());
         account

@@ -20,8 +20,10 @@ const TOOLS: [&str; 14] = [
     "ruby",
 ];
 const REGISTRY: &str = "docker.io";
-/// The tag of images that no registry has.
-const ABSENT_TAG: &str = "404";
+/// An image that does nothing until it is stopped, also in a job.
+const PAUSE: &str = "pause";
+/// The tags of images that no registry has.
+const ABSENT_TAGS: [&str; 3] = ["404", "non-existent", "nonexistent"];
 /// The registry of images that cannot be pulled: its name starts like this.
 const ABSENT_REGISTRY: &str = "invalid";
 const MEGABYTE: u64 = 1 << 20;
@@ -51,7 +53,8 @@ pub(crate) fn problem(image: &str) -> Option<PullProblem> {
         );
         return Some(PullProblem::InvalidName(message));
     }
-    let is_absent = tag(image) == Some(ABSENT_TAG) || image.starts_with(ABSENT_REGISTRY);
+    let is_absent =
+        tag(image).is_some_and(|tag| ABSENT_TAGS.contains(&tag)) || image.starts_with(ABSENT_REGISTRY);
     is_absent.then(|| absent(image))
 }
 
@@ -97,8 +100,18 @@ pub(crate) fn container_id(pod_uid: &str, container: &str, run: i32) -> String {
 
 /// Whether an image ends by itself when it runs without a command.
 pub(crate) fn is_tool(image: &str) -> bool {
+    TOOLS.contains(&short_name(image))
+}
+
+/// Whether an image never ends by itself.
+pub(crate) fn is_pause(image: &str) -> bool {
+    short_name(image) == PAUSE
+}
+
+/// The name without registry, tag and digest.
+fn short_name(image: &str) -> &str {
     let repository = repository(image);
-    TOOLS.contains(&repository.rsplit('/').next().unwrap_or(repository))
+    repository.rsplit('/').next().unwrap_or(repository)
 }
 
 /// The name without tag and digest.

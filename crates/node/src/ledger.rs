@@ -4,8 +4,11 @@
 //! and it holds what only this process remembers of them.
 
 use crate::{
+    environment,
+    host_ports::{self, HostPort},
     plan::{Memory, is_finished},
     requests::{self, Amounts},
+    shell::{Change, Texts},
 };
 use k8s_openapi::api::core::v1::Pod;
 use operator::Key;
@@ -16,6 +19,8 @@ use std::{
 
 /// A kubelet deletes images when its disk is full; this one forgets that it has them.
 const MOST_IMAGES: usize = 1_000;
+/// So many files that pods have written to folders of a node are remembered.
+const MOST_FILES: usize = 1_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -30,6 +35,8 @@ pub(crate) struct Ledger {
 struct Host {
     guests: BTreeMap<Key, Guest>,
     images: BTreeSet<String>,
+    /// The files that pods have written to its folders.
+    files: Texts,
     /// The last address that a pod got: the next pod gets a later one, so that addresses are not reused at once.
     last_address: u32,
 }
@@ -43,7 +50,17 @@ struct Guest {
     address: Option<Ipv4Addr>,
     /// Absent while it has not been admitted, and when it is finished.
     requests: Option<Amounts>,
+    /// Empty like them.
+    ports: Vec<HostPort>,
     memory: Memory,
+}
+
+impl Guest {
+    fn admit(&mut self, pod: &Pod) {
+        self.requests = Some(requests::of_pod(pod));
+        self.ports = host_ports::of_pod(pod);
+        self.generation = pod.metadata.generation;
+    }
 }
 
 impl Ledger {
@@ -75,14 +92,14 @@ impl Ledger {
         let Some(status) = &pod.status else { return };
         if is_finished(status) {
             (guest.requests, guest.address) = (None, None);
+            guest.ports.clear();
             return;
         }
         if let (None, Some(ip)) = (guest.address, status.pod_ip.as_deref()) {
             guest.address = ip.parse().ok();
         }
         if status.start_time.is_some() && guest.requests.is_none() {
-            guest.requests = Some(requests::of_pod(pod));
-            guest.generation = pod.metadata.generation;
+            guest.admit(pod);
         }
     }
 
@@ -112,11 +129,20 @@ impl Ledger {
         used
     }
 
-    /// Admits a pod: from now on its requests count.
+    /// Whether no other pod of the node has one of this pod's host ports.
+    pub(crate) fn has_free_ports(&self, node: &str, key: &Key, pod: &Pod) -> bool {
+        let wanted = host_ports::of_pod(pod);
+        let guests = self.nodes.get(node).into_iter().flat_map(|host| &host.guests);
+        wanted.is_empty()
+            || guests
+                .filter(|(other, _)| *other != key)
+                .all(|(_, it)| host_ports::are_free(&wanted, &it.ports))
+    }
+
+    /// Admits a pod: from now on its requests and host ports count.
     pub(crate) fn admit(&mut self, key: &Key, pod: &Pod) {
         if let Some(guest) = self.guest(key) {
-            guest.requests = Some(requests::of_pod(pod));
-            guest.generation = pod.metadata.generation;
+            guest.admit(pod);
         }
     }
 
@@ -173,6 +199,23 @@ impl Ledger {
         host.images.extend(images);
         while host.images.len() > MOST_IMAGES {
             host.images.pop_first();
+        }
+    }
+
+    /// The files in these folders of a node.
+    pub(crate) fn files(&self, node: &str, folders: &[String]) -> Texts {
+        let is_inside = |path: &str| {
+            folders.iter().any(|it| path.strip_prefix(it.as_str()).is_some_and(|it| it.starts_with('/')))
+        };
+        let files = self.nodes.get(node).into_iter().flat_map(|host| &host.files);
+        files.filter(|(path, _)| is_inside(path)).map(|(path, text)| (path.clone(), text.clone())).collect()
+    }
+
+    pub(crate) fn change_files(&mut self, node: &str, changes: Vec<Change>) {
+        let host = self.nodes.entry(node.to_owned()).or_default();
+        environment::apply(&mut host.files, changes);
+        while host.files.len() > MOST_FILES {
+            host.files.pop_first();
         }
     }
 

@@ -5,12 +5,15 @@
 //! nodes, and each writes as itself: user `system:node:NAME` in group `system:nodes`.
 
 mod image;
+mod query;
 mod script;
 mod shell;
 
+mod environment;
 mod plan;
 
 mod admission;
+mod host_ports;
 mod ledger;
 mod machine;
 mod obstacles;
@@ -20,12 +23,16 @@ mod settings;
 mod fleet;
 mod node_loop;
 mod pod_loop;
+mod storage;
 
 pub mod exec;
+pub mod kubelet;
 pub mod logs;
 
+pub use kubelet::Kubelet;
 pub use script::{ExecResult, ImagePull, Part, SCRIPT, Script, Span};
 pub use settings::{NODE, SIMULATED, STOPPED, Settings};
+pub use storage::{PROVISIONER, STORAGE_CLASS, storage};
 
 use fleet::Fleet;
 use kube::Client;

@@ -1,14 +1,14 @@
 //! The logs of simulated containers, as a kubelet's server answers `/containerLogs/NAMESPACE/POD/CONTAINER`.
 
 use crate::{
-    plan::{course, roles},
+    plan::{Role, course, roles},
+    query::{is_true, pairs},
     script::Script,
 };
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 use kube::ResourceExt;
-use operator::Key;
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 /// Which part of a log is wanted: the query of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +31,10 @@ pub struct Log {
     pub next: Option<Timestamp>,
     /// The container has ended: nothing more comes.
     pub is_over: bool,
+    /// Which run of the container it is of; the first one is 0.
+    pub run: i32,
+    /// It holds the lines up to this time.
+    pub until: Timestamp,
 }
 
 /// Why there is no log: the status code of the response, and its body.
@@ -42,46 +46,24 @@ pub struct NoLog {
 
 const BAD_REQUEST: u16 = 400;
 const NOT_FOUND: u16 = 404;
-const PATH: &str = "/containerLogs/";
-
-/// Answers a request for `/containerLogs/NAMESPACE/POD/CONTAINER`; `find` looks for the pod.
-pub fn answer(
-    path: &str,
-    query: &str,
-    find: impl FnOnce(&Key) -> Option<Arc<Pod>>,
-    now: Timestamp,
-) -> Result<Log, NoLog> {
-    let parts: Vec<&str> = path.strip_prefix(PATH).unwrap_or_default().split('/').collect();
-    let [namespace, pod_name, container] = parts[..] else {
-        return Err(NoLog { code: NOT_FOUND, text: "404 page not found".to_owned() });
-    };
-    let options = LogOptions::of_query(query)?;
-    let missing = || NoLog { code: NOT_FOUND, text: format!("pod \"{pod_name}\" does not exist") };
-    let pod = find(&Key::new(Some(namespace), pod_name)).ok_or_else(missing)?;
-    log(&pod, container, &options, now)
-}
 
 impl LogOptions {
     /// Reads a query as `follow=true&tailLines=10`; unknown names are ignored.
     pub fn of_query(query: &str) -> Result<LogOptions, NoLog> {
         let mut options = LogOptions::default();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        for (name, value) in pairs(query) {
             // Kubernetes: the same text for all mistakes.
             let wrong =
                 || NoLog { code: BAD_REQUEST, text: r#"{"message": "Unable to decode query."}"#.to_owned() };
             let number = || value.parse().map_err(|_| wrong());
-            match name {
-                "follow" => options.follow = is_true(value),
-                "previous" => options.previous = is_true(value),
-                "timestamps" => options.timestamps = is_true(value),
+            match name.as_str() {
+                "follow" => options.follow = is_true(&value),
+                "previous" => options.previous = is_true(&value),
+                "timestamps" => options.timestamps = is_true(&value),
                 "tailLines" => options.tail_lines = Some(number()?),
                 "limitBytes" => options.limit_bytes = Some(number()?),
                 "sinceSeconds" => options.since_seconds = Some(value.parse().map_err(|_| wrong())?),
-                "sinceTime" => {
-                    let time = value.replace("%3A", ":").replace("%3a", ":").replace("%2B", "+");
-                    options.since_time = Some(time.parse().map_err(|_| wrong())?);
-                }
+                "sinceTime" => options.since_time = Some(value.parse().map_err(|_| wrong())?),
                 _ => {}
             }
         }
@@ -89,20 +71,48 @@ impl LogOptions {
     }
 }
 
-fn is_true(value: &str) -> bool {
-    matches!(value, "" | "true" | "1")
-}
-
 /// The log of a container of a pod, as it is now.
 pub fn log(pod: &Pod, container: &str, options: &LogOptions, now: Timestamp) -> Result<Log, NoLog> {
+    let place = find(pod, container)?;
+    let run = Run::of(place.status, options.previous, &pod.name_any())?;
+    let written = Written::of(pod, &place, &run, now);
+    let lines = written.lines.iter().filter(|(time, _)| *time <= written.until);
+    let text = cut(lines.map(|(time, line)| (*time, line.as_str())), options, now);
+    Ok(Log { text, next: written.next, is_over: run.end.is_some(), run: run.number, until: written.until })
+}
+
+/// What was written after `last`, for a request that follows; without text and over if that run is forgotten.
+pub(crate) fn more(pod: &Pod, container: &str, options: &LogOptions, last: &Log, now: Timestamp) -> Log {
+    let nothing = Log { text: String::new(), next: None, is_over: true, run: last.run, until: last.until };
+    let Ok(place) = find(pod, container) else { return nothing };
+    // Kubernetes: a log is followed to the end of the container, not into its next run.
+    let is_previous = options.previous || place.status.restart_count > last.run;
+    let run = match Run::of(place.status, is_previous, &pod.name_any()) {
+        Ok(run) if run.number == last.run => run,
+        _ => return nothing,
+    };
+    let written = Written::of(pod, &place, &run, now);
+    let lines = written.lines.iter().filter(|(time, _)| *time > last.until && *time <= written.until);
+    let unlimited = LogOptions { timestamps: options.timestamps, ..LogOptions::default() };
+    let text = cut(lines.map(|(time, line)| (*time, line.as_str())), &unlimited, now);
+    let until = written.until.max(last.until);
+    Log { text, next: written.next, is_over: run.end.is_some(), run: run.number, until }
+}
+
+/// A container of a pod and its status.
+struct LoggedContainer<'a> {
+    spec: Container,
+    role: Role,
+    status: &'a ContainerStatus,
+}
+
+fn find<'a>(pod: &'a Pod, container: &str) -> Result<LoggedContainer<'a>, NoLog> {
     let name = pod.name_any();
-    let all = roles(pod);
-    let Some((spec, role)) = all.iter().find(|(it, _)| it.name == container) else {
+    let Some((spec, role)) = roles(pod).into_iter().find(|(it, _)| it.name == container) else {
         let text = format!("container \"{container}\" not found in pod \"{name}\"");
         return Err(NoLog { code: NOT_FOUND, text });
     };
-    let status = pod.status.as_ref();
-    let mut statuses = status.into_iter().flat_map(|it| {
+    let mut statuses = pod.status.iter().flat_map(|it| {
         let lists = [&it.init_container_statuses, &it.container_statuses, &it.ephemeral_container_statuses];
         lists.into_iter().flatten().flatten()
     });
@@ -110,21 +120,33 @@ pub fn log(pod: &Pod, container: &str, options: &LogOptions, now: Timestamp) -> 
         let text = format!("container \"{container}\" in pod \"{name}\" is not available");
         return Err(NoLog { code: BAD_REQUEST, text });
     };
-    let run = Run::of(status, options.previous, &name)?;
-    let script = Script::of(pod).unwrap_or_default();
-    let course = course(pod, spec, *role, script.part(container), run.number);
-    let end = run.end.unwrap_or(now);
-    let at = |offset: Duration| {
-        let offset = SignedDuration::try_from(offset).unwrap_or(SignedDuration::MAX);
-        run.start.checked_add(offset).unwrap_or(Timestamp::MAX)
-    };
-    let lines: Vec<(Timestamp, &str)> =
-        course.lines.iter().map(|(offset, line)| (at(*offset), line.as_str())).collect();
-    let written = lines.iter().filter(|(time, _)| *time <= end);
-    let next_line = lines.iter().map(|(time, _)| *time).find(|time| *time > end);
-    let next_end = course.end.map(|(after, _)| at(after));
-    let next = [next_line, next_end].into_iter().flatten().filter(|_| run.end.is_none()).min();
-    Ok(Log { text: cut(written.copied(), options, now), next, is_over: run.end.is_some() })
+    Ok(LoggedContainer { spec, role, status })
+}
+
+/// All lines of a run, also those that come later.
+struct Written {
+    lines: Vec<(Timestamp, String)>,
+    /// Now, or when it ended.
+    until: Timestamp,
+    /// As [`Log::next`].
+    next: Option<Timestamp>,
+}
+
+impl Written {
+    fn of(pod: &Pod, place: &LoggedContainer<'_>, run: &Run, now: Timestamp) -> Written {
+        let script = Script::of(pod).unwrap_or_default();
+        let course = course(pod, &place.spec, place.role, script.part(&place.spec.name), run.number);
+        let until = run.end.unwrap_or(now);
+        let at = |offset: Duration| {
+            let offset = SignedDuration::try_from(offset).unwrap_or(SignedDuration::MAX);
+            run.start.checked_add(offset).unwrap_or(Timestamp::MAX)
+        };
+        let lines: Vec<_> = course.lines.into_iter().map(|(offset, line)| (at(offset), line)).collect();
+        let next_line = lines.iter().map(|(time, _)| *time).find(|time| *time > until);
+        let next_end = course.end.map(|(after, _)| at(after));
+        let next = [next_line, next_end].into_iter().flatten().filter(|_| run.end.is_none()).min();
+        Written { lines, until, next }
+    }
 }
 
 /// One run of a container.
@@ -239,15 +261,10 @@ mod tests {
             ("late", "previous=true", "!400 previous terminated container \"late\" in pod \"web\" not found"),
             ("none", "", "!404 container \"none\" not found in pod \"web\""),
         ] {
-            let path = format!("/containerLogs/default/web/{container}");
-            let result = answer(&path, query, |_| Some(Arc::new(pod())), now);
+            let result =
+                LogOptions::of_query(query).and_then(|options| log(&pod(), container, &options, now));
             let text = result.map_or_else(|no| format!("!{} {}", no.code, no.text), |log| log.text);
             assert_eq!(text, expected, "{container} {query}");
-        }
-        for (path, code) in
-            [("/containerLogs/default/web", 404), ("/pods", 404), ("/containerLogs/a/b/c", 404)]
-        {
-            assert_eq!(answer(path, "", |_| None, now).unwrap_err().code, code, "{path}");
         }
         let log = log(&pod(), "app", &LogOptions::default(), now).unwrap();
         assert_eq!(log.next, Some("2026-01-01T00:00:10Z".parse().unwrap()));

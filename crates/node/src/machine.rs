@@ -27,6 +27,8 @@ pub(crate) const REPORT: SignedDuration = SignedDuration::from_secs(5 * 60);
 /// Kubernetes: nodeStatusMaxImages.
 const MOST_IMAGES: usize = 50;
 const VERSION: &str = "v1.36.4";
+/// Kubernetes: where a kubelet listens.
+const KUBELET_PORT: u16 = 10250;
 /// The numbers of nodes that users name begin here.
 const FIRST_NAMED: usize = 40_000;
 const NAMED: u64 = 20_000;
@@ -88,12 +90,16 @@ pub(crate) fn report(
     let address = |kind: &str, address: String| NodeAddress { type_: kind.to_owned(), address };
     let capacity = old.capacity.filter(|it| !it.is_empty()).unwrap_or_else(|| settings.capacity.clone());
     let allocatable = old.allocatable.filter(|it| !it.is_empty()).unwrap_or_else(|| capacity.clone());
-    let endpoint = DaemonEndpoint { port: settings.kubelet_port.into() };
+    let listener = settings.kubelet_address;
+    let endpoint = DaemonEndpoint { port: listener.map_or(KUBELET_PORT, |address| address.port()).into() };
+    // The API server prefers this address. The others must differ between nodes, and none may be a loopback
+    // address: those of a pod on the host's network are endpoints of services.
+    let host_name = listener.map_or_else(|| name.to_owned(), |address| address.ip().to_string());
     let images: Vec<ContainerImage> = images.iter().take(MOST_IMAGES).map(|it| container_image(it)).collect();
     NodeStatus {
         addresses: Some(vec![
             address("InternalIP", host_ip(number).to_string()),
-            address("Hostname", name.to_owned()),
+            address("Hostname", host_name),
         ]),
         conditions: Some(conditions(old.conditions.unwrap_or_default(), now)),
         capacity: Some(capacity),

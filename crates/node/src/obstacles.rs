@@ -2,6 +2,7 @@
 
 use crate::plan::{Obstacle, roles};
 use k8s_openapi::api::core::v1::{Container, Pod, Volume};
+use kube::ResourceExt;
 use operator::Key;
 use std::collections::BTreeSet;
 
@@ -34,6 +35,8 @@ pub(crate) enum Found {
     Nothing,
     /// A claim without its volume.
     Unbound,
+    /// A claim that is being deleted: no further pod may use it.
+    Deleted,
     /// With these keys, if they have been read.
     Object(Option<BTreeSet<String>>),
 }
@@ -46,7 +49,7 @@ const ROOT_CERTIFICATE: &str = "kube-root-ca.crt";
 pub(crate) fn needs(pod: &Pod) -> Vec<Need> {
     let mut needs = Vec::new();
     for volume in pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
-        of_volume(volume, &mut needs);
+        of_volume(volume, &pod.name_any(), &mut needs);
     }
     for (container, _) in roles(pod) {
         of_container(&container, &mut needs);
@@ -66,6 +69,7 @@ pub(crate) fn obstacle(need: &Need, namespace: &str, found: &Found) -> Option<Ob
             Needed::Claim => format!("persistentvolumeclaim \"{name}\" not found"),
         },
         Found::Unbound => "PVC is not bound".to_owned(),
+        Found::Deleted => "PVC is being deleted".to_owned(),
         Found::Object(None) => return None,
         Found::Object(Some(keys)) => {
             let missing = need.keys.iter().find(|key| !keys.contains(*key))?;
@@ -103,7 +107,7 @@ impl Need {
     }
 }
 
-fn of_volume(volume: &Volume, needs: &mut Vec<Need>) {
+fn of_volume(volume: &Volume, pod: &str, needs: &mut Vec<Need>) {
     let mut add = |kind: Needed, name: Option<&str>, optional: Option<bool>, keys: Vec<String>| {
         if let (Some(name), false) = (name, optional == Some(true)) {
             let user = User::Volume(volume.name.clone());
@@ -120,6 +124,10 @@ fn of_volume(volume: &Volume, needs: &mut Vec<Need>) {
     }
     if let Some(claim) = &volume.persistent_volume_claim {
         add(Needed::Claim, Some(claim.claim_name.as_str()), None, Vec::new());
+    }
+    if volume.ephemeral.is_some() {
+        // Kubernetes: the name of the claim that is made for the volume.
+        add(Needed::Claim, Some(&format!("{pod}-{}", volume.name)), None, Vec::new());
     }
     for source in volume.projected.iter().flat_map(|it| it.sources.iter().flatten()) {
         if let Some(map) = &source.config_map {

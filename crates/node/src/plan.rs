@@ -18,7 +18,10 @@ mod stop;
 #[cfg(test)]
 mod tests;
 
-use crate::script::Script;
+use crate::{
+    script::Script,
+    shell::{Change, Texts},
+};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use operator::event::EventType;
@@ -26,7 +29,7 @@ use slot::Slot;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use conditions::is_of_kubelet;
-pub(crate) use course::course;
+pub(crate) use course::{course, course_with};
 pub(crate) use slot::{Role, roles};
 
 /// All that a plan depends on.
@@ -51,6 +54,8 @@ pub(crate) struct Place {
     pub(crate) pod_ip: String,
     /// The images that it has pulled already.
     pub(crate) images: BTreeSet<String>,
+    /// The files in those folders of the node that are volumes of the pod.
+    pub(crate) files: Texts,
 }
 
 /// Something that a pod or one of its containers needs and that is not there.
@@ -88,6 +93,10 @@ struct ContainerMemory {
     calm_restarts: i32,
     /// Events of the present run that have been recorded.
     told: BTreeSet<&'static str>,
+    /// The files of the node when the present run started.
+    files: Texts,
+    /// So many changes of files in the present run have been carried out.
+    changes: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +117,8 @@ pub(crate) struct Plan {
     pub(crate) memory: Memory,
     /// Images that it has pulled.
     pub(crate) pulled: Vec<String>,
+    /// The files of the node that its containers have written or deleted.
+    pub(crate) changes: Vec<Change>,
 }
 
 /// An event on a pod or one of its containers.
@@ -136,6 +147,7 @@ struct Output {
     events: Vec<PodEvent>,
     wake: Option<Timestamp>,
     pulled: Vec<String>,
+    changes: Vec<Change>,
 }
 
 /// The next status of a pod on a simulated node.
@@ -146,8 +158,8 @@ pub(crate) fn plan(input: Input<'_>) -> Plan {
     let nothing = Script::default();
     let mut slots = slot::slots(pod, script.as_ref().unwrap_or(&nothing), &memory);
     if is_finished(&old) && !slots.iter().any(Slot::is_running) {
-        let (wake, events, pulled) = (None, Vec::new(), Vec::new());
-        return Plan { status: old, wake, events, is_gone: is_deleted, memory, pulled };
+        let (wake, events, pulled, changes) = (None, Vec::new(), Vec::new(), Vec::new());
+        return Plan { status: old, wake, events, is_gone: is_deleted, memory, pulled, changes };
     }
     let script_problem = script.as_ref().err().map(String::as_str);
     let frame = Frame { pod, place, obstacles, pending_resize, script_problem, now };
@@ -174,6 +186,7 @@ pub(crate) fn plan(input: Input<'_>) -> Plan {
         is_gone: is_deleted && end == Progress::Over,
         memory: Memory { containers, told },
         pulled: out.pulled,
+        changes: out.changes,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs the pods of simulated nodes: plans each pod's status, and writes it as its node.
 
 use crate::{
-    admission,
+    admission, environment,
     fleet::{Account, Fleet, is_stopped},
     machine,
     obstacles::{self, Found, Need, Needed},
@@ -83,6 +83,7 @@ async fn reconcile(context: PodContext, key: Key) -> Result<Next, Failure> {
 fn fill_ledger(context: &PodContext) -> Result<(), Failure> {
     if !context.state().ledger().is_filled() {
         let pods = context.view::<Pod>()?.list()?;
+        context.state().settings.kubelet.read(context.view::<Pod>()?, context.view::<Node>()?);
         context.state().ledger().fill(pods.iter().map(|pod| &**pod));
     }
     Ok(())
@@ -119,7 +120,9 @@ impl PodOnNode<'_> {
         let rejection = {
             // In one step with the check: no other pod is admitted between.
             let mut ledger = fleet.ledger();
-            let rejection = admission::check(self.pod, self.node, &ledger.used(&node, self.key));
+            let has_free_ports = ledger.has_free_ports(&node, self.key, self.pod);
+            let used = ledger.used(&node, self.key);
+            let rejection = admission::check(self.pod, self.node, &used, has_free_ports);
             if rejection.is_none() {
                 ledger.admit(self.key, self.pod);
             }
@@ -148,7 +151,7 @@ impl PodOnNode<'_> {
             memory,
             now,
         };
-        let Plan { status, wake, events, is_gone, memory, pulled } = plan::plan(input);
+        let Plan { status, wake, events, is_gone, memory, pulled, changes } = plan::plan(input);
         if self.pod.status.as_ref() != Some(&status) {
             status::set_if_unchanged(&self.pods(), self.pod, &status).await?;
         }
@@ -157,6 +160,9 @@ impl PodOnNode<'_> {
             ledger.remember(self.key, memory);
             if !pulled.is_empty() {
                 ledger.pulled(&self.node.name_any(), pulled);
+            }
+            if !changes.is_empty() {
+                ledger.change_files(&self.node.name_any(), changes);
             }
         }
         for PodEvent { field_path, event_type, reason, message } in events {
@@ -204,7 +210,8 @@ impl PodOnNode<'_> {
         let images = images.filter(|image| ledger.has_image(&node, image));
         let images = images.map(str::to_owned).collect();
         let memory = ledger.memory(self.key);
-        (Place { host_ip, pod_ip, images }, memory)
+        let files = ledger.files(&node, &environment::folders_of_node(self.pod));
+        (Place { host_ip, pod_ip, images, files }, memory)
     }
 
     /// What is missing for a pod that has not been started.
@@ -243,7 +250,11 @@ impl PodOnNode<'_> {
                     return Ok(Found::Nothing);
                 };
                 let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
-                return Ok(if phase == Some("Bound") { Found::Object(None) } else { Found::Unbound });
+                return Ok(match (phase, claim.meta().deletion_timestamp.is_some()) {
+                    (_, true) => Found::Deleted,
+                    (Some("Bound"), false) => Found::Object(None),
+                    _ => Found::Unbound,
+                });
             }
         };
         if !is_there {

@@ -1,7 +1,8 @@
 //! The settings of simulated nodes: how many there are, and what they offer.
 
+use crate::Kubelet;
 use k8s_openapi::{api::core::v1::Taint, apimachinery::pkg::api::resource::Quantity};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::SocketAddr};
 
 /// The annotation of a Node object that makes it simulated or stops it.
 pub const NODE: &str = "setpoint.dev/node";
@@ -24,8 +25,10 @@ pub struct Settings {
     pub taints: Vec<Taint>,
     /// Spreads the nodes over so many zones `zone-0`, `zone-1`, …; with 0, they have no zone.
     pub zones: usize,
-    /// Where the kubelet's server of every node listens.
-    pub kubelet_port: u16,
+    /// What answers for the kubelets of all nodes; the maker of these settings serves it.
+    pub kubelet: Kubelet,
+    /// Where it listens. Without a listener, nodes report their names and the usual port.
+    pub kubelet_address: Option<SocketAddr>,
     /// Whether events are recorded. Large simulations do without: there are three for each start of a container.
     pub has_events: bool,
 }
@@ -47,7 +50,8 @@ impl Default for Settings {
             labels: BTreeMap::new(),
             taints: Vec::new(),
             zones: 0,
-            kubelet_port: 10250,
+            kubelet: Kubelet::default(),
+            kubelet_address: None,
             has_events: true,
         }
     }

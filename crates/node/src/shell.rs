@@ -1,12 +1,22 @@
 //! A small interpreter of the commands that jobs and tests run: `sh -c "echo hi; sleep 5; exit 3"`.
 //!
-//! It knows sequences with `;`, `&&` and `||`, and the simplest commands. Whatever else there is in a command
-//! makes its end unknown.
+//! It knows sequences, branches, loops, variables, whole numbers, the simplest commands, and the files that a
+//! container has written itself. Whatever else there is in a command makes its end unknown. It is a pure function of
+//! the command and its surroundings, and bounded: by the length of a script, its commands and nesting, by the commands
+//! that are carried out, and by what they write.
 
+mod arithmetic;
+mod condition;
+mod files;
+mod grammar;
+mod interpret;
+mod simple;
 mod words;
 
-use std::time::Duration;
-use words::{Connector, Statement};
+use grammar::{Command, Connector, Item};
+use std::{collections::BTreeMap, time::Duration};
+
+pub(crate) use files::{Change, Texts};
 
 /// What a command does, as far as that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +25,8 @@ pub(crate) struct ShellRun {
     pub(crate) lines: Vec<(Duration, String)>,
     /// What it writes as its termination message.
     pub(crate) message: Option<String>,
+    /// The files that it writes and deletes.
+    pub(crate) changes: Vec<Change>,
     pub(crate) end: End,
 }
 
@@ -26,40 +38,47 @@ pub(crate) enum End {
     Unknown,
 }
 
-/// What one simple command does.
-enum Effect {
-    Status(i32),
-    Line(String),
-    Sleep(Duration),
-    Exit(Option<i32>),
-    Forever,
-    Unknown,
+/// What a command finds where it runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Surroundings {
+    /// Its environment; a variable without a value has an unknown one.
+    pub(crate) variables: BTreeMap<String, Option<String>>,
+    /// There may be more variables than these.
+    pub(crate) has_other_variables: bool,
+    pub(crate) files: Texts,
+    /// The folders whose files are all in `files`.
+    pub(crate) folders: Vec<String>,
+    /// $RANDOM is drawn from it.
+    pub(crate) seed: u64,
 }
 
 const SHELLS: [&str; 5] = ["sh", "bash", "ash", "dash", "zsh"];
-/// Commands that change nothing that can be seen from outside.
-const SILENT: [&str; 14] = [
-    ":", "true", "cd", "export", "unset", "set", "trap", "umask", "mkdir", "touch", "rm", "chmod", "chown",
-    "sync",
-];
-/// Kubernetes: the default of terminationMessagePath.
-const TERMINATION_LOG: &str = "/dev/termination-log";
+/// Longer scripts are not read: a script is read anew for each plan of its pod.
+const MOST_BYTES: usize = 32 * 1024;
+
+/// What a command with its arguments does in surroundings of which nothing is known.
+pub(crate) fn run(command: &[String]) -> ShellRun {
+    run_in(command, &Surroundings { has_other_variables: true, ..Surroundings::default() })
+}
 
 /// What a container's command with its arguments does.
-pub(crate) fn run(command: &[String]) -> ShellRun {
+pub(crate) fn run_in(command: &[String], around: &Surroundings) -> ShellRun {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     match words.as_slice() {
         [shell, option, script, ..] if is_shell(shell) && is_script_option(option) => {
-            interpret(&words::statements(script), option.contains('e'))
+            let script = if script.len() > MOST_BYTES { "" } else { script };
+            interpret::run(&grammar::parse(script, 0), around, option.contains('e'))
         }
         _ => {
-            let words = words.iter().map(|word| (*word).to_owned()).collect();
-            interpret(&[Statement { connector: Connector::Always, words, target: None }], false)
+            let words = words.into_iter().map(words::quoted).collect();
+            let command = Command::Simple { words, target: None };
+            let item = Item { connector: Connector::Always, is_negated: false, command };
+            interpret::run(&vec![item], around, false)
         }
     }
 }
 
-fn is_shell(word: &str) -> bool {
+pub(crate) fn is_shell(word: &str) -> bool {
     SHELLS.contains(&base_name(word))
 }
 
@@ -69,85 +88,6 @@ fn is_script_option(word: &str) -> bool {
 
 fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-fn interpret(statements: &[Statement], ends_on_failure: bool) -> ShellRun {
-    let mut run = ShellRun { lines: Vec::new(), message: None, end: End::Unknown };
-    let (mut now, mut status, mut ends_on_failure) = (Duration::ZERO, 0, ends_on_failure);
-    for statement in statements {
-        let is_skipped = match statement.connector {
-            Connector::Always => false,
-            Connector::And => status != 0,
-            Connector::Or => status == 0,
-        };
-        if is_skipped {
-            continue;
-        }
-        let words: Vec<&str> = statement.words.iter().map(String::as_str).collect();
-        ends_on_failure |= matches!(words.as_slice(), ["set", "-e" | "-ex" | "-xe" | "-eu" | "-euo", ..]);
-        status = 0;
-        match simple(&words) {
-            Effect::Status(code) => status = code,
-            Effect::Line(text) => match statement.target.as_deref() {
-                None => run.lines.push((now, text)),
-                Some(TERMINATION_LOG) => run.message = Some(text),
-                Some(_) => {}
-            },
-            Effect::Sleep(duration) => now = now.saturating_add(duration),
-            Effect::Exit(code) => {
-                run.end = End::At(now, code.unwrap_or(status));
-                return run;
-            }
-            Effect::Forever => {
-                run.end = End::Never;
-                return run;
-            }
-            Effect::Unknown => return run,
-        }
-        if ends_on_failure && status != 0 {
-            break;
-        }
-    }
-    run.end = if statements.is_empty() { End::Unknown } else { End::At(now, status) };
-    run
-}
-
-fn simple(words: &[&str]) -> Effect {
-    let [first, rest @ ..] = words else { return Effect::Status(0) };
-    match (base_name(first), rest) {
-        ("exec", rest) => match simple(rest) {
-            Effect::Status(code) => Effect::Exit(Some(code)),
-            other => other,
-        },
-        ("exit", []) => Effect::Exit(None),
-        ("exit", [code, ..]) => code.parse().map_or(Effect::Unknown, |code| Effect::Exit(Some(code))),
-        ("false", _) => Effect::Status(1),
-        ("sleep", ["inf" | "infinity", ..]) | ("pause", _) | ("tail", ["-f" | "-F", ..]) => Effect::Forever,
-        ("sleep", times) => total(times).map_or(Effect::Unknown, Effect::Sleep),
-        ("echo", ["-n" | "-e", text @ ..]) => Effect::Line(text.join(" ")),
-        ("echo", text) => Effect::Line(text.join(" ")),
-        ("printf", [text, ..]) => Effect::Line(text.trim_end_matches("\\n").to_owned()),
-        ("date", _) => Effect::Status(0),
-        ("while", ["true" | ":" | "[", ..]) | ("until", ["false", ..]) => Effect::Forever,
-        (silent, _) if SILENT.contains(&silent) => Effect::Status(0),
-        _ => Effect::Unknown,
-    }
-}
-
-/// The sum of the arguments of `sleep`.
-fn total(times: &[&str]) -> Option<Duration> {
-    let one = |time: &&str| -> Option<Duration> {
-        let digits = time.trim_end_matches(|it: char| it.is_ascii_alphabetic());
-        let factor = match &time[digits.len()..] {
-            "" | "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            "d" => 86400.0,
-            _ => return None,
-        };
-        Duration::try_from_secs_f64(digits.parse::<f64>().ok()? * factor).ok()
-    };
-    if times.is_empty() { None } else { times.iter().map(one).sum() }
 }
 
 #[cfg(test)]
@@ -178,6 +118,10 @@ mod tests {
             (&["sh", "-c", "exec sleep 7"], at(7, 0)),
             (&["sh", "-c", "trap exit TERM; while true; do sleep 1; done"], End::Never),
             (&["sh", "-c", "if test -f x; then exit 1; fi"], End::Unknown),
+            (&["sh", "-c", "set -e; false || true; ! true; sleep 3"], at(3, 0)),
+            (&["sh", "-c", "false; exit"], at(0, 1)),
+            (&["sh", "-c", "exit -1"], at(0, 255)),
+            (&["test", "a", "=", "b"], at(0, 1)),
             (&["sh", "-c", "cat x | grep y"], End::Unknown),
             (&["perl", "-wle", "print 1"], End::Unknown),
             (&["nginx", "-g", "daemon off;"], End::Unknown),
@@ -196,5 +140,111 @@ mod tests {
         let line = |seconds, text: &str| (Duration::from_secs(seconds), text.to_owned());
         assert_eq!(run.lines, [line(0, "one"), line(2, "two  three")]);
         assert_eq!(run.message.as_deref(), Some("bye"));
+    }
+
+    fn script(script: &str) -> ShellRun {
+        let variables = [("INDEX", Some("3")), ("EMPTY", Some("")), ("TWO", Some("a b")), ("SECRET", None)];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.map(str::to_owned)));
+        let around = Surroundings {
+            variables: variables.into(),
+            files: [("/data/old".to_owned(), "1\n".to_owned())].into(),
+            folders: vec!["/data".to_owned()],
+            ..Surroundings::default()
+        };
+        run_in(&["sh".to_owned(), "-c".to_owned(), script.to_owned()], &around)
+    }
+
+    #[test]
+    fn scripts_end_by_branches_variables_and_files() {
+        let at = |seconds: u64, code: i32| End::At(Duration::from_secs(seconds), code);
+        for (text, end) in [
+            ("if true; then exit 4; fi", at(0, 4)),
+            ("if false; then exit 4; fi", at(0, 0)),
+            ("if false; then exit 4; elif [ a = a ]; then exit 5; else exit 6; fi", at(0, 5)),
+            ("if false\nthen\n exit 4\nelse\n # no\n exit 6\nfi", at(0, 6)),
+            ("if ! false && [ $INDEX -gt 2 ]; then if true; then exit 7; fi; fi", at(0, 7)),
+            ("exit $INDEX", at(0, 3)),
+            ("exit ${INDEX}", at(0, 3)),
+            ("exit ${UNSET:-9}", at(0, 9)),
+            ("X=$INDEX; X=\"${X}1\"; exit $X", at(0, 31)),
+            ("export X=8; exit $X", at(0, 8)),
+            ("exit $(( (INDEX + 1) * 2 % 5 ))", at(0, 3)),
+            ("exit $(((1 + INDEX)))", at(0, 4)),
+            ("exit $(expr $INDEX + 1)", at(0, 4)),
+            ("exit `expr $INDEX - 1`", at(0, 2)),
+            ("[ $(expr ${INDEX} % 2) -ne 0 ] && exit 1; exit 0", at(0, 1)),
+            ("[ -z \"$EMPTY\" ] && exit 1", at(0, 1)),
+            ("[[ $EMPTY == a ]] || exit 1", at(0, 1)),
+            ("[ \"$TWO\" = \"a b\" ] || exit 1", at(0, 0)),
+            ("for i in $TWO c; do sleep 1; done", at(3, 0)),
+            ("for i in $(seq 1 4); do sleep $i; done", at(10, 0)),
+            ("i=0; while [ $i -lt 5 ]; do i=$((i+1)); sleep 2; done", at(10, 0)),
+            ("while true; do sleep 1; break; done; exit 2", at(1, 2)),
+            ("until [ -e /data/old ]; do sleep 1; done; exit 2", at(0, 2)),
+            ("while [ ! -e /data/new ]; do sleep 1; done", End::Never),
+            ("while true; do curl localhost; done", End::Never),
+            ("while true; do i=$((i+1)); echo $i; done", End::Never),
+            ("[[ -r /data/old ]] && exit 2", at(0, 2)),
+            ("[ -f /data/new ] || exit 2", at(0, 2)),
+            ("touch /data/new; [ -f /data/new ] || exit 2", at(0, 0)),
+            ("rm -f /data/old; [ -f /data/old ] || exit 2", at(0, 2)),
+            ("rm -rf /data/*; [ -f /data/old ] || exit 2", at(0, 2)),
+            ("mkdir -p /data/in; [ -d /data/in ] && [ -d /data ] && exit 2", at(0, 2)),
+            ("n=$(cat /data/old); echo $((n + 1)) > /data/old; exit $(cat /data/old)", at(0, 2)),
+            ("cat /data/new 2>/dev/null || exit 2", at(0, 2)),
+            ("cat /etc/passwd || exit 2", End::Unknown),
+            ("[ -f /etc/passwd ] && exit 2", End::Unknown),
+            ("echo $SECRET; exit 2", at(0, 2)),
+            ("if [ $SECRET = a ]; then exit 2; fi", End::Unknown),
+            ("if [ $HOME = a ]; then exit 2; fi", End::Unknown),
+            ("X=$(date +%s); sleep 1; exit 2", at(1, 2)),
+            ("X=$(date +%s); exit $X", End::Unknown),
+            ("if true; then cat x | grep y; fi", End::Unknown),
+            ("if false; then cat x | grep y; fi; exit 2", at(0, 2)),
+            ("case x in x) exit 2;; esac", End::Unknown),
+            ("if true; then exit 2", End::Unknown),
+            ("f() { exit 2; }; f", End::Unknown),
+            ("(exit 2)", End::Unknown),
+            ("sleep 1 & wait", End::Unknown),
+            ("fi", End::Unknown),
+            ("A=1 env", End::Unknown),
+            ("exit $((1 / 0))", End::Unknown),
+            ("X=a; while true; do X=$X$X; done", End::Never),
+        ] {
+            assert_eq!(script(text).end, end, "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_bound_scripts() {
+        let unknown = |text: String| assert_eq!(script(&text).end, End::Unknown, "{}", &text[..20]);
+        unknown("true;".repeat(501));
+        unknown("# long\n".repeat(10_000));
+        unknown(format!("{}true{}", "if true; then ".repeat(17), "; fi".repeat(17)));
+        unknown(format!("exit {}1{}", "$(echo ".repeat(17), ")".repeat(17)));
+        unknown(
+            "for a in 1 2 3 4 5 6 7 8 9 0; do for b in 1 2 3 4 5 6 7 8 9 0; do \
+                 for c in 1 2 3 4 5 6 7 8 9 0; do true; done; done; done"
+                .to_owned(),
+        );
+        let many =
+            script("for i in $(seq 1 200); do touch /data/$i; done; [ -e /data/99 ] && [ ! -e /data/200 ]");
+        assert_eq!(many.end, End::At(Duration::ZERO, 0));
+        assert_eq!(many.changes.len(), 99, "one of 100 is there already");
+        // Every beginning of a script has some end.
+        let whole = "if [ \"$(expr $((1+2)) % 2)\" -ne 0 ]; then echo 'a' > /data/x; else for i in `seq 2`; do touch ${i:-1}; done; fi";
+        for length in 0..whole.len() {
+            script(&whole[..length]);
+        }
+    }
+
+    #[test]
+    fn loops_write_a_line_each_round() {
+        let run = script("while true; do echo tick; sleep 5; done");
+        assert_eq!(run.end, End::Never);
+        assert_eq!(run.lines[2], (Duration::from_secs(10), "tick".to_owned()));
+        let lines = script("echo $INDEX '$INDEX' \"$INDEX-$TWO\" $SECRET; printf 'x\\ny\\n'").lines;
+        let texts: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
+        assert_eq!(texts, ["3 $INDEX 3-a b $SECRET", "x", "y"]);
     }
 }

@@ -115,3 +115,31 @@ fn a_deleted_node_stays_deleted() {
         assert!(cluster.find::<Node>(None, "node-0").await.is_none());
     });
 }
+
+#[test]
+fn a_pod_whose_host_port_is_taken_is_rejected_until_the_port_is_free() {
+    testkit::run(|cluster| async move {
+        let _running = start(&cluster, 1);
+        let mut with_port = container("nginx");
+        with_port["containers"][0]["ports"] = json!([{"containerPort": 80, "hostPort": 80}]);
+        cluster.create(&pod("first", with_port.clone(), "")).await;
+        cluster.settle().await;
+        cluster.create(&pod("second", with_port.clone(), "")).await;
+        cluster.settle().await;
+        let second: Pod = cluster.get("default", "second").await;
+        let status = second.status.unwrap();
+        assert_eq!(status.reason.as_deref(), Some("NodePorts"));
+        assert_eq!(
+            status.message.as_deref(),
+            Some(
+                "Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod \
+                 ports"
+            )
+        );
+        cluster.delete::<Pod>("default", "first").await;
+        cluster.advance(Duration::from_secs(60)).await;
+        cluster.create(&pod("third", with_port, "")).await;
+        cluster.settle().await;
+        assert_eq!(state(&cluster, "third").await, "Running ready/0");
+    });
+}

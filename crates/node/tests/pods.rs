@@ -88,6 +88,47 @@ fn jobs_end_with_the_code_of_their_command() {
 }
 
 #[test]
+fn files_of_volumes_outlive_containers_and_pods() {
+    testkit::run(|cluster| async move {
+        let script =
+            "if [[ -r /data/foo-$INDEX ]]; then exit 0; else sleep 5; touch /data/foo-$INDEX; $END; fi";
+        let spec = |volume: serde_json::Value, policy: &str, end: &str| {
+            let command = script.replace("$END", end);
+            let container = json!({"name": "app", "image": "busybox", "command": ["sh", "-c", command],
+            "env": [{"name": "INDEX", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['index']"}}}],
+            "volumeMounts": [{"name": "data", "mountPath": "/data"}]});
+            json!({"restartPolicy": policy, "volumes": [volume], "containers": [container]})
+        };
+        let empty_dir = json!({"name": "data", "emptyDir": {}});
+        let of_node = json!({"name": "data", "hostPath": {"path": "/tmp/x", "type": "DirectoryOrCreate"}});
+        let _running = start(&cluster, 2);
+        let create = async |name: &str, index: &str, spec: serde_json::Value| {
+            let mut pod = pod(name, spec, "");
+            pod.metadata.labels = Some([("index".to_owned(), index.to_owned())].into());
+            cluster.create(&pod).await;
+        };
+        create("restarted", "0", spec(empty_dir, "OnFailure", "exit 1")).await;
+        create("first", "0", spec(of_node.clone(), "Never", "exit 42")).await;
+        create("stays", "1", spec(of_node.clone(), "Never", "sleep 1000000")).await;
+        cluster.advance(Duration::from_secs(60)).await;
+        assert_eq!(state(&cluster, "restarted").await, "Succeeded Completed(0)/1");
+        assert_eq!(state(&cluster, "first").await, "Failed Error(42)/0");
+        assert_eq!(state(&cluster, "stays").await, "Running ready/0");
+        create("second", "0", spec(of_node.clone(), "Never", "exit 42")).await;
+        create("beside", "1", spec(of_node.clone(), "Never", "exit 42")).await;
+        create("other-index", "2", spec(of_node.clone(), "Never", "exit 42")).await;
+        let mut elsewhere = spec(of_node.clone(), "Never", "exit 42");
+        elsewhere["nodeName"] = json!("node-1");
+        create("other-node", "0", elsewhere).await;
+        cluster.advance(Duration::from_secs(60)).await;
+        assert_eq!(state(&cluster, "second").await, "Succeeded Completed(0)/0");
+        assert_eq!(state(&cluster, "beside").await, "Succeeded Completed(0)/0");
+        assert_eq!(state(&cluster, "other-index").await, "Failed Error(42)/0");
+        assert_eq!(state(&cluster, "other-node").await, "Failed Error(42)/0");
+    });
+}
+
+#[test]
 fn init_containers_and_sidecars_come_first() {
     testkit::run(|cluster| async move {
         let _running = start(&cluster, 1);

@@ -8,7 +8,7 @@ use testkit::Cluster;
 
 /// Starts so many nodes.
 pub(crate) fn start(cluster: &Cluster, count: usize) -> Running {
-    start_with(cluster, &Settings { count, ..Settings::default() })
+    start_with(cluster, &Settings { count, kubelet: cluster.kubelet().clone(), ..Settings::default() })
 }
 
 pub(crate) fn start_with(cluster: &Cluster, settings: &Settings) -> Running {

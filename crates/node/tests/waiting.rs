@@ -1,7 +1,7 @@
 //! Pods that cannot start: missing objects, and no room.
 
 use crate::rig::{container, pod, reasons, start, start_with, state};
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, PersistentVolumeClaim, Pod, Secret};
 use node::Settings;
 use serde_json::json;
 
@@ -34,6 +34,51 @@ fn a_pod_waits_for_its_volumes_and_variables() {
 
         cluster.patch::<Secret>("default", "token", &json!({"stringData": {"value": "x"}})).await;
         cluster.settle().await;
+        assert_eq!(state(&cluster, "web").await, "Running ready/0");
+    });
+}
+
+#[test]
+fn a_pod_waits_until_its_claims_are_bound() {
+    testkit::run(|cluster| async move {
+        let _running = start(&cluster, 1);
+        let template = json!({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+        let mut claim = template.clone();
+        claim["metadata"] = json!({"name": "data", "namespace": "default"});
+        cluster.create::<PersistentVolumeClaim>(&serde_json::from_value(claim.clone()).unwrap()).await;
+        let mut spec = container("nginx");
+        spec["volumes"] = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+            {"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}]);
+        cluster.create(&pod("web", spec, "")).await;
+        cluster.settle().await;
+        assert_eq!(state(&cluster, "web").await, "Pending ContainerCreating/0");
+        let messages = async || {
+            let events: Vec<Event> = cluster.list("default").await;
+            let failed = events.into_iter().filter(|it| it.reason.as_deref() == Some("FailedMount"));
+            failed.filter_map(|it| it.message).collect::<Vec<_>>().join("; ")
+        };
+        assert!(messages().await.contains("error processing PVC default/data: PVC is not bound"));
+        let bound = json!({"status": {"phase": "Bound"}});
+        cluster.patch_status::<PersistentVolumeClaim>("default", "data", &bound).await;
+        cluster.settle().await;
+        assert_eq!(
+            state(&cluster, "web").await,
+            "Pending ContainerCreating/0",
+            "the other volume has no claim"
+        );
+        claim["metadata"]["name"] = json!("web-scratch");
+        cluster.create::<PersistentVolumeClaim>(&serde_json::from_value(claim).unwrap()).await;
+        cluster.patch_status::<PersistentVolumeClaim>("default", "web-scratch", &bound).await;
+        cluster.settle().await;
+        assert_eq!(state(&cluster, "web").await, "Running ready/0");
+
+        cluster.delete::<PersistentVolumeClaim>("default", "data").await;
+        let mut late = container("nginx");
+        late["volumes"] = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
+        cluster.create(&pod("late", late, "")).await;
+        cluster.settle().await;
+        assert_eq!(state(&cluster, "late").await, "Pending ContainerCreating/0");
+        assert!(messages().await.contains("error processing PVC default/data: PVC is being deleted"));
         assert_eq!(state(&cluster, "web").await, "Running ready/0");
     });
 }

@@ -32,9 +32,14 @@ pub enum Claim {
 pub enum Error {
     /// It would adopt every orphan.
     #[error("the selector of {owner:?} selects everything")]
-    SelectsEverything { owner: String },
+    SelectsEverything {
+        /// The name of the owner.
+        owner: String,
+    },
+    /// The owner cannot own these children.
     #[error(transparent)]
     Owner(#[from] owner::OwnerError),
+    /// A request failed.
     #[error("the owner or a child could not be read or written")]
     Kube(#[from] kube::Error),
 }
@@ -42,9 +47,13 @@ pub enum Error {
 /// An owner, its selector, and the APIs of its kind and of its children's kind.
 #[derive(Debug)]
 pub struct Adoption<'a, O, C> {
+    /// The object that claims children.
     pub owner: &'a O,
+    /// The API of the owner's kind, to read it again.
     pub owners: &'a Api<O>,
+    /// The API of the children's kind.
     pub children: &'a Api<C>,
+    /// The labels of the children.
     pub selector: &'a Selector,
 }
 

@@ -5,8 +5,12 @@
 //! object of a kind is applied, so that neither a crash nor a new version of the program forgets a kind
 //! that has left the set.
 
+mod error;
+
+pub use error::Error;
+
 use crate::{
-    client::{self, CachedRead},
+    client::{self, CachedRead, OnlyIfAbsent},
     name,
     owner::{self, OwnerError},
     prune::{self, MemberKind, Pruned},
@@ -48,38 +52,27 @@ pub enum Force {
     Yes,
 }
 
-/// Why a set was not applied.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("{0}")]
-    Owner(#[from] OwnerError),
-    #[error("owner {owner:?} is being deleted: what is made for it now may outlive it")]
-    OwnerDeleting { owner: String },
-    #[error("a {kind} of the set has no name")]
-    Nameless { kind: String },
-    #[error("{kind} {name:?} is in the set twice")]
-    Twice { kind: String, name: String },
-    #[error("{kind} {name:?} was not written")]
-    Kube {
-        kind: String,
-        name: String,
-        #[source]
-        source: kube::Error,
-    },
-}
-
 /// The children that an owner should have, of any kinds.
 ///
-/// ```no_run
-/// # use k8s_openapi::api::core::v1::{ConfigMap, Service};
-/// # use operator::apply::{self, Force, Set};
-/// # async fn example(client: kube::Client, web: ConfigMap, config: ConfigMap, service: Service) -> Result<(), apply::Error> {
-/// let mut set = Set::of(&web, "web.example.com")?;
-/// set.add(config)?;
-/// set.add(service)?;
-/// set.apply(&client, Force::Yes).await?;
-/// # Ok(())
-/// # }
+/// ```
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+/// use operator::apply::{Force, Set};
+///
+/// testkit::run(|cluster| async move {
+///     cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}").await;
+///     for names in [&["user", "password"][..], &["user"]] {
+///         let web: ConfigMap = cluster.get("default", "web").await;
+///         let mut set = Set::of(&web, "web.example.com").unwrap();
+///         for name in names {
+///             let mut secret = Secret::default();
+///             secret.metadata.name = Some((*name).to_owned());
+///             set.add(secret).unwrap();
+///         }
+///         // A reconcile has a client that writes only what differs: `context.client()`.
+///         set.apply(&cluster.client(), Force::No).await.unwrap();
+///         assert_eq!(cluster.list::<Secret>("default").await.len(), names.len(), "the others are pruned");
+///     }
+/// });
 /// ```
 #[derive(Debug)]
 pub struct Set<'a, O: Resource> {
@@ -106,6 +99,7 @@ pub struct Applied {
     /// The children after the apply, in the order in which they were applied. Those that did not have to be
     /// written are without their managed fields, as the cache has them.
     pub children: Vec<DynamicObject>,
+    /// The objects that had left the set.
     pub pruned: Pruned,
 }
 
@@ -220,12 +214,18 @@ where
     ) -> Result<DynamicObject, Error> {
         let api = prune::api(client, &child.kind.resource(), child.namespace.as_deref());
         let present = client::metadata(client, api.resource_url(), &child.name, CachedRead::Always).await;
-        let body = match present.map_err(|source| child.failed(source))? {
-            Some(present) => self.body_over(client, child, &present).await?,
+        let present = present.map_err(|source| child.failed(source))?;
+        let body = match &present {
+            Some(present) => self.body_over(client, child, present).await?,
             None => Cow::Borrowed(&child.body),
         };
-        let applied = api.patch(&child.name, &params(self.manager, force), &Patch::Apply(&body)).await;
-        applied.map_err(|source| child.failed(source))
+        let request = kube::core::Request::new(api.resource_url());
+        let request = request.patch(&child.name, &params(self.manager, force), &Patch::Apply(&body));
+        let mut request = request.map_err(|error| child.failed(kube::Error::BuildRequest(error)))?;
+        if present.is_none() {
+            request.extensions_mut().insert(OnlyIfAbsent);
+        }
+        client.request(request).await.map_err(|source| child.failed(source))
     }
 
     /// What to apply over an object that is there, if the owner controls or may adopt it.

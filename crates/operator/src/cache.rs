@@ -61,7 +61,7 @@ use std::{
     time::Duration,
 };
 use store::{CachedKind, Store};
-use tokio::sync::watch;
+use world::watch;
 use world::{Task, World};
 
 /// How often subscribers get every object once more by default: a safety net for missed changes.
@@ -98,6 +98,7 @@ pub struct Delta {
     pub before: Option<Item>,
     /// Absent if the object was deleted.
     pub after: Option<Item>,
+    /// How it became known.
     pub origin: Origin,
 }
 
@@ -106,6 +107,7 @@ pub struct Delta {
 pub enum Origin {
     /// The object existed when the cache, or the subscriber, started.
     InitialList,
+    /// A watch has reported it.
     Watch,
     /// This process has written the object.
     OwnWrite,
@@ -150,7 +152,7 @@ impl Caches {
     }
 
     pub(crate) fn start(&self) {
-        self.0.may_start.send_replace(true);
+        self.0.may_start.set(true);
     }
 
     /// Lists every kind once more: what the caches hold may be as old as their watches are late.

@@ -23,6 +23,12 @@ pub(crate) enum CachedRead {
     AfterConfirmation(String),
 }
 
+/// An extension of an apply whose caller has seen no such object. Of two at a time the second one is answered with a
+/// conflict: the server would take it for a change of the first one by the same manager, and a child that two owners
+/// want would go from one to the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnlyIfAbsent;
+
 /// The metadata of an object, from the cache of the manager's client or from the server; `None` if there
 /// is no such object. `path` is that of its collection.
 pub(crate) async fn metadata(

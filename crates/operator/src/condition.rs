@@ -11,7 +11,9 @@ use kube::Resource;
 /// The `status` of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConditionStatus {
+    /// It holds.
     True,
+    /// It does not hold.
     False,
     /// It could not be determined.
     Unknown,

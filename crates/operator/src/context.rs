@@ -3,7 +3,7 @@
 use crate::{
     Failure, Key,
     cache::{Caches, View},
-    event::Recorder,
+    event::{EventTasks, Recorder},
     queue::Reason,
     source::{Cacheable, Kind},
 };
@@ -30,6 +30,7 @@ pub(crate) struct ControllerContext {
     pub(crate) caches: Caches,
     pub(crate) views: Views,
     pub(crate) wrap: WrapClient,
+    pub(crate) event_tasks: EventTasks,
 }
 
 /// Makes a client as the manager's: fenced, measured, with its writes in the caches.
@@ -177,6 +178,12 @@ impl<S> Context<S> {
     /// Records events on objects.
     pub fn events(&self) -> &Recorder {
         &self.access().recorder
+    }
+
+    /// [`Recorder::core_on`] for a component that this manager plays, whose task ends with the manager. Keep the
+    /// result: each call makes a new one.
+    pub fn core_events_on(&self, client: Client, component: &str, host: &str) -> Recorder {
+        self.inner.event_tasks.core_recorder(client, component, host)
     }
 
     /// The state that the controller was made with.

@@ -24,7 +24,7 @@ use crate::{
     Context, Failure, Key, Next, Reconcile,
     cache::{Delta, View},
     context::ControllerContext,
-    event::Recorder,
+    event::{EventTasks, Recorder},
     manager::Clusters,
     queue::{Pace, Queue, Reason},
     rules::{Declared, Use},
@@ -113,11 +113,11 @@ impl Controller {
         self.client.as_ref()
     }
 
-    pub(crate) fn recorder(&self, world: &World, client: Client, instance: &str) -> Recorder {
+    pub(crate) fn recorder(&self, tasks: &EventTasks, client: Client, instance: &str) -> Recorder {
         let component = self.event_component.unwrap_or(&self.name);
         match self.has_core_events {
-            true => Recorder::core(world, client, component),
-            false => Recorder::new(world, client, component, instance),
+            true => tasks.core_recorder(client, component, ""),
+            false => tasks.recorder(client, component, instance),
         }
     }
 

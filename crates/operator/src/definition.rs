@@ -50,9 +50,11 @@ pub enum Severity {
 /// A problem of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
+    /// How bad it is.
     pub severity: Severity,
     /// The field, as the server writes it.
     pub path: String,
+    /// What is wrong, and what to do about it.
     pub message: String,
 }
 

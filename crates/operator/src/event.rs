@@ -4,45 +4,58 @@
 //! them, and are dropped if it is full. The rules are those of client-go's recorder.
 
 mod core_correlator;
-mod core_writer;
+mod core_v1;
 mod correlator;
+mod events_v1;
+mod tasks;
+mod writer;
 
-use crate::retry;
-use core_writer::CoreWriter;
-use correlator::{Correlator, EventWrite, NewEvent};
-use jiff::Timestamp;
-use k8s_openapi::{
-    api::{core::v1::ObjectReference, events::v1::Event},
-    apimachinery::pkg::apis::meta::v1::MicroTime,
-};
-use kube::{
-    Api, Client, Resource, ResourceExt,
-    api::{Patch, PatchParams, PostParams},
-};
-use serde_json::json;
-use std::{sync::Arc, time::Duration};
+pub(crate) use tasks::EventTasks;
+
+use core_correlator::CoreCorrelator;
+use correlator::{Correlator, NewEvent};
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{Client, Resource, ResourceExt, core::ObjectMeta};
+use std::{future::Future, sync::Arc};
 use tokio::sync::mpsc;
 use world::World;
+use writer::{EventApi, EventWriter};
 
 /// Of more than a thousand events at once, single ones say nothing.
 const QUEUE: usize = 1024;
-/// Kubernetes: twelve attempts, ten seconds apart. Events are lost if the server is away for longer.
-const ATTEMPTS: usize = 12;
-const PAUSE: Duration = Duration::from_secs(10);
-const JITTER: f64 = 0.25;
 
 /// The `type` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventType {
+    /// Something went as it should.
     Normal,
+    /// Something that a person may have to look at.
     Warning,
 }
 
-/// Records events. Cheap to clone; its task ends when the last clone is dropped.
+/// Records events. Cheap to clone; when the last clone is dropped, its task writes what is left and ends. The
+/// tasks of a manager's recorders end with the manager.
+///
+/// ```
+/// use k8s_openapi::api::{core::v1::ConfigMap, events::v1::Event};
+/// use operator::event::Recorder;
+///
+/// testkit::run(|cluster| async move {
+///     cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}").await;
+///     let map: ConfigMap = cluster.get("default", "web").await;
+///     // A reconcile has one in `context.events()`.
+///     let events = Recorder::new(cluster.world(), cluster.client(), "example.com/web", "web-0");
+///     events.normal(&map, "Created", "CreateChild", "created service \"web\"");
+///     cluster.settle().await;
+///     let recorded = cluster.list::<Event>("default").await;
+///     assert_eq!(recorded[0].reason.as_deref(), Some("Created"));
+/// });
+/// ```
 #[derive(Clone)]
 pub struct Recorder {
     world: World,
-    queue: mpsc::Sender<NewEvent>,
+    /// `None` ends the task.
+    queue: mpsc::Sender<Option<NewEvent>>,
     reporter: Arc<Reporter>,
 }
 
@@ -57,16 +70,7 @@ impl Recorder {
     /// Records `events.k8s.io/v1` events. `controller` is the qualified name of the controller, `instance` the
     /// process (a pod's name).
     pub fn new(world: &World, client: Client, controller: &str, instance: &str) -> Recorder {
-        let (queue, events) = mpsc::channel(QUEUE);
-        let reporter = Arc::new(Reporter { controller: controller.into(), instance: instance.into() });
-        let writer = EventWriter {
-            world: world.clone(),
-            client,
-            correlator: Correlator::default(),
-            reporter: reporter.clone(),
-        };
-        world.spawn("events", writer.run(events)).detach();
-        Recorder { world: world.clone(), queue, reporter }
+        Recorder::detached::<Correlator>(world, client, controller, instance)
     }
 
     /// Records core `v1` events, as the components of Kubernetes do: each message is an event of its own,
@@ -78,11 +82,26 @@ impl Recorder {
     /// [`Recorder::core`] for a component that runs on each node: `host` is the node, and the instance of the
     /// component.
     pub fn core_on(world: &World, client: Client, component: &str, host: &str) -> Recorder {
+        Recorder::detached::<CoreCorrelator>(world, client, component, host)
+    }
+
+    fn detached<A: EventApi>(world: &World, client: Client, controller: &str, instance: &str) -> Recorder {
+        let (recorder, work) = Recorder::with_writer::<A>(world, client, controller, instance);
+        world.spawn("events", work).detach();
+        recorder
+    }
+
+    /// A recorder, and the work of its task.
+    fn with_writer<A: EventApi>(
+        world: &World,
+        client: Client,
+        controller: &str,
+        instance: &str,
+    ) -> (Recorder, impl Future<Output = ()> + Send + use<A>) {
         let (queue, events) = mpsc::channel(QUEUE);
-        let reporter = Arc::new(Reporter { controller: component.into(), instance: host.into() });
-        let writer = CoreWriter::new(world, client, Arc::clone(&reporter));
-        world.spawn("events", writer.run(events)).detach();
-        Recorder { world: world.clone(), queue, reporter }
+        let reporter = Arc::new(Reporter { controller: controller.into(), instance: instance.into() });
+        let writer = EventWriter::<A>::new(world, client, Arc::clone(&reporter));
+        (Recorder { world: world.clone(), queue, reporter }, writer.run(events))
     }
 
     /// Records an event of type Normal. `reason` is why, `action` what the controller did (both one
@@ -121,7 +140,7 @@ impl Recorder {
             note,
             at: self.world.wall(),
         };
-        if let Err(lost) = self.queue.try_send(event) {
+        if let Err(lost) = self.queue.try_send(Some(event)) {
             tracing::debug!(controller = self.reporter.controller, error = %lost, "event dropped");
         }
     }
@@ -154,134 +173,11 @@ where
     }
 }
 
-/// The task that writes events.
-struct EventWriter {
-    world: World,
-    client: Client,
-    correlator: Correlator,
-    reporter: Arc<Reporter>,
-}
-
-impl EventWriter {
-    async fn run(mut self, mut queue: mpsc::Receiver<NewEvent>) {
-        let start = self.world.now();
-        loop {
-            let now = self.world.now().since(start);
-            let event = match self.correlator.next_due() {
-                None => queue.recv().await,
-                Some(due) => match self.world.timeout(due.saturating_sub(now), queue.recv()).await {
-                    Ok(event) => event,
-                    Err(_) => {
-                        let now = self.world.now().since(start);
-                        for write in self.correlator.write_due(now) {
-                            self.write(write).await;
-                        }
-                        continue;
-                    }
-                },
-            };
-            let Some(event) = event else { break };
-            let now = self.world.now().since(start);
-            if let Some(write) = self.correlator.add(now, event) {
-                self.write(write).await;
-            }
-        }
-        for write in self.correlator.close() {
-            self.write(write).await;
-        }
-    }
-
-    async fn write(&mut self, write: EventWrite) {
-        let event = self.event(&write);
-        let mut attempts = Attempts::new(&self.world, &write.event.reason);
-        loop {
-            let sent = match write.name {
-                Some(_) => self.count(&event).await,
-                None => self.create(&event).await,
-            };
-            match sent {
-                Ok(name) => return self.correlator.set_name(write.id, name),
-                Err(error) if attempts.another_after(&error).await => {}
-                Err(_) => return,
-            }
-        }
-    }
-
-    async fn create(&self, event: &Event) -> Result<String, kube::Error> {
-        match self.api(event).create(&PostParams::default(), event).await {
-            Ok(_) => Ok(event.name_any()),
-            // The name is unique: an earlier attempt succeeded, and its response was lost.
-            Err(error) if retry::is_conflict(&error) => Ok(event.name_any()),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn count(&self, event: &Event) -> Result<String, kube::Error> {
-        let name = event.name_any();
-        let patch = Patch::Merge(json!({ "series": event.series }));
-        match self.api(event).patch(&name, &PatchParams::default(), &patch).await {
-            Ok(_) => Ok(name),
-            // Events are deleted after an hour, and this one was.
-            Err(error) if retry::is_missing(&error) => self.create(event).await,
-            Err(error) => Err(error),
-        }
-    }
-
-    fn api(&self, event: &Event) -> Api<Event> {
-        Api::namespaced(self.client.clone(), event.metadata.namespace.as_deref().unwrap_or("default"))
-    }
-
-    fn event(&self, write: &EventWrite) -> Event {
-        let name = write.name.clone().unwrap_or_else(|| event_name(&self.world, &write.event.regarding));
-        write.event.event(name, &self.reporter, write.series())
-    }
-}
-
-/// A new name for an event on an object.
-fn event_name(world: &World, regarding: &ObjectReference) -> String {
-    // Two recorders may record on one object at the same time: the time alone is not unique.
-    let suffix = format!(".{:016x}", world.draw());
-    let stem = regarding.name.as_deref().unwrap_or_default();
-    let stem = cut(stem, crate::name::SUBDOMAIN - suffix.len()).trim_end_matches(['.', '-']);
-    format!("{stem}{suffix}")
-}
-
-/// How often the write of one event is tried.
-struct Attempts<'a> {
-    world: World,
-    reason: &'a str,
-    left: usize,
-}
-
-impl<'a> Attempts<'a> {
-    fn new(world: &World, reason: &'a str) -> Attempts<'a> {
-        Attempts { world: world.clone(), reason, left: ATTEMPTS }
-    }
-
-    /// Whether to try again, after a pause.
-    async fn another_after(&mut self, error: &kube::Error) -> bool {
-        self.left -= 1;
-        if self.left == 0 || !is_transient(error) {
-            tracing::debug!(%error, reason = self.reason, "event not written");
-            return false;
-        }
-        self.world.sleep(self.world.jitter(PAUSE, JITTER)).await;
-        true
-    }
-}
-
-/// Whether a retry may succeed.
-fn is_transient(error: &kube::Error) -> bool {
-    match error {
-        kube::Error::Api(status) => status.code == 429 || status.code >= 500,
-        kube::Error::SerdeError(_) | kube::Error::BuildRequest(_) => false,
-        _ => true,
-    }
-}
-
-fn micro(at: Timestamp) -> MicroTime {
-    let whole = Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at);
-    MicroTime(whole)
+/// The metadata of an event on this object.
+fn metadata(name: String, regarding: &ObjectReference) -> ObjectMeta {
+    // Kubernetes: events on cluster-scoped objects are in namespace `default`.
+    let namespace = regarding.namespace.clone().unwrap_or_else(|| "default".into());
+    ObjectMeta { name: Some(name), namespace: Some(namespace), ..ObjectMeta::default() }
 }
 
 /// The longest prefix of the text within so many bytes.

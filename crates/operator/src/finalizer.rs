@@ -33,8 +33,11 @@ pub enum Lifecycle<K> {
 /// What to do about the finalizer of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// Add the finalizer before the first work.
     AddFinalizer,
+    /// It has the finalizer: work.
     Work,
+    /// It is being deleted: undo the work, then remove the finalizer.
     CleanUp,
     /// It is being deleted, and does not have our finalizer.
     Nothing,
@@ -49,6 +52,26 @@ pub enum Action {
 /// A cached object may have been cleaned up and deleted by the process that led before, and `work` would
 /// create again what nothing will ever clean up. So the first call of a process for a live object reads it
 /// from the server; with the manager's client, later ones do not.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use operator::{Context, Failure, Key, Next, finalizer::{self, Lifecycle}};
+///
+/// # async fn create_bucket(_: &str) {}
+/// # async fn delete_bucket(_: &str) {}
+/// async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
+///     let Some(map) = context.get::<ConfigMap>(&key)? else { return Ok(Next::Settled) };
+///     let maps = context.namespaced::<ConfigMap>(&key);
+///     finalizer::guard(&maps, (*map).clone(), "example.com/bucket", async |map| {
+///         match map {
+///             Lifecycle::Live(_) => create_bucket(key.name()).await,
+///             Lifecycle::Deleting(_) => delete_bucket(key.name()).await,
+///         }
+///         Ok(Next::Settled)
+///     })
+///     .await
+/// }
+/// ```
 pub async fn guard<K, F, Fut>(api: &Api<K>, object: K, finalizer: &str, work: F) -> Result<Next, Failure>
 where
     K: Resource + Clone + Debug + DeserializeOwned,

@@ -15,10 +15,13 @@ use world::{Moment, World};
 /// The lease to hold, the identity of this process, and the times.
 #[derive(Clone, Debug)]
 pub struct Election {
+    /// The namespace of the lease.
     pub namespace: String,
+    /// The name of the lease.
     pub name: String,
     /// The holder identity: different for every process, also for two on one host.
     pub identity: String,
+    /// How long a term and its pauses are.
     pub timing: Timing,
 }
 
@@ -37,8 +40,10 @@ pub struct Timing {
 /// Why a leader has lost its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseLost {
+    /// Another process holds it.
     #[error("another process holds the lease")]
     Taken,
+    /// No renewal succeeded in time.
     #[error("the lease could not be renewed in time")]
     NotRenewed,
 }

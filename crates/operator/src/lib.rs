@@ -14,6 +14,7 @@
 //! assert_eq!((half.milli_value(), Pod::default().name_any()), (Some(500), String::new()));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![warn(missing_docs)]
 
 mod watch;
 
@@ -31,6 +32,8 @@ mod context;
 mod controller;
 mod key;
 mod reconcile;
+
+pub mod service_account;
 
 pub mod lease;
 mod manager;

@@ -14,19 +14,23 @@
 //! ```
 
 mod clusters;
+mod connect;
+mod error;
 mod halt;
 mod manifests;
 mod run;
 mod runnable;
 
 pub(crate) use clusters::Clusters;
+pub use error::Error;
 pub(crate) use halt::HaltFlag;
 pub use manifests::Installation;
 pub use runnable::RunnableContext;
 
 use crate::{
-    BoxError, Controller,
-    lease::{Election, Fence, LeaseLost},
+    Controller,
+    event::EventTasks,
+    lease::{Election, Fence},
     metrics::Metrics,
     probe::Checks,
     queue::Queue,
@@ -37,7 +41,7 @@ use futures::future::{FutureExt, select};
 use kube::Client;
 use runnable::Runnables;
 use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration};
-use tokio::sync::watch;
+use world::watch;
 use world::{Task, World};
 
 /// How long reconciles in progress may take to end when the manager stops.
@@ -63,39 +67,6 @@ pub struct Manager {
     sync_limit: Duration,
 }
 
-/// Why a manager could not start, or ended by itself.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("there is no cluster to connect to: neither a kubeconfig nor a service account was found")]
-    NoCluster(#[source] kube::Error),
-    #[error(
-        "controller \"{controller}\" waited {limit:?} for its cache of {kind}: may it list and watch it?"
-    )]
-    NotSynced { controller: String, kind: String, limit: Duration },
-    #[error("another process leads now: this one must not go on")]
-    NoLongerLeading(#[source] LeaseLost),
-    #[error("cannot listen on {address}")]
-    Listen {
-        address: SocketAddr,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error(
-        "controller \"{controller}\" has a source in cluster \"{cluster}\", which the manager does not know"
-    )]
-    UnknownCluster { controller: String, cluster: String },
-    #[error("the runnable \"{name}\" failed")]
-    Runnable {
-        name: String,
-        #[source]
-        source: BoxError,
-    },
-    #[error("the webhooks ended")]
-    Webhooks(#[from] webhook::Error),
-    #[error("the manager ended before its time")]
-    Stopped(#[from] world::Stopped),
-}
-
 /// A running manager. Dropping it ends everything at once, as a crash would.
 #[derive(Debug)]
 pub struct Running {
@@ -106,11 +77,12 @@ pub struct Running {
     stop_on_drop: StopOnDrop,
 }
 
-/// Stops all reconciles, runnables, writes, queues and webhooks when it is dropped: at once, not when their tasks
+/// Stops all reconciles, runnables, writes, events, queues and webhooks when it is dropped: at once, not when their tasks
 /// run next.
 struct StopOnDrop {
     fence: Fence,
     halt: HaltFlag,
+    event_tasks: EventTasks,
     queues: Arc<Vec<(String, Queue)>>,
     _hosted: Vec<webhook::Hosted>,
 }
@@ -125,31 +97,12 @@ impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.halt.raise();
         self.fence.shut();
+        self.event_tasks.cancel();
         self.queues.iter().for_each(|(_, queue)| queue.close());
     }
 }
 
 impl Manager {
-    /// A manager for the cluster of the kubeconfig, or of the pod's service account.
-    pub async fn connect(name: &str) -> Result<Manager, Error> {
-        let config =
-            kube::Config::infer().await.map_err(kube::Error::InferConfig).map_err(Error::NoCluster)?;
-        let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        let client = Client::try_from(config).map_err(Error::NoCluster)?;
-        let manager = Manager::new(name, &World::real(), client);
-        manager.metrics.set_host(&host);
-        Ok(manager)
-    }
-
-    /// A manager without a cluster, in the tokio runtime that calls this: for [`Manager::manifests`]. Every request
-    /// of it fails.
-    pub fn disconnected(name: &str) -> Manager {
-        let no_cluster = |_: http::Request<kube::client::Body>| async {
-            Err::<http::Response<kube::client::Body>, _>(std::io::Error::other("this manager has no cluster"))
-        };
-        Manager::new(name, &World::real(), Client::new(tower::service_fn(no_cluster), "default"))
-    }
-
     /// A manager with a given client and world.
     pub fn new(name: &str, world: &World, client: Client) -> Manager {
         Manager {
@@ -278,7 +231,7 @@ impl Manager {
         match select(task, end).await {
             futures::future::Either::Left((ended, _)) => ended?,
             futures::future::Either::Right(((), task)) => {
-                stop.send_replace(true);
+                stop.set(true);
                 task.await?
             }
         }
@@ -317,7 +270,7 @@ impl Running {
 
     /// Waits for reconciles in progress, releases the lease, and ends.
     pub async fn stop(self) -> Result<(), Error> {
-        self.stop.send_replace(true);
+        self.stop.set(true);
         self.ended().await
     }
 

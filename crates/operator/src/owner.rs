@@ -7,16 +7,52 @@ use std::any::TypeId;
 /// Why an object cannot own another.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OwnerError {
+    /// The owner has not been read from a server.
     #[error("owner {owner:?} has no name and uid yet: own only with what was read from a server")]
-    NotStored { owner: String },
+    NotStored {
+        /// The name of the owner.
+        owner: String,
+    },
+    /// Owner and child are in two namespaces.
     #[error("owner {owner:?} is in namespace {namespace:?}, child {child:?} in {other:?}")]
-    OtherNamespace { owner: String, namespace: String, child: String, other: String },
+    OtherNamespace {
+        /// The name of the owner.
+        owner: String,
+        /// The namespace of the owner.
+        namespace: String,
+        /// The name of the child.
+        child: String,
+        /// The namespace of the child.
+        other: String,
+    },
+    /// The owner is in a namespace, and the child is cluster-scoped.
     #[error("owner {owner:?} is in namespace {namespace:?}, child {child:?} in none")]
-    OutsideNamespaces { owner: String, namespace: String, child: String },
+    OutsideNamespaces {
+        /// The name of the owner.
+        owner: String,
+        /// The namespace of the owner.
+        namespace: String,
+        /// The name of the child.
+        child: String,
+    },
+    /// The child has another controller.
     #[error("child {child:?} is controlled by {kind} {name:?} ({uid})")]
-    Controlled { child: String, kind: String, name: String, uid: String },
+    Controlled {
+        /// The name of the child.
+        child: String,
+        /// The kind of its controller.
+        kind: String,
+        /// The name of its controller.
+        name: String,
+        /// The UID of its controller.
+        uid: String,
+    },
+    /// The child exists and has no controller; a person may have made it.
     #[error("child {child:?} exists and has no controller: let the set adopt it, or use another name")]
-    Uncontrolled { child: String },
+    Uncontrolled {
+        /// The name of the child.
+        child: String,
+    },
 }
 
 impl OwnerError {

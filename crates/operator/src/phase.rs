@@ -9,7 +9,9 @@ use std::fmt;
 /// A named step, and whether it is done.
 #[derive(Debug)]
 pub struct Step<O> {
+    /// Its name, one CamelCase word.
     pub name: &'static str,
+    /// Tells from the observed state whether it is done.
     pub is_done: fn(&O) -> bool,
 }
 
@@ -18,7 +20,9 @@ pub struct Step<O> {
 pub struct Progress {
     /// The step to work on; `None` when all are done.
     pub phase: Option<&'static str>,
+    /// The steps before that one.
     pub done: usize,
+    /// All steps.
     pub steps: usize,
 }
 

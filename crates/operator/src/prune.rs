@@ -37,13 +37,19 @@ pub struct MemberKind {
 /// An object that carries the set's label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
+    /// Its kind.
     pub kind: MemberKind,
+    /// Its namespace; `None` if its kind is cluster-scoped.
     pub namespace: Option<String>,
+    /// Its name.
     pub name: String,
+    /// Its UID: another object of the same name is not deleted.
     pub uid: String,
+    /// Its resourceVersion.
     pub resource_version: Option<String>,
     /// The UID of the owner that controls it.
     pub controller: Option<String>,
+    /// Whether it is being deleted already.
     pub is_deleting: bool,
 }
 
@@ -59,6 +65,7 @@ pub struct Plan {
 /// What pruning did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
+    /// They were deleted.
     pub deleted: Vec<Member>,
     /// They have the label, but the owner does not control them: they stayed.
     pub spared: Vec<Member>,

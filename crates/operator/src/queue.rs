@@ -90,9 +90,11 @@ pub struct TakenKey<'a> {
 /// How many keys are in which state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Waiting for a worker, by priority.
+    /// Waiting for a worker, with [`Priority::Background`].
     pub background: usize,
+    /// Waiting for a worker, with [`Priority::Fresh`].
     pub fresh: usize,
+    /// Taken by a worker.
     pub in_progress: usize,
     /// Scheduled for later, without a failure.
     pub delayed: usize,
@@ -104,16 +106,20 @@ pub struct Stats {
     pub next_due: Option<Duration>,
     /// How long keys have waited without any being taken, though the rate allows it.
     pub untaken: Duration,
-    /// So far: keys added, keys added with a delay, and keys refused because the queue was full.
+    /// Keys added so far.
     pub adds: u64,
+    /// Keys added with a delay so far.
     pub retries: u64,
+    /// Keys refused so far, because the queue was full.
     pub refused: u64,
 }
 
 /// A key that a worker has taken, and how long ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InProgress {
+    /// The key.
     pub key: Key,
+    /// How long ago.
     pub age: Duration,
 }
 

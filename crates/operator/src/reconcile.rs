@@ -30,9 +30,19 @@ pub enum Failure {
     Conflict(BoxError),
     /// Another object is in the way, and no watch tells when it no longer is: recorded as an event, and
     /// tried again every five minutes.
-    Blocked { reason: &'static str, message: String },
+    Blocked {
+        /// The reason of the event: one CamelCase word.
+        reason: &'static str,
+        /// A sentence for people.
+        message: String,
+    },
     /// No retry helps until the object changes: recorded as an event, not retried.
-    Terminal { reason: &'static str, message: String },
+    Terminal {
+        /// The reason of the event: one CamelCase word.
+        reason: &'static str,
+        /// A sentence for people.
+        message: String,
+    },
 }
 
 /// Any error.

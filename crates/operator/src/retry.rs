@@ -15,7 +15,9 @@ const JITTER: f64 = 0.5;
 /// What [`create_or_update`] did, and the object after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written<K> {
+    /// There was none.
     Created(K),
+    /// It was changed.
     Updated(K),
     /// The object was as wanted; nothing was written.
     Unchanged(K),
@@ -44,6 +46,27 @@ where
 /// or creates it from `blank` if it does not exist.
 ///
 /// Prefer [`crate::apply`], which leaves the fields of other managers alone without reading first.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube::Api;
+/// use operator::retry::{Written, create_or_update};
+///
+/// testkit::run(|cluster| async move {
+///     let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+///     let mut blank = ConfigMap::default();
+///     blank.metadata.name = Some("web".to_owned());
+///     let write = |size: &'static str| {
+///         let (world, maps, blank) = (cluster.world(), &maps, blank.clone());
+///         create_or_update(world, maps, blank, move |map| {
+///             map.data.get_or_insert_default().insert("size".to_owned(), size.to_owned());
+///         })
+///     };
+///     assert!(matches!(write("small").await.unwrap(), Written::Created(_)));
+///     assert!(matches!(write("small").await.unwrap(), Written::Unchanged(_)));
+///     assert!(matches!(write("large").await.unwrap(), Written::Updated(_)));
+/// });
+/// ```
 pub async fn create_or_update<K>(
     world: &World,
     api: &Api<K>,

@@ -13,6 +13,21 @@ use std::fmt::Debug;
 ///
 /// Only the difference is sent, so that fields of other controllers stay that this type does not have. Returns
 /// the object after the write, or `None` if nothing had to be written or the object is deleted.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Namespace;
+/// use kube::Api;
+/// use operator::status;
+/// use serde_json::json;
+///
+/// testkit::run(|cluster| async move {
+///     let namespaces: Api<Namespace> = Api::all(cluster.client());
+///     let default = namespaces.get("default").await.unwrap();
+///     let wanted = json!({"phase": "Active", "conditions": [{"type": "Seen", "status": "True"}]});
+///     let written = status::set(&namespaces, &default, &wanted).await.unwrap().expect("it was another one");
+///     assert!(status::set(&namespaces, &written, &wanted).await.unwrap().is_none());
+/// });
+/// ```
 pub async fn set<K, S>(api: &Api<K>, object: &K, status: &S) -> Result<Option<K>, kube::Error>
 where
     K: Resource + Clone + Debug + Serialize + DeserializeOwned,

@@ -17,9 +17,9 @@ use kube::{Client, client::Body};
 use lines::Lines;
 use state::{Input, Query, WatchState};
 use std::{ops::ControlFlow, pin::pin, time::Duration};
-use tokio::sync::watch::Receiver;
 use wire::WatchEvent;
 use world::World;
+use world::watch::Receiver;
 
 pub(crate) use wire::{Target, page};
 

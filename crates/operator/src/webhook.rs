@@ -82,6 +82,7 @@ pub trait Host: Send + Sync {
 /// The HTTP response to the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
+    /// 200 also if the verdict is no.
     pub code: StatusCode,
     /// JSON if the code is 200, text otherwise.
     pub body: Bytes,

@@ -198,6 +198,8 @@ fn two_owners_with_one_child_name_do_not_write_for_ever() {
         let manager = Manager::new("owners", cluster.world(), cluster.client_as("op", &["system:masters"]));
         let running = manager.controller(controller).start();
         cluster.watch_idle("owners", running.idle_probe());
+        // Both workers see no child, and both would create it.
+        cluster.inject(Fault::on("patch", "secrets").always().delay(Duration::from_millis(200)));
         for name in ["first", "second"] {
             let mut owner = map(name);
             owner.metadata.labels = Some([("wants".to_owned(), "s".to_owned())].into());
@@ -205,6 +207,7 @@ fn two_owners_with_one_child_name_do_not_write_for_ever() {
         }
         cluster.settle().await;
         let child: Secret = cluster.get("default", "s").await;
+        assert_eq!(cluster.trace().of("patch", "secrets").len(), 1, "the second worker did not take it");
         cluster.advance(Duration::from_secs(11 * 3600)).await;
         assert_eq!(cluster.get::<Secret>("default", "s").await, child);
         let events: Vec<Event> = cluster.list("default").await;

@@ -1,7 +1,11 @@
 //! The lines of a manager's log, at the level info: one for each thing that happens to the process.
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use operator::{Context, Controller, Failure, Key, Manager, Next, all};
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
+use operator::{
+    Context, Controller, Failure, Key, Manager, Next, all,
+    webhook::{Address, Certificates, Hook, Request, Site, Webhooks},
+};
+use serde_json::json;
 use std::{
     fmt::{Debug, Write},
     sync::{
@@ -100,4 +104,30 @@ fn a_manager_logs_how_it_starts_syncs_leads_and_reconciles() {
     }
     let left_out = lines.with("message=reconciled").last().unwrap().clone();
     assert!(!left_out.contains("left_out=0"), "{left_out}");
+}
+
+#[test]
+fn a_manager_logs_that_its_webhooks_are_registered_and_that_it_has_lost_its_lease() {
+    let lines = Lines::default();
+    let _second = Dispatch::new(lines.clone());
+    with_default(lines.clone(), || {
+        testkit::simulate(1, |cluster| async move {
+            let webhooks = Webhooks::new("sizes").hook(Hook::defaulter(|_: &mut ConfigMap, _: &Request| {}));
+            let certificates = Certificates::Shared { namespace: "default".into(), secret: "sizes".into() };
+            let site = Site { address: Address::Url("https://hooks.example.com".into()), certificates };
+            let manager = Manager::new("copy", cluster.world(), cluster.client()).elect_in("default");
+            let running = cluster.run(manager.webhooks(webhooks, ([127, 0, 0, 1], 0), site));
+            cluster.advance(Duration::from_secs(5)).await;
+            let other = json!({"spec": {"holderIdentity": "another"}});
+            cluster.patch::<Lease>("default", "copy", &other).await;
+            running.ended().await.unwrap_err();
+        });
+    });
+    for text in [
+        "message=registered webhooks=\"sizes\" hooks=1 conversions=0",
+        "problem=another process holds the lease",
+    ] {
+        assert_eq!(lines.with(text).len(), 1, "{text}");
+    }
+    assert_eq!(lines.with("message=lost the lease").len(), 1);
 }

@@ -1,6 +1,6 @@
 //! What a manager runs beside its controllers, and how it ends.
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::{core::v1::ConfigMap, events::v1::Event};
 use kube::{Api, api::ListParams};
 use operator::{Context, Controller, Error, Failure, Key, Manager, Next, all, lease::Election};
 use std::{
@@ -11,7 +11,7 @@ use std::{
     },
     time::Duration,
 };
-use testkit::Cluster;
+use testkit::{Cluster, Fault};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -126,6 +126,65 @@ fn a_dropped_manager_reconciles_not_one_step_further() {
             assert_eq!(steps.load(Ordering::SeqCst), last, "seed {seed}");
         });
     }
+}
+
+/// Records an event on every object.
+async fn greet(context: Context<()>, key: Key) -> Result<Next, Failure> {
+    if let Some(map) = context.get::<ConfigMap>(&key)? {
+        context.events().normal(&*map, "Seen", "Look", "it is there");
+    }
+    Ok(Next::Settled)
+}
+
+fn greeter(cluster: &Cluster, identity: &str) -> Manager {
+    let controller = Controller::new("greeter", all::<ConfigMap>().labelled("greet=yes"));
+    let client = cluster.client_as(identity, &["system:masters"]);
+    let election = Election::new(cluster.world(), "default", "greeter").identity(identity);
+    Manager::new("greeter", cluster.world(), client)
+        .elect(election)
+        .controller(controller.reconcile((), greet))
+}
+
+const GREETED: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: web, labels: {greet: 'yes'}}}";
+
+#[test]
+fn a_dropped_manager_sends_no_more_requests_and_its_events_are_lost() {
+    for seed in 0..20 {
+        testkit::simulate(seed, |cluster| async move {
+            cluster.apply(GREETED).await;
+            cluster.inject(Fault::on("create", "events").always().delay(SECOND));
+            let running = greeter(&cluster, "op").start();
+            cluster.world().sleep(SECOND / 2).await;
+            let requests = || cluster.trace().entries.iter().filter(|entry| entry.caller == "op").count();
+            assert_eq!(cluster.trace().of("create", "events").len(), 1, "it is on its way");
+            drop(running);
+            let before = requests();
+            cluster.advance(3600 * SECOND).await;
+            assert_eq!(requests(), before, "seed {seed}");
+            assert!(cluster.list::<Event>("default").await.is_empty(), "seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn a_manager_that_stops_writes_its_last_events_before_it_releases_the_lease() {
+    testkit::run(|cluster| async move {
+        cluster.apply(GREETED).await;
+        cluster.inject(Fault::on("create", "events").nth(1).delay(SECOND));
+        let running = greeter(&cluster, "first").start();
+        cluster.world().sleep(SECOND / 2).await;
+        running.stop().await.unwrap();
+        assert_eq!(cluster.list::<Event>("default").await.len(), 1);
+
+        // A server that takes no events does not hold it up for long.
+        cluster.inject(Fault::on("create", "events").always().error(503, "ServiceUnavailable"));
+        let second = greeter(&cluster, "second").start();
+        cluster.world().sleep(SECOND).await;
+        let begun = cluster.world().now();
+        second.stop().await.unwrap();
+        let took = cluster.world().now().since(begun);
+        assert!((SECOND..3 * SECOND).contains(&took), "{took:?}");
+    });
 }
 
 async fn get(address: std::net::SocketAddr, path: &str) -> String {

@@ -7,7 +7,10 @@ use operator::{
     cache::{Caches, Scope, Transform},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, sync::mpsc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, mpsc},
+};
 
 type Seen = mpsc::SyncSender<String>;
 
@@ -105,8 +108,14 @@ fn label_indexes_follow_changes_and_are_not_needed_for_every_label() {
             (0..12).map(|n| (format!("label-{n}"), "yes".to_owned())).collect();
         let found = |label: &str| {
             let selector = Selector::from_iter([(label.to_owned(), "yes".to_owned())]);
-            let found = maps.labelled(&selector).unwrap();
-            found.iter().map(|map| map.name_any()).collect::<Vec<_>>().join(" ")
+            let names = |found: Vec<Arc<ConfigMap>>| {
+                found.iter().map(|map| map.name_any()).collect::<Vec<_>>().join(" ")
+            };
+            let everywhere = names(maps.labelled(&selector).unwrap());
+            assert_eq!(names(maps.labelled_in("default", &selector).unwrap()), everywhere);
+            // A namespace whose name begins like another one.
+            assert!(maps.labelled_in("defaul", &selector).unwrap().is_empty());
+            everywhere
         };
         // The first eight make indexes.
         labels.keys().for_each(|label| assert_eq!(found(label), "", "{label}"));

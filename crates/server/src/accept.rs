@@ -13,7 +13,7 @@ use crate::{
     answer::Holding,
     authenticate::{CREDENTIAL_ID, ExpiredCertificate},
     refusal::Refusal,
-    request::ClientAddress,
+    request::{ClientAddress, ClientConnection},
 };
 use aws_lc_rs::digest::{SHA256, digest};
 use connections::{ConnectionSlot, Connections};
@@ -137,6 +137,10 @@ impl Connection {
             }
             if let Some(address) = address.filter(|_| self.server.0.audit.is_some()) {
                 request.extensions_mut().insert(address);
+            }
+            if request.headers().contains_key(header::UPGRADE) {
+                // Beside the request: the connection outlives it if it switches protocols.
+                request.extensions_mut().insert(ClientConnection::new(self.slot.begin()));
             }
             let (world, server, limit) = (self.world.clone(), self.server.clone(), self.limits.request);
             let under_way = self.slot.begin();

@@ -29,7 +29,7 @@ use api::{
 use at_rest::AtRest;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderValue, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt, Empty, Full, combinators::UnsyncBoxBody};
 use pieces::Pieces;
 use schema::{encode, proto, types::Types};
 use serde_json::{Value, json};
@@ -55,6 +55,13 @@ pub(crate) struct ListMeta {
 
 pub(crate) fn full(code: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Body> {
     with_body(code, content_type, Full::new(body.into()).boxed_unsync())
+}
+
+/// A response without a body.
+pub(crate) fn empty(code: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Empty::new().boxed_unsync());
+    *response.status_mut() = code;
+    response
 }
 
 fn with_body(code: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {

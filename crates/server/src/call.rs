@@ -8,7 +8,7 @@ use crate::{
     input,
     negotiate::Form,
     refusal::Refusal,
-    request::{Options, Target, Verb},
+    request::{Options, RawRequest, Target, Verb},
     route::{self, Unrouted},
     served::Served,
     stored::Stored,
@@ -41,6 +41,8 @@ pub(crate) struct Call {
     pub(crate) trail: Trail,
     /// Whether its commits are noted for the hooks behind them.
     notes_commits: bool,
+    /// For requests that are passed on to a node.
+    pub(crate) raw: Option<Arc<RawRequest>>,
 }
 
 /// Side results of a call.
@@ -70,12 +72,13 @@ impl Call {
         permit: Permit,
         verb: Verb,
         served: Arc<Served>,
-        head: Parts,
+        mut head: Parts,
         options: Options,
     ) -> Result<Call, Unrouted> {
         let (caller, mut target) = permit.redeem(verb).map_err(Unrouted::ByRouter)?;
         let form = route::check(verb, &served, &mut target, &head.headers, &options)?;
         let trail = Trail::of(&head).clone();
+        let raw = route::is_connect(&served, &target).then(|| Arc::new(RawRequest::of(&mut head)));
         Ok(Call {
             inner: Arc::clone(inner),
             caller,
@@ -88,6 +91,7 @@ impl Call {
             time: None,
             trail,
             notes_commits: false,
+            raw,
         })
     }
 
@@ -110,6 +114,7 @@ impl Call {
             time: None,
             trail: Trail::default(),
             notes_commits: false,
+            raw: None,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::{
     audit::Audit,
     authenticate::{SigningKey, Token},
     fair,
+    kubelet::Kubelets,
     webhook::{Outbound, Sockets},
     write::ServiceRange,
 };
@@ -23,6 +24,8 @@ pub struct Config {
     pub advertised: Option<SocketAddr>,
     /// How webhooks are called.
     pub outbound: Arc<dyn Outbound>,
+    /// How kubelets are reached; without it no node answers.
+    pub kubelets: Option<Arc<dyn Kubelets>>,
     /// PEM of the CA of this server's certificate, for pods.
     pub authority: Option<String>,
     /// Concurrent requests, in seats; others wait for a seat.
@@ -47,6 +50,7 @@ impl Default for Config {
             service_range: ServiceRange::default(),
             advertised: None,
             outbound: Arc::new(Sockets::default()),
+            kubelets: None,
             authority: None,
             seats: fair::SEATS,
             enforces_owner_permissions: false,

@@ -198,7 +198,10 @@ impl Inner {
     {
         // Each boxed, so that the most frequent verbs do not need the space of the largest.
         if route::is_connect(&call.served, &call.target) {
-            return verbs::connect::connect(call).boxed().await;
+            // Only a proxy passes a body on; clients that switch protocols send one after that.
+            let has_body = verb.is_write() && call.target.subresource == "proxy";
+            let body = if has_body { call.take(body).await? } else { Bytes::new() };
+            return verbs::connect::connect(call, body).boxed().await;
         }
         let body = if verb.is_write() { call.take(body).await? } else { Bytes::new() };
         let (world, size) = (&self.world, body.len());

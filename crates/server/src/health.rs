@@ -101,7 +101,7 @@ fn checks(probe: &str) -> impl Iterator<Item = &'static str> + use<> {
 
 fn is_well(inner: &Inner, probe: &str, check: &str) -> bool {
     match check {
-        SHUTDOWN => !*inner.draining.borrow(),
+        SHUTDOWN => !inner.draining.value(),
         // A full disk fails readyz only: the server is alive and answers reads, but rejects writes.
         STORE => probe != "/readyz" || inner.store.is_writable(),
         _ => true,

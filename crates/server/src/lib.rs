@@ -43,6 +43,7 @@ mod verbs;
 mod admission;
 mod convert;
 mod follow;
+mod kubelet;
 mod long_work;
 mod stored;
 mod webhook;
@@ -63,6 +64,7 @@ pub use answer::Body;
 pub use audit::{Audit, AuditPolicy, BadAuditPolicy};
 pub use authenticate::{Caller, SigningKey, SigningKeyError, Token, TokenFile, TokenFileError};
 pub use config::Config;
+pub use kubelet::{BadKubeletTls, KubeletAddress, KubeletSockets, KubeletStream, KubeletTls, Kubelets};
 pub use webhook::{Answer, Exchange, Outbound, Sockets};
 pub use write::{BadRange, ServiceRange};
 
@@ -97,6 +99,8 @@ pub(crate) struct Inner {
     pub(crate) fills_namespaces: bool,
     pub(crate) quotas: admission::resource_quota::Quotas,
     pub(crate) outbound: Arc<dyn Outbound>,
+    pub(crate) kubelets: Option<Arc<dyn Kubelets>>,
+    pub(crate) kubelet_connections: kubelet::KubeletConnections,
     pub(crate) authority: Option<String>,
     pub(crate) advertised: Option<SocketAddr>,
     pub(crate) metrics: metrics::Metrics,
@@ -105,7 +109,7 @@ pub(crate) struct Inner {
     pub(crate) audit: Option<audit::Auditor>,
     pub(crate) shared_changes: verbs::watch::SharedChanges,
     /// True when the server drains: watches end.
-    pub(crate) draining: tokio::sync::watch::Sender<bool>,
+    pub(crate) draining: world::watch::Sender<bool>,
 }
 
 impl Server {
@@ -127,6 +131,8 @@ impl Server {
             fills_namespaces: config.fills_namespaces,
             quotas: admission::resource_quota::Quotas::default(),
             outbound: config.outbound,
+            kubelets: config.kubelets,
+            kubelet_connections: kubelet::KubeletConnections::default(),
             authority: config.authority,
             advertised: config.advertised,
             metrics: metrics::Metrics::default(),
@@ -134,7 +140,7 @@ impl Server {
             documents: documents::Documents::default(),
             audit: config.audit.map(|audit| audit::Auditor::new(world, audit)),
             shared_changes: verbs::watch::SharedChanges::default(),
-            draining: tokio::sync::watch::Sender::new(false),
+            draining: world::watch::Sender::new(false),
         };
         let is_new = bootstrap::bootstrap(&inner).boxed().await?;
         let inner = Arc::new(inner);
@@ -193,7 +199,7 @@ impl Server {
 
     /// Ends watches, so that connections can close.
     pub fn drain(&self) {
-        self.0.draining.send_replace(true);
+        self.0.draining.set(true);
     }
 }
 

@@ -3,14 +3,68 @@
 mod options;
 mod path;
 
-pub(crate) use options::{Match, Options, flag, pairs};
+pub(crate) use options::{Match, Options, encode, flag, pairs};
 pub(crate) use path::{Place, Target, decode, parse};
 
-use std::net::SocketAddr;
+use http::{Method, Uri, request::Parts};
+use hyper::upgrade::OnUpgrade;
+use std::{
+    any::Any,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// The remote address of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClientAddress(pub(crate) SocketAddr);
+
+/// The connection of a request. It counts as open until this is dropped.
+#[derive(Clone)]
+pub(crate) struct ClientConnection {
+    _open: Arc<dyn Any + Send + Sync>,
+}
+
+impl ClientConnection {
+    /// Counts as long as `open` is held.
+    pub(crate) fn new(open: impl Any + Send + Sync) -> ClientConnection {
+        ClientConnection { _open: Arc::new(open) }
+    }
+}
+
+/// What requests that are passed on to a node need beside their parsed parts.
+#[derive(Debug)]
+pub(crate) struct RawRequest {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    upgrade: Mutex<Option<Upgrade>>,
+}
+
+/// A connection that may switch to another protocol than HTTP.
+#[derive(Debug)]
+pub(crate) struct Upgrade {
+    pub(crate) on_upgrade: OnUpgrade,
+    pub(crate) connection: Option<ClientConnection>,
+}
+
+impl RawRequest {
+    pub(crate) fn of(head: &mut Parts) -> RawRequest {
+        let connection = head.extensions.remove::<ClientConnection>();
+        let upgrade =
+            head.extensions.remove::<OnUpgrade>().map(|on_upgrade| Upgrade { on_upgrade, connection });
+        RawRequest { method: head.method.clone(), uri: head.uri.clone(), upgrade: Mutex::new(upgrade) }
+    }
+
+    /// The connection, once, if it can switch.
+    pub(crate) fn take_upgrade(&self) -> Option<Upgrade> {
+        self.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl std::fmt::Debug for ClientConnection {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("ClientConnection")
+    }
+}
 
 /// The verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,10 @@ mod client;
 mod conversion;
 mod trust;
 
+pub(crate) use client::root as root_cause;
 pub use client::{Answer, Exchange, Outbound, Sockets};
 pub(crate) use conversion::convert;
+pub(crate) use trust::Trust;
 
 use crate::Inner;
 use address::Destination;

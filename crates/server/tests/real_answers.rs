@@ -1,6 +1,8 @@
 //! kube-apiserver's responses to requests outside of the recordings: options, preconditions, subresources.
 
 mod applies;
+mod deletes;
+mod patches;
 mod refusals;
 
 use crate::client::send_with;
@@ -12,7 +14,7 @@ pub(crate) const JSON: &str = "application/json";
 pub(crate) const MERGE: &str = "application/merge-patch+json";
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-const PODS: &str = "/api/v1/namespaces/default/pods";
+pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
 pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
@@ -57,7 +59,7 @@ pub(crate) fn run(steps: Vec<Step>) {
     run.unwrap();
 }
 
-fn pod(name: &str, node: &str) -> Value {
+pub(crate) fn pod(name: &str, node: &str) -> Value {
     json!({
         "metadata": {"name": name, "labels": {"app": "a"}},
         "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]},
@@ -355,45 +357,4 @@ fn malformed_options_are_rejected() {
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         assert_eq!((found, answer["message"].as_str().unwrap()), (code, message), "{query}");
     }
-}
-
-#[test]
-fn another_delete_of_a_terminating_namespace_changes_nothing() {
-    let namespace = "/api/v1/namespaces/n";
-    let orphan = json!({"orphanDependents": true});
-    run(vec![
-        step("POST", "/api/v1/namespaces", json!({"metadata": {"name": "n"}}), 201, &[]),
-        step("DELETE", namespace, Value::Null, 200, &[("/status/phase", "Terminating")]),
-        step("DELETE", namespace, orphan, 200, &[("/metadata/finalizers", "null")]),
-    ]);
-}
-
-#[test]
-fn another_delete_of_a_pod_can_only_shorten_its_grace_period() {
-    let orphan = json!({"propagationPolicy": "Orphan", "gracePeriodSeconds": 60});
-    let again = |options: Value, holds| step("DELETE", format!("{PODS}/p"), options, 200, holds);
-    run(vec![
-        step("POST", PODS, pod("p", ""), 201, &[]),
-        step("PATCH", format!("{PODS}/p/status"), json!({"status": {"phase": "Running"}}), 200, &[]),
-        step(
-            "POST",
-            format!("{PODS}/p/binding"),
-            json!({"metadata": {"name": "p"}, "target": {"name": "n"}}),
-            201,
-            &[],
-        ),
-        again(
-            orphan,
-            &[("/metadata/finalizers/0", "orphan"), ("/metadata/deletionGracePeriodSeconds", "60")],
-        ),
-        // Neither the default of 30 seconds nor a longer period, and with them no other finalizers.
-        again(json!({"propagationPolicy": "Background"}), &[("/metadata/finalizers/0", "orphan")]),
-        again(Value::Null, &[("/metadata/deletionGracePeriodSeconds", "60")]),
-        again(json!({"gracePeriodSeconds": 90}), &[("/metadata/deletionGracePeriodSeconds", "60")]),
-        again(
-            json!({"propagationPolicy": "Background", "gracePeriodSeconds": 5}),
-            &[("/metadata/deletionGracePeriodSeconds", "5"), ("/metadata/finalizers", "null")],
-        ),
-        again(json!({"gracePeriodSeconds": -7}), &[("/metadata/deletionGracePeriodSeconds", "1")]),
-    ]);
 }

@@ -18,6 +18,7 @@ mod fairness;
 mod full_store;
 mod golden;
 mod kube_client;
+mod kubelets;
 mod kubernetes_service;
 mod metrics;
 mod noise;

@@ -76,3 +76,35 @@ fn concurrent_creates_share_no_address_and_a_restart_keeps_all() {
     })
     .unwrap();
 }
+
+#[test]
+fn a_service_that_waits_for_its_finalizer_stays_when_the_write_without_it_is_refused() {
+    let run = world::simulate(5, |world| async move {
+        let server = Server::start(&world, Arc::new(store::Memory::new()), Config::default()).await.unwrap();
+        let held = |spec: Value, finalizers: Value| {
+            let mut service: Value = serde_json::from_str(&service("held", spec)).unwrap();
+            service["metadata"]["finalizers"] = finalizers;
+            service.to_string()
+        };
+        let (_, other) = send(&server, "POST", SERVICES, service("other", json!({}))).await;
+        let taken = other["spec"]["ports"][0]["nodePort"].as_i64().unwrap();
+        let (status, first) =
+            send(&server, "POST", SERVICES, held(json!({}), json!(["example.com/hold"]))).await;
+        assert_eq!(status, 201, "{first}");
+        let path = format!("{SERVICES}/held");
+        assert_eq!(send(&server, "DELETE", &path, "").await.0, 200);
+        let address = json!(first["spec"]["clusterIP"]);
+        for port in [80, taken] {
+            let spec = json!({"clusterIP": address, "ports": [{"port": 80, "nodePort": port}]});
+            let (status, refused) = send(&server, "PUT", &path, held(spec, json!([]))).await;
+            assert_eq!(status, 422, "{refused}");
+            let (status, kept) = send(&server, "GET", &path, "").await;
+            assert_eq!((status, &kept["metadata"]["finalizers"][0]), (200, &json!("example.com/hold")));
+            assert_eq!(kept["spec"], first["spec"]);
+        }
+        let spec = json!({"clusterIP": address, "ports": first["spec"]["ports"]});
+        assert_eq!(send(&server, "PUT", &path, held(spec, json!([]))).await.0, 200);
+        assert_eq!(send(&server, "GET", &path, "").await.0, 404);
+    });
+    run.unwrap();
+}

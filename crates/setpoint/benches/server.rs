@@ -91,7 +91,7 @@ async fn run(world: &World, only: &[&str]) -> ExitCode {
     let mut verdicts = Verdicts::new();
     let server = match is_wanted("starts") {
         true => starts(world, &mut verdicts).await,
-        false => OwnServer::start(world, Path::new(SETPOINT)).await.unwrap().0,
+        false => OwnServer::start(world, Path::new(SETPOINT), &[]).await.unwrap().0,
     };
     let process = server.process.id();
     let place = Arc::new(Place::new(world, Target::read(&server.kubeconfig).unwrap(), 1000));
@@ -104,7 +104,7 @@ async fn run(world: &World, only: &[&str]) -> ExitCode {
         watches(world, process, &place, &mut verdicts).await;
     }
     if is_wanted("memory") {
-        let fresh = OwnServer::start(world, Path::new(SETPOINT)).await.unwrap().0;
+        let fresh = OwnServer::start(world, Path::new(SETPOINT), &[]).await.unwrap().0;
         memory_of_objects(world, &fresh, &mut verdicts).await;
     }
     println!("\ngoals");
@@ -133,7 +133,7 @@ async fn starts(world: &World, verdicts: &mut Verdicts) -> OwnServer {
     let mut last = None;
     for _ in 0..STARTS {
         drop(last.take());
-        let (server, took) = OwnServer::start(world, Path::new(SETPOINT)).await.unwrap();
+        let (server, took) = OwnServer::start(world, Path::new(SETPOINT), &[]).await.unwrap();
         cold.push(took.as_secs_f64() * 1e3);
         work.push(busy(server.process.id()).as_secs_f64() * 1e3);
         last = Some(server);

@@ -5,7 +5,7 @@ use crate::{etcd_stand_in, up, up::certificates};
 use anyhow::{Context, Result};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper_util::rt::TokioIo;
-use server::{Config, Server, SigningKey, TokenFile, accept::Limits};
+use server::{Config, KubeletSockets, KubeletTls, Kubelets, Server, SigningKey, TokenFile, accept::Limits};
 use std::{
     collections::BTreeMap,
     fs,
@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use world::World;
 
 /// Flags of kube-apiserver that have an effect here.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 18] = [
     "advertise-address",
     "bind-address",
     "cert-dir",
@@ -27,6 +27,9 @@ const KNOWN: [&str; 15] = [
     "enable-admission-plugins",
     "etcd-servers",
     "help",
+    "kubelet-certificate-authority",
+    "kubelet-client-certificate",
+    "kubelet-client-key",
     "secure-port",
     "service-account-issuer",
     "service-account-signing-key-file",
@@ -144,6 +147,7 @@ fn config(flags: &Flags, address: SocketAddr, client_cas: String) -> Result<Conf
     };
     Ok(Config {
         tokens,
+        kubelets: kubelets(flags)?,
         signing_key,
         issuer: flags.last("service-account-issuer").map(str::to_owned),
         service_range: range.parse().with_context(|| format!("--service-cluster-ip-range {range}"))?,
@@ -156,6 +160,23 @@ fn config(flags: &Flags, address: SocketAddr, client_cas: String) -> Result<Conf
         fills_namespaces: false,
         ..Config::default()
     })
+}
+
+/// How kubelets are reached. Without a CA to verify them, none is asked.
+fn kubelets(flags: &Flags) -> Result<Option<Arc<dyn Kubelets>>> {
+    let [authority, certificate, key] =
+        ["kubelet-certificate-authority", "kubelet-client-certificate", "kubelet-client-key"]
+            .map(|name| flags.files(name));
+    let (authority, certificate, key) = (authority?, certificate?, key?);
+    if certificate.is_empty() {
+        return Ok(None);
+    }
+    if authority.is_empty() {
+        tracing::warn!("no node is asked without --kubelet-certificate-authority");
+        return Ok(None);
+    }
+    let tls = KubeletTls { certificate: &certificate, key: &key, authority: &authority };
+    Ok(Some(Arc::new(KubeletSockets::new(tls).context("--kubelet-client-certificate")?)))
 }
 
 /// The certificate of the flags, or of the certificate folder, or a new one.

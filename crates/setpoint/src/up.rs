@@ -9,14 +9,17 @@ mod control_loops;
 mod controllers;
 mod in_process;
 mod kubeconfig;
+mod node_listener;
 mod private_file;
 mod quota;
 mod store;
 
+use ::controllers::{PodRange, Settings};
 use anyhow::{Context, Result};
 use certificates::Certificates;
-use control_loops::{ControlLoops, SCHEDULER};
+use control_loops::ControlLoops;
 use futures::FutureExt;
+use node_listener::Nodes;
 use server::{Config, Server, TokenFile, accept::Limits};
 use std::{
     future::poll_fn,
@@ -99,6 +102,12 @@ pub(crate) struct UpOptions {
         value_name = "NAME,…"
     )]
     controllers: Vec<controllers::Choice>,
+    /// Give each node a range of pod addresses, out of --cluster-cidr
+    #[arg(long)]
+    allocate_node_cidrs: bool,
+    /// Range of the addresses of pods, for --allocate-node-cidrs
+    #[arg(long, default_value = "10.244.0.0/16", value_name = "RANGE")]
+    cluster_cidr: PodRange,
     /// Seconds after which old versions of objects are dropped: lists from before then cannot be continued
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..), value_name = "SECONDS")]
     compaction_interval: u64,
@@ -165,7 +174,9 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     let _compaction = (!is_shared)
         .then(|| compaction::compact_from_time_to_time(world.clone(), Arc::clone(&store), interval))
         .map(|task| world.spawn("compaction", task));
+    let mut nodes = Nodes::open(world, &certificates, options.nodes).await?;
     let config = Config {
+        kubelets: nodes.kubelets.clone(),
         tokens,
         audit: audit::open(&options)?,
         signing_key: account_key::open(&options)?,
@@ -178,14 +189,17 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     };
     let server = Server::start(world, store, config).await.context("cannot start on this store")?;
     let names: Vec<_> = controllers::chosen(&options.controllers).collect();
-    let is_there = |name: &&str| *name == SCHEDULER || ::controllers::ALL.iter().any(|it| it.name == *name);
-    let running = names.iter().copied().filter(|name| is_there(name)).count();
-    let nodes = usize::try_from(options.nodes).unwrap_or(usize::MAX);
+    controllers::warn_of_absent(&options.controllers);
+    let running = names.iter().filter(|name| controllers::has_loop(name)).count();
+    let _listener = nodes.serve(world);
+    let node_count = nodes.settings.count;
     let (stop, is_stopped) = oneshot::channel::<()>();
-    let settings = control_loops::settings(&server, &certificates);
-    let control_loops = ControlLoops { server: server.clone(), names, nodes, settings, is_shared };
+    let pod_range = options.allocate_node_cidrs.then_some(options.cluster_cidr);
+    let settings = Settings { pod_range, ..control_loops::settings(&server, &certificates)? };
+    let control_loops =
+        ControlLoops { server: server.clone(), names, nodes: nodes.settings, settings, is_shared };
     let control_loops = world.spawn("control loops", control_loops.run(world.clone(), is_stopped.map(drop)));
-    welcome(&url, &place, (running, nodes), &kubeconfig);
+    welcome(&url, &place, (running, node_count), &kubeconfig);
     let limits = Limits { connections: options.max_connections.max(1), ..Limits::default() };
     server::accept::serve(world, server.clone(), listener, tls, limits, stopped).await;
     drop(stop);

@@ -1,13 +1,22 @@
 //! The crate `kube`, over TLS, with the kubeconfig that `up` writes.
 
 use crate::harness::Up;
+use base64::{Engine, engine::general_purpose::STANDARD};
 use futures::{StreamExt, TryStreamExt, pin_mut};
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+use k8s_openapi::{
+    ByteString,
+    api::{
+        apps::v1::Deployment, authentication::v1::SelfSubjectReview,
+        certificates::v1::CertificateSigningRequest, core::v1::ConfigMap,
+    },
+};
 use kube::{
     Api, Client, Config, ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
     config::{KubeConfigOptions, Kubeconfig},
+    runtime::wait::await_condition,
 };
+use rcgen::{CertificateParams, DnType, KeyPair};
 use serde_json::{Value, json};
 
 /// A few versions of an object of this size fill the history that is kept.
@@ -169,5 +178,50 @@ fn kube_watches_resumes_and_gets_410_for_a_version_too_old() {
         api.delete("two", &DeleteParams::default()).await.unwrap();
         let latest = list.metadata.resource_version.unwrap();
         assert_eq!(follow(&api, &latest, 1).await, [event("deleted", "two")]);
+    });
+}
+
+/// Asks for a client certificate, approves that, and returns the certificate as PEM.
+async fn issue(admin: &Client, request: &[u8]) -> Vec<u8> {
+    let requests = Api::<CertificateSigningRequest>::all(admin.clone());
+    let spec = json!({"request": ByteString(request.to_vec()), "usages": ["client auth"],
+        "signerName": "kubernetes.io/kube-apiserver-client"});
+    let csr: CertificateSigningRequest =
+        serde_json::from_value(json!({"metadata": {"name": "jane"}, "spec": spec})).unwrap();
+    let csr = requests.create(&PostParams::default(), &csr).await.unwrap();
+    let mut approved = serde_json::to_value(csr).unwrap();
+    approved["status"] = json!({"conditions": [{"type": "Approved", "status": "True", "reason": "Test"}]});
+    requests.replace_subresource("approval", "jane", &PostParams::default(), &approved).await.unwrap();
+    let is_issued = |csr: Option<&CertificateSigningRequest>| {
+        csr.and_then(|csr| csr.status.as_ref()).is_some_and(|status| status.certificate.is_some())
+    };
+    let csr = await_condition(requests, "jane", is_issued).await.unwrap().unwrap();
+    csr.status.unwrap().certificate.unwrap().0
+}
+
+#[test]
+fn the_server_recognises_the_user_of_a_certificate_that_it_has_issued() {
+    let scratch = tempfile::tempdir().unwrap();
+    let up = Up::start(&["--ephemeral"], scratch.path());
+    let kubeconfig = Kubeconfig::read_from(&up.kubeconfig).unwrap();
+    with_client_of(up, |admin| async move {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "jane");
+        params.distinguished_name.push(DnType::OrganizationName, "devs");
+        let request = params.serialize_request(&key).unwrap().pem().unwrap();
+        let certificate = issue(&admin, request.as_bytes()).await;
+        let cluster = kubeconfig.clusters[0].cluster.as_ref().unwrap();
+        let user = json!({"client-certificate-data": STANDARD.encode(certificate),
+            "client-key-data": STANDARD.encode(key.serialize_pem())});
+        let own = json!({"clusters": [{"name": "c", "cluster": cluster}], "users": [{"name": "u", "user": user}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "current-context": "x"});
+        let own = Kubeconfig::from_yaml(&own.to_string()).unwrap();
+        let config = Config::from_custom_kubeconfig(own, &KubeConfigOptions::default()).await.unwrap();
+        let reviews = Api::<SelfSubjectReview>::all(Client::try_from(config).unwrap());
+        let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await.unwrap();
+        let user = review.status.unwrap().user_info.unwrap();
+        assert_eq!(user.username.as_deref(), Some("jane"));
+        assert_eq!(user.groups.unwrap(), ["devs", "system:authenticated"]);
     });
 }

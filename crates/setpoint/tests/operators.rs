@@ -32,7 +32,7 @@ const TIMING: Timing = Timing {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Signs every ConfigMap that requests it.
-fn signer(name: &str) -> Controller {
+pub(crate) fn signer(name: &str) -> Controller {
     Controller::new("signer", all::<ConfigMap>().labelled("sign=please")).reconcile(name.to_owned(), sign)
 }
 
@@ -46,7 +46,7 @@ async fn sign(context: Context<String>, key: Key) -> Result<Next, Failure> {
     Ok(Next::Settled)
 }
 
-async fn client(kubeconfig: &Path) -> Client {
+pub(crate) async fn client(kubeconfig: &Path) -> Client {
     let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     Client::try_from(config).unwrap()
@@ -60,18 +60,18 @@ fn election(world: &World, name: &str) -> Election {
     Election::new(world, "default", "signer").identity(name).timing(TIMING)
 }
 
-fn in_a_runtime<F: Future<Output = ()>>(act: F) {
+pub(crate) fn in_a_runtime<F: Future<Output = ()>>(act: F) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(act);
 }
 
-async fn ask_for_signature(client: &Client, name: &str) {
+pub(crate) async fn ask_for_signature(client: &Client, name: &str) {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
     let map = json!({"metadata": {"name": name, "labels": {"sign": "please"}}});
     maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap()).await.unwrap();
 }
 
-async fn signature(client: &Client, name: &str) -> String {
+pub(crate) async fn signature(client: &Client, name: &str) -> String {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
     until("it is signed", async || maps.get(name).await.unwrap().annotations().get("signed-by").cloned())
         .await

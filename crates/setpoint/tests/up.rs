@@ -6,8 +6,10 @@ mod bench;
 mod harness;
 mod kube_client;
 mod logs;
+mod nodes;
 mod operators;
 mod overload;
+mod service_account;
 
 use harness::{SETPOINT, Up};
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};

@@ -32,6 +32,7 @@ use std::{
         mpsc as sync_mpsc,
     },
     thread::JoinHandle,
+    time::Duration,
 };
 use tokio::sync::{mpsc, oneshot};
 use world::World;
@@ -41,6 +42,9 @@ const QUEUE: usize = 1024;
 /// A group is closed when its batches reach this size: one sync of a few milliseconds.
 const GROUP_BYTES: usize = 4 << 20;
 
+/// How often a locked directory is tried again, and after which time: half a second in all.
+const LOCK_RETRIES: usize = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
 const LOCK_FILE: &str = "lock";
 
 /// How to open a store.
@@ -115,13 +119,10 @@ impl Embedded {
     pub async fn open(world: &World, directory: &Path, options: Options) -> Result<Embedded, Error> {
         let Options { limits, segment_bytes, progress } = options;
         let mut progress = progress.unwrap_or_else(|| Box::new(|_| ()));
+        let lock = lock_patiently(world, directory).await?;
         let path = directory.to_owned();
-        let (lock, recovered) = world
-            .blocking(move || {
-                let lock = lock(&path)?;
-                Ok::<_, Error>((lock, recover::recover(&Directory(path), limits, &mut *progress)?))
-            })
-            .await?;
+        let recovered =
+            world.blocking(move || recover::recover(&Directory(path), limits, &mut *progress)).await?;
         let opened = Opened { revision: recovered.tree.revision(), torn: recovered.torn.clone() };
         let disk: Arc<dyn Disk> = Arc::new(Directory(directory.to_owned()));
         let engine = Engine::new(Arc::clone(&disk), recovered, segment_bytes, world.draw());
@@ -266,6 +267,20 @@ fn write(
         }
     }
     engine.close();
+}
+
+/// Locks `directory`, and tries again for a moment while it is locked: a process that was just killed, and one
+/// that another thread is starting, hold the lock until the kernel has closed their files.
+async fn lock_patiently(world: &World, directory: &Path) -> Result<fs::File, Error> {
+    for _ in 0..LOCK_RETRIES {
+        let path = directory.to_owned();
+        match world.blocking(move || lock(&path)).await {
+            Err(Error::InUse { .. }) => world.sleep(LOCK_PAUSE).await,
+            result => return result,
+        }
+    }
+    let path = directory.to_owned();
+    world.blocking(move || lock(&path)).await
 }
 
 /// Makes sure that this process is the only one in `directory`.

@@ -2,11 +2,14 @@
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::{
-    net::{IpAddr, Ipv4Addr, TcpListener},
+    net::{IpAddr, Ipv4Addr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 use store::EtcdTls;
+
+/// Starts that may end at once before a test gives up.
+const MOST_STARTS: usize = 100;
 
 #[derive(Debug)]
 pub(crate) struct EtcdServer {
@@ -54,11 +57,38 @@ impl EtcdServer {
         self.process.wait().unwrap();
     }
 
-    /// Starts again with the same data and ports.
+    /// Starts again with the same data and ports, and waits until it listens. etcd ends at once while a client that
+    /// tries to connect has the port by chance.
     pub(crate) fn restart(&mut self) {
-        self.process =
-            spawn(self.directory.path(), self.client_port, self.peer_port, self.arguments, self.tls);
+        for _ in 0..MOST_STARTS {
+            self.process =
+                spawn(self.directory.path(), self.client_port, self.peer_port, self.arguments, self.tls);
+            if self.listens() {
+                return;
+            }
+        }
+        panic!("etcd ends each time it is started again");
     }
+
+    /// Waits until it listens; `false` if it ends instead.
+    fn listens(&mut self) -> bool {
+        while self.process.try_wait().unwrap().is_none() {
+            let socket = TcpStream::connect((Ipv4Addr::LOCALHOST, self.client_port));
+            // A socket can be connected with itself where nothing listens.
+            let is_other = |socket: TcpStream| socket.local_addr().unwrap() != socket.peer_addr().unwrap();
+            if socket.is_ok_and(is_other) {
+                return true;
+            }
+            pause();
+        }
+        pause();
+        false
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "another process is waited for, in no world")]
+fn pause() {
+    std::thread::sleep(std::time::Duration::from_millis(20));
 }
 
 impl Drop for EtcdServer {

@@ -2,12 +2,14 @@
 
 use crate::{
     Fault, HeldWatches, Injected, Trace,
+    kubelets::InProcessKubelets,
     outside::Outside,
     settle::{IdleChecks, MAX_REQUESTS},
     transport::Transport,
     webhooks::WebhookHandlers,
 };
 use bytes::Bytes;
+use node::Kubelet;
 use operator::{Manager, Running};
 use server::{Caller, Config, Exchange, Outbound, Server, SigningKey};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +18,7 @@ use world::World;
 
 /// The key that signs the tokens of all clusters in tests. It protects nothing. RSA, because its signatures
 /// are the same each time: those of ECDSA have random numbers of their own.
-const SIGNING_KEY: &str = include_str!("signing_key.pem");
+pub(crate) const SIGNING_KEY: &str = include_str!("signing_key.pem");
 
 /// A control plane inside a test. Clones share it.
 #[derive(Debug)]
@@ -31,12 +33,22 @@ pub(crate) struct Inner {
     pub(crate) idle_checks: IdleChecks,
     pub(crate) admin: kube::Client,
     pub(crate) webhooks: Arc<WebhookHandlers>,
+    /// Answers for the simulated nodes.
+    pub(crate) kubelet: Kubelet,
     pub(crate) setup: Setup,
     /// The socket for programs outside, once someone asked for it.
     pub(crate) outside: OnceLock<Outside>,
 }
 
 /// The settings of a cluster.
+///
+/// ```
+/// use testkit::Setup;
+///
+/// // A controller that never comes to rest fails the test sooner.
+/// let setup = Setup { max_requests: 500, ..Setup::default() };
+/// setup.run(|cluster| async move { cluster.settle().await });
+/// ```
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// How much history watches can start from; earlier versions get 410.
@@ -54,6 +66,7 @@ impl Default for Setup {
 }
 
 impl Setup {
+    /// Starts a cluster with these settings.
     pub async fn start(self, world: &World) -> Cluster {
         let store = Arc::new(Memory::with_limits(self.window));
         Cluster::on(world, store, self, Arc::default()).await
@@ -74,7 +87,9 @@ impl Cluster {
     ) -> Cluster {
         let outbound = setup.outbound.clone().unwrap_or_else(|| Arc::clone(&webhooks) as Arc<dyn Outbound>);
         let key = SigningKey::from_pem(SIGNING_KEY).expect("the file holds a key");
-        let config = Config { signing_key: Some(key), outbound, ..Config::default() };
+        let kubelet = Kubelet::default();
+        let kubelets = Some(Arc::new(InProcessKubelets::new(world, &kubelet)) as Arc<dyn server::Kubelets>);
+        let config = Config { signing_key: Some(key), outbound, kubelets, ..Config::default() };
         let server = Server::start(world, Arc::clone(&store) as _, config).await;
         let server = server.expect("a store in memory does not fail");
         let transport = Arc::new(Transport::new(world, server, store));
@@ -84,12 +99,14 @@ impl Cluster {
             idle_checks: IdleChecks::default(),
             admin,
             webhooks,
+            kubelet,
             setup,
             outside: OnceLock::new(),
         };
         Cluster { inner: Arc::new(inner), is_first: true }
     }
 
+    /// Its time, random numbers and tasks.
     pub fn world(&self) -> &World {
         &self.inner.transport.world
     }
@@ -133,6 +150,11 @@ impl Cluster {
         &self.inner.transport.server
     }
 
+    /// What answers the server for simulated nodes: for tests that start nodes of their own.
+    pub fn kubelet(&self) -> &Kubelet {
+        &self.inner.kubelet
+    }
+
     /// Adds a fault.
     pub fn inject(&self, fault: Fault) -> Injected {
         self.inner.transport.faults.inject(fault)
@@ -149,6 +171,24 @@ impl Cluster {
     }
 
     /// Holds back all events of a resource, or of all with `*`, until the result is dropped, so that caches go stale.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use operator::cache::{Caches, Scope};
+    ///
+    /// testkit::run(|cluster| async move {
+    ///     let caches = Caches::new(cluster.world().clone(), cluster.client());
+    ///     let maps = caches.kind::<ConfigMap>(Scope::default().in_namespace("default"));
+    ///     maps.synced().await;
+    ///     let held = cluster.hold_watches("configmaps");
+    ///     cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}").await;
+    ///     cluster.settle().await;
+    ///     assert!(!maps.contains(&"default/web".parse().unwrap()), "the cache does not know it yet");
+    ///     drop(held);
+    ///     cluster.settle().await;
+    ///     assert!(maps.contains(&"default/web".parse().unwrap()));
+    /// });
+    /// ```
     pub fn hold_watches(&self, resource: &str) -> HeldWatches {
         self.inner.transport.pending.hold(resource)
     }

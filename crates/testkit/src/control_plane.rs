@@ -1,9 +1,13 @@
 //! The control loops, the scheduler and the nodes of Kubernetes, beside the server of a test.
 
-use crate::Cluster;
-use controllers::ALL;
+use crate::{Cluster, cluster::SIGNING_KEY};
+use controllers::{ALL, SigningAuthority};
 use operator::Running;
-use std::time::Duration;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 /// Which control loops and how many nodes a test has. Start with [`Cluster::control_plane`].
 #[derive(Clone, Debug)]
@@ -14,7 +18,8 @@ pub struct ControlPlane {
 }
 
 impl Cluster {
-    /// All control loops, the scheduler, and one simulated node, on which pods run without containers.
+    /// All control loops, the scheduler, and one simulated node, on which pods run without containers. Claims get
+    /// simulated volumes: there is a default StorageClass `standard`.
     ///
     /// ```
     /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
@@ -77,7 +82,8 @@ impl ControlPlane {
         };
         let server = cluster.server().clone();
         let settings = controllers::Settings {
-            sign_token: Some(std::sync::Arc::new(move |claims| server.sign_secret_token(claims))),
+            sign_token: Some(Arc::new(move |claims| server.sign_secret_token(claims))),
+            signing_authority: Some(signing_authority()),
             ..controllers::Settings::default()
         };
         let caches = cluster.client_as("system:kube-controller-manager", &[]);
@@ -90,9 +96,12 @@ impl ControlPlane {
             let clients = cluster.clone();
             let client_of =
                 move |node: &str| clients.client_as(&format!("system:node:{node}"), &["system:nodes"]);
-            let settings = node::Settings { count: nodes, ..node::Settings::default() };
+            let kubelet = cluster.inner.kubelet.clone();
+            let settings = node::Settings { count: nodes, kubelet, ..node::Settings::default() };
+            let storage = cluster.client_as(node::PROVISIONER, &["system:masters"]);
             manager = node::controllers(client_of, &settings)
                 .into_iter()
+                .chain(node::storage(&storage))
                 .fold(manager, operator::Manager::controller);
         }
         let running = cluster.run(manager);
@@ -105,4 +114,17 @@ impl ControlPlane {
         }
         running
     }
+}
+
+/// The CA for CertificateSigningRequests, the same in all tests. It protects nothing.
+fn signing_authority() -> Arc<SigningAuthority> {
+    static AUTHORITY: OnceLock<Arc<SigningAuthority>> = OnceLock::new();
+    let make = || {
+        let key = KeyPair::from_pem(SIGNING_KEY).expect("the file holds a key");
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).expect("the key signs").pem();
+        SigningAuthority::from_pem(&certificate, SIGNING_KEY).expect("the certificate is that of the key")
+    };
+    Arc::clone(AUTHORITY.get_or_init(|| Arc::new(make())))
 }

@@ -23,7 +23,7 @@ impl fmt::Display for Crashes {
 }
 
 /// Runs `story` again and again: in each run the operator crashes right before or right after one of its
-/// writes (events do not count), and is started anew. The story says what must be true in the end.
+/// writes (also of an event), and is started anew. The story says what must be true in the end.
 ///
 /// `start` starts a process of the operator, whose requests come as `user`; to drop what it returns is the
 /// crash. It is called twice in a run. The runs go from the first write to the last one that the operator
@@ -102,9 +102,7 @@ impl Crash<'_> {
     {
         let _named_on_failure = NamedOnFailure(self);
         let reached = Reached::new();
-        // Events are written in the background, by a task that outlives its process here and would hang for ever.
-        // A crash at one of them is a crash between two other writes.
-        let rule = Fault::on("write", "*").by(self.user).except("events").nth(self.nth);
+        let rule = Fault::on("write", "*").by(self.user).nth(self.nth);
         let fault = cluster.inject(rule.hang(self.is_carried_out, reached.clone()));
         let process = start(&cluster).await;
         let story = pin!(story(cluster.clone()));

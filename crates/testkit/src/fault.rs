@@ -14,7 +14,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::watch;
+use world::watch;
 
 /// The most faults of one cluster.
 const MAX_FAULTS: usize = 10_000;
@@ -90,12 +90,23 @@ impl Reached {
     }
 
     pub(crate) fn set(&self) {
-        self.0.send_replace(true);
+        self.0.set(true);
     }
 
     pub(crate) async fn wait(&self) {
         // The sender lives as long as this.
-        drop(self.0.subscribe().wait_for(|is_reached| *is_reached).await);
+        self.0.subscribe().wait_for(|is_reached| *is_reached).await.expect("the sender is in self");
+    }
+}
+
+/// The request at which a client crashes, from [`Rule::crash`].
+#[derive(Clone, Debug)]
+pub struct CrashPoint(Reached);
+
+impl CrashPoint {
+    /// Waits until the client has made that request.
+    pub async fn reached(&self) {
+        self.0.wait().await;
     }
 }
 
@@ -137,11 +148,13 @@ impl Fault {
 }
 
 impl Rule {
+    /// Only requests for the object of this name.
     pub fn named(mut self, name: &str) -> Rule {
         self.name = Some(name.to_owned());
         self
     }
 
+    /// Only requests in this namespace.
     pub fn in_namespace(mut self, namespace: &str) -> Rule {
         self.namespace = Some(namespace.to_owned());
         self
@@ -211,6 +224,14 @@ impl Rule {
     /// The server carries out the request, and the connection breaks before the response.
     pub fn lose_answer(self) -> Fault {
         self.with(Effect::LoseAnswer)
+    }
+
+    /// The client waits for ever from the request on, which may be carried out before that: the test that waits for the
+    /// [`CrashPoint`] drops the client then, as a crash would. Events do not count: they are written in the
+    /// background, by a task that outlives its process here.
+    pub fn crash(self, is_carried_out: bool) -> (Fault, CrashPoint) {
+        let reached = Reached::new();
+        (self.except("events").hang(is_carried_out, reached.clone()), CrashPoint(reached))
     }
 
     /// The client waits for ever, as if it had crashed here.

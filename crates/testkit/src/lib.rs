@@ -17,6 +17,7 @@
 //!     assert_eq!(lost.hits(), 1);
 //! });
 //! ```
+#![warn(missing_docs)]
 #![expect(clippy::panic, reason = "a test that cannot go on says why and stops")]
 
 mod crash;
@@ -24,6 +25,7 @@ mod run;
 
 mod cluster;
 mod control_plane;
+mod kubelets;
 mod manifest;
 mod objects;
 mod outside;
@@ -41,9 +43,9 @@ mod transport;
 pub use cluster::{Cluster, Setup};
 pub use control_plane::ControlPlane;
 pub use crash::{Crashes, crash_everywhere};
-pub use fault::{Fault, Injected, Rule};
+pub use fault::{CrashPoint, Fault, Injected, Rule};
 pub use objects::Object;
-pub use run::{run, simulate};
+pub use run::{run, seeds, simulate};
 pub use server::{Exchange, Outbound, Sockets};
 pub use snapshot::Snapshot;
 pub use trace::{Entry, Trace};

@@ -42,6 +42,7 @@ impl Cluster {
         })
     }
 
+    /// As [`Cluster::apply_object`], with the refusal as an error.
     pub async fn try_apply_object(&self, wanted: &Value) -> kube::Result<Value> {
         let kind = object::group_version_kind(wanted);
         let kind = kind.unwrap_or_else(|error| panic!("{error}\n{wanted:#}"));

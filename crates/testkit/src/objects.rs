@@ -46,11 +46,13 @@ impl Cluster {
         list.unwrap_or_else(|error| panic!("cannot list {}: {error}", describe::<K>(namespace, "*"))).items
     }
 
+    /// Creates an object.
     pub async fn create<K: Object>(&self, object: &K) -> K {
         let created = self.try_create(object).await;
         created.unwrap_or_else(|error| panic!("cannot create {}: {error}", describe_object(object)))
     }
 
+    /// As [`Cluster::create`], with the refusal as an error.
     pub async fn try_create<K: Object>(&self, object: &K) -> kube::Result<K> {
         let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
         let namespace = object.namespace();
@@ -63,6 +65,7 @@ impl Cluster {
         updated.unwrap_or_else(|error| panic!("cannot update {}: {error}", describe_object(object)))
     }
 
+    /// As [`Cluster::update`], with the refusal as an error.
     pub async fn try_update<K: Object>(&self, object: &K) -> kube::Result<K> {
         let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
         let namespace = object.namespace();
@@ -77,6 +80,7 @@ impl Cluster {
         patched.unwrap_or_else(|error| panic!("cannot patch {}: {error}", describe::<K>(namespace, name)))
     }
 
+    /// As [`Cluster::patch`], with the refusal as an error.
     pub async fn try_patch<K: Object>(
         &self,
         namespace: impl Into<Option<&str>>,
@@ -111,6 +115,7 @@ impl Cluster {
         deleted.unwrap_or_else(|error| panic!("cannot delete {}: {error}", describe::<K>(namespace, name)));
     }
 
+    /// As [`Cluster::delete`], with the refusal as an error.
     pub async fn try_delete<K: Object>(
         &self,
         namespace: impl Into<Option<&str>>,

@@ -12,12 +12,24 @@ use world::Run;
 const SEEDS: u64 = 5;
 /// The environment variable with the number of seeds.
 const SEEDS_VARIABLE: &str = "SETPOINT_SEEDS";
+/// The environment variable with the first of that many seeds.
+const FIRST_SEED_VARIABLE: &str = "SETPOINT_FIRST_SEED";
 /// The environment variable with the seed to replay.
 pub(crate) const SEED_VARIABLE: &str = "SETPOINT_SEED";
 /// The environment variable that lets failing tests pause.
 const PAUSE_VARIABLE: &str = "SETPOINT_PAUSE";
 
 /// Runs `test` with a new cluster; the seed decides every random choice and the order of tasks.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let night = testkit::simulate(7, |cluster| async move {
+///     cluster.advance(Duration::from_secs(8 * 3600)).await;
+///     cluster.trace().to_string()
+/// });
+/// assert!(night.elapsed >= Duration::from_secs(8 * 3600), "in virtual time");
+/// ```
 ///
 /// # Panics
 /// If the test does, or if all tasks wait for ever.
@@ -82,25 +94,39 @@ impl Setup {
     }
 }
 
-/// The seeds of a test: `usual` many, unless the environment says otherwise.
-pub(crate) fn seeds(usual: u64) -> RangeInclusive<u64> {
-    choose(usual, std::env::var(SEED_VARIABLE).ok().as_deref(), std::env::var(SEEDS_VARIABLE).ok().as_deref())
+/// The seeds of a test: `usual` many, unless the environment says otherwise (`SETPOINT_SEEDS`, `SETPOINT_FIRST_SEED`,
+/// `SETPOINT_SEED`).
+///
+/// # Panics
+/// If a variable holds no number.
+pub fn seeds(usual: u64) -> RangeInclusive<u64> {
+    let variable = |name: &str| std::env::var(name).ok();
+    choose(
+        usual,
+        variable(SEED_VARIABLE).as_deref(),
+        variable(SEEDS_VARIABLE).as_deref(),
+        variable(FIRST_SEED_VARIABLE).as_deref(),
+    )
 }
 
 /// # Panics
 /// If a variable holds no number: a test that ran with other seeds than asked for would prove nothing.
-fn choose(usual: u64, replayed: Option<&str>, count: Option<&str>) -> RangeInclusive<u64> {
+fn choose(
+    usual: u64,
+    replayed: Option<&str>,
+    count: Option<&str>,
+    first: Option<&str>,
+) -> RangeInclusive<u64> {
     let number = |variable: &str, text: &str| -> u64 {
         text.parse().unwrap_or_else(|_| panic!("{variable} is {text:?}: set it to a number"))
     };
-    match (replayed, count) {
-        (Some(seed), _) => {
-            let seed = number(SEED_VARIABLE, seed);
-            seed..=seed
-        }
-        (None, Some(count)) => 1..=number(SEEDS_VARIABLE, count),
-        (None, None) => 1..=usual,
+    if let Some(seed) = replayed {
+        let seed = number(SEED_VARIABLE, seed);
+        return seed..=seed;
     }
+    let first = first.map_or(1, |first| number(FIRST_SEED_VARIABLE, first));
+    let count = count.map_or(usual, |count| number(SEEDS_VARIABLE, count));
+    first..=first.saturating_add(count) - 1
 }
 
 #[cfg(test)]
@@ -109,14 +135,15 @@ mod tests {
 
     #[test]
     fn the_environment_chooses_the_seeds() {
-        assert_eq!(choose(5, None, None), 1..=5);
-        assert_eq!(choose(5, None, Some("100")), 1..=100);
-        assert_eq!(choose(5, Some("7"), Some("100")), 7..=7);
+        assert_eq!(choose(5, None, None, None), 1..=5);
+        assert_eq!(choose(5, None, Some("100"), None), 1..=100);
+        assert_eq!(choose(5, None, Some("100"), Some("41")), 41..=140);
+        assert_eq!(choose(5, Some("7"), Some("100"), Some("41")), 7..=7);
     }
 
     #[test]
     #[should_panic(expected = "SETPOINT_SEEDS is \"many\": set it to a number")]
     fn a_number_of_seeds_that_cannot_be_read_fails_the_test() {
-        choose(5, None, Some("many"));
+        choose(5, None, Some("many"), None);
     }
 }

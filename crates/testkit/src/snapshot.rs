@@ -6,6 +6,17 @@ use store::Memory;
 use world::World;
 
 /// The state of a cluster at one moment. Objects are shared with the cluster, not copied.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// testkit::run(|cluster| async move {
+///     cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}").await;
+///     let fork = cluster.snapshot().await.fork(cluster.world()).await;
+///     fork.delete::<ConfigMap>("default", "web").await;
+///     assert!(cluster.find::<ConfigMap>("default", "web").await.is_some(), "each goes its own way");
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     store: Arc<Memory>,

@@ -7,8 +7,8 @@ use std::{
     sync::{Mutex, PoisonError},
     time::Duration,
 };
-use tokio::sync::watch;
 use world::World;
+use world::watch;
 
 /// Older requests are forgotten: the last ones explain a failure. These take a few megabytes.
 const KEPT: usize = 20_000;
@@ -18,11 +18,15 @@ const KEPT: usize = 20_000;
 pub struct Entry {
     /// Time since the cluster was started.
     pub at: Duration,
+    /// The name of the user.
     pub caller: String,
+    /// The verb, as RBAC names it.
     pub verb: &'static str,
     /// With the subresource: `pods`, `pods/status`.
     pub resource: String,
+    /// Empty for cluster-scoped resources, and for all namespaces.
     pub namespace: String,
+    /// Empty for lists.
     pub name: String,
     /// Path and query.
     pub path: String,
@@ -54,6 +58,7 @@ impl fmt::Display for Entry {
 /// Requests in the order in which they were made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
+    /// The last requests.
     pub entries: Vec<Entry>,
     /// How many earlier requests are forgotten.
     pub forgotten: u64,
@@ -106,7 +111,7 @@ impl Recorder {
         let (code, resource_version, fault) = (None, None, None);
         let entry =
             Entry { at, caller, verb, resource, namespace, name, path, code, resource_version, fault };
-        self.count.send_modify(|count| *count += 1);
+        self.count.modify(|count| *count += 1);
         self.with(|recorded| {
             if recorded.entries.len() == KEPT {
                 recorded.entries.pop_front();
@@ -144,7 +149,7 @@ impl Recorder {
 
     /// How many requests there have been.
     pub(crate) fn count(&self) -> u64 {
-        *self.count.borrow()
+        self.count.value()
     }
 
     fn with<R>(&self, act: impl FnOnce(&mut Recorded) -> R) -> R {

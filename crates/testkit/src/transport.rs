@@ -164,7 +164,8 @@ impl Transport {
     ) -> Response<server::Body> {
         let code = response.status().as_u16();
         self.recorder.update(id, |entry| entry.code = Some(code));
-        if info.is_watch() {
+        // A log may be followed: it must not wait for its end.
+        if info.is_watch() || info.resource == "pods/log" {
             return response;
         }
         let (head, body) = response.into_parts();

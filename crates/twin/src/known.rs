@@ -1,10 +1,11 @@
-//! Known or intended differences: `differences.txt`, each with its reason and narrow patterns.
+//! Known or intended differences: `differences.txt` and `workload-differences.txt`, each with its reason and narrow patterns.
 
 use crate::{compare::Difference, story::Step};
 use anyhow::{Context, Result, bail};
 use regex::Regex;
 
 static TEXT: &str = include_str!("../differences.txt");
+static WORKLOADS: &str = include_str!("../workload-differences.txt");
 
 #[derive(Debug)]
 pub struct Known(Vec<Rule>);
@@ -24,6 +25,24 @@ struct Rule {
 impl Known {
     pub fn read() -> Result<Known> {
         Known::parse(TEXT)
+    }
+
+    /// Those of control loops: `request` is matched against every step of the story.
+    pub fn read_of_workloads() -> Result<Known> {
+        Known::parse(WORKLOADS)
+    }
+
+    /// The reason of a known difference at the end of a story of workloads.
+    pub fn reason_in_story(&self, steps: &[String], difference: &Difference) -> Option<&str> {
+        let matches =
+            |pattern: &Option<Regex>, text: &str| pattern.as_ref().is_none_or(|it| it.is_match(text));
+        let found = self.0.iter().find(|rule| {
+            matches(&rule.path, &difference.path)
+                && matches(&rule.real, &difference.real)
+                && matches(&rule.ours, &difference.ours)
+                && (rule.request.is_none() || steps.iter().any(|step| matches(&rule.request, step)))
+        });
+        found.map(|rule| rule.reason.as_str())
     }
 
     /// Empty lines separate rules; `#` begins a reason, `earlier:`, `request:`, `path:`, `real:` and `ours:`
@@ -92,6 +111,7 @@ mod tests {
     #[test]
     fn the_file_can_be_read() {
         Known::read().unwrap();
+        Known::read_of_workloads().unwrap();
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! `generate` a story from a seed → `play` it on both servers (`client`, `answer`, `protobuf`) → `level`
 //! normalizes what must differ → `compare` → `known` on purpose? → `shrink` to the smallest story → reported
 //! by `run`.
+//!
+//! `workload` has stories of another sort: what happens to workloads and nodes, for control loops.
 
 pub mod answer;
 pub mod client;
@@ -18,3 +20,4 @@ pub mod run;
 pub mod servers;
 pub mod shrink;
 pub mod story;
+pub mod workload;

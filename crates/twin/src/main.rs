@@ -7,7 +7,8 @@ use std::{future::poll_fn, path::PathBuf, pin::pin, process::ExitCode, task::Pol
 use tokio::signal::unix::{SignalKind, signal};
 use twin::{
     run::{self, Plan, print_line},
-    servers::Programs,
+    servers::{LoopPrograms, Programs},
+    workload,
 };
 
 /// Send the same generated requests to the real kube-apiserver and to Setpoint, and compare the responses
@@ -28,6 +29,12 @@ struct Options {
     /// How many stories run at once
     #[arg(long, default_value_t = 12)]
     at_once: usize,
+    /// Compare control loops instead: the real ones and Setpoint's own, each on Setpoint with simulated nodes
+    #[arg(long)]
+    controllers: bool,
+    /// Of control loops, tell every difference at once, without shrinking
+    #[arg(long)]
+    raw: bool,
     /// Compare the order of members, too.
     #[arg(long)]
     order: bool,
@@ -56,17 +63,18 @@ fn main() -> Result<ExitCode> {
     let options = Options::parse();
     let tools = options.tools.or_else(|| std::env::var_os("SETPOINT_TOOLS").map(PathBuf::from));
     let tools = tools.unwrap_or_else(|| PathBuf::from("target/tools/bin"));
-    let programs = Programs {
-        etcd: tools.join("etcd"),
-        kube_apiserver: tools.join("kube-apiserver"),
-        setpoint: options.setpoint,
+    let names = if options.controllers {
+        ["kube-controller-manager", "kube-scheduler"]
+    } else {
+        ["kube-apiserver", "etcd"]
     };
-    for program in [&programs.etcd, &programs.kube_apiserver] {
+    let [first, second] = names.map(|name| tools.join(name));
+    for program in [&first, &second] {
         if !program.exists() {
-            bail!("{} is missing: run `cargo xtask interop kube-apiserver etcd`", program.display());
+            bail!("{} is missing: run `cargo xtask interop {}`", program.display(), names.join(" "));
         }
     }
-    let programs = Programs { setpoint: std::path::absolute(&programs.setpoint)?, ..programs };
+    let setpoint = std::path::absolute(&options.setpoint)?;
     let plan = Plan {
         seed: options.seed,
         time: Duration::from_secs_f64(options.minutes * 60.0),
@@ -75,10 +83,20 @@ fn main() -> Result<ExitCode> {
         at_once: if options.story.is_some() { 1 } else { options.at_once },
         with_order: options.order,
         difference_limit: options.limit,
+        is_raw: options.raw,
     };
     let tally = world::run(async |world| {
         let stopped = pin!(stopped()?);
-        match select(pin!(run::run(&world, &programs, plan)), stopped).await {
+        let run = async {
+            if options.controllers {
+                let programs =
+                    LoopPrograms { kube_controller_manager: first, kube_scheduler: second, setpoint };
+                return workload::run::run(&world, &programs, plan).await;
+            }
+            let programs = Programs { kube_apiserver: first, etcd: second, setpoint };
+            run::run(&world, &programs, plan).await
+        };
+        match select(pin!(run), stopped).await {
             Either::Left((tally, _)) => tally,
             // Dropping the run stops the servers.
             Either::Right(_) => bail!("stopped before the end"),

@@ -35,6 +35,8 @@ pub struct Plan {
     pub with_order: bool,
     /// The run ends after this many differences: more would hide the first ones.
     pub difference_limit: usize,
+    /// Whether differences of control loops are only told, neither repeated nor shrunk.
+    pub is_raw: bool,
 }
 
 /// The result of a run.
@@ -49,6 +51,16 @@ pub struct Tally {
     /// How often each known difference occurred.
     pub known: BTreeMap<String, u64>,
     seen: BTreeSet<String>,
+}
+
+impl Tally {
+    pub(crate) fn has_seen(&self, signature: &str) -> bool {
+        self.seen.contains(signature)
+    }
+
+    pub(crate) fn see(&mut self, signature: String) {
+        self.seen.insert(signature);
+    }
 }
 
 struct Run {

@@ -1,5 +1,9 @@
 //! Starts the two servers side by side, each empty, and stops them at the end.
 
+mod control_loops;
+
+pub use control_loops::LoopPrograms;
+
 use anyhow::{Context, Result, bail};
 use std::{
     fs::{self, File},
@@ -107,11 +111,14 @@ impl Servers {
     /// The last lines of each program's log.
     pub fn logs(&self) -> String {
         let mut out = String::new();
-        for name in ["etcd", "kube-apiserver", "setpoint"] {
-            let text =
-                fs::read_to_string(self.scratch.path().join(format!("{name}.log"))).unwrap_or_default();
+        let files = fs::read_dir(self.scratch.path()).into_iter().flatten().flatten().map(|it| it.path());
+        let mut logs: Vec<_> = files.filter(|path| path.extension().is_some_and(|it| it == "log")).collect();
+        logs.sort();
+        for path in logs {
+            let text = fs::read_to_string(&path).unwrap_or_default();
             let lines: Vec<_> = text.lines().collect();
             let last = &lines[lines.len().saturating_sub(15)..];
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
             out.push_str(&format!("--- {name}\n{}\n", last.join("\n")));
         }
         out

@@ -25,6 +25,7 @@ mod chance;
 mod simulation;
 mod task;
 mod time;
+pub mod watch;
 
 pub use jiff::Timestamp;
 pub use simulation::{Run, Stuck, simulate};

@@ -1,7 +1,5 @@
-//! The pages of `docs/guide`: their code is compiled and run as tests of this crate.
-
-#[doc = include_str!("../../../docs/guide/1-first-operator.md")]
-pub mod first_operator {}
+//! The pages of `docs/guide` from the second on: their code is compiled and run as tests of this crate. The first page
+//! shows the files of `examples/greeting`.
 
 #[doc = include_str!("../../../docs/guide/2-testing.md")]
 pub mod testing {}
@@ -23,3 +21,6 @@ pub mod deploying {}
 
 #[doc = include_str!("../../../docs/guide/8-nodes.md")]
 pub mod nodes {}
+
+#[doc = include_str!("../../../docs/guide/9-requests.md")]
+pub mod requests {}

@@ -35,7 +35,6 @@ impl SliceWrites {
                 Some(position) => {
                     let mut new = self.create.remove(position);
                     new.metadata.name = old.metadata.name.clone();
-                    new.metadata.generate_name = None;
                     new.metadata.resource_version = old.metadata.resource_version.clone();
                     self.update.push(new);
                 }
@@ -115,4 +114,26 @@ pub(super) fn is_same(first: &Endpoint, second: &Endpoint) -> bool {
         && first.zone == second.zone
         && first.conditions == second.conditions
         && target(first) == target(second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_reused_slice_keeps_its_name_and_the_prefix_of_generated_ones() {
+        let slice = |metadata: Value| -> EndpointSlice {
+            let slice = json!({"metadata": metadata, "addressType": "IPv4", "endpoints": []});
+            serde_json::from_value(slice).unwrap()
+        };
+        let mut writes = SliceWrites {
+            create: vec![slice(json!({"generateName": "web-"}))],
+            delete: vec![slice(json!({"name": "web-x", "resourceVersion": "7"}))],
+            ..SliceWrites::default()
+        };
+        writes.reuse(|_| true);
+        let expected = slice(json!({"name": "web-x", "generateName": "web-", "resourceVersion": "7"}));
+        assert_eq!(writes, SliceWrites { update: vec![expected], ..SliceWrites::default() });
+    }
 }

@@ -10,7 +10,11 @@ use kube::{
 };
 use operator::{Context, Controller, Failure, Key, Next, all, cache::View, retry};
 use serde_json::json;
-use std::time::Duration;
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 /// Kubernetes: so many pods are handled at once.
 const WORKERS: usize = 8;
@@ -26,11 +30,29 @@ pub(crate) fn controller() -> Controller {
             pods.unwrap_or_default().iter().map(|pod| Key::of(&**pod)).collect()
         })
         .workers(WORKERS)
-        .reconcile((), reconcile)
+        .reconcile(Scheduled::default(), reconcile)
 }
 
-async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
-    let Some(pod) = context.get::<Pod>(&key)? else { return Ok(Next::Settled) };
+/// The pods that will be deleted unless the taint goes before.
+#[derive(Debug, Default)]
+struct Scheduled(Mutex<BTreeSet<Key>>);
+
+impl Scheduled {
+    fn add(&self, key: &Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
+    }
+
+    /// Returns whether the deletion of the pod was scheduled.
+    fn remove(&self, key: &Key) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
+    }
+}
+
+async fn reconcile(context: Context<Scheduled>, key: Key) -> Result<Next, Failure> {
+    let Some(pod) = context.get::<Pod>(&key)? else {
+        context.state().remove(&key);
+        return Ok(Next::Settled);
+    };
     let node = match pod::node_name(&pod) {
         "" => None,
         name => context.get::<Node>(&Key::new(None, name))?,
@@ -41,12 +63,20 @@ async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
     let tolerations = pod.spec.as_ref().and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default();
     let now = context.wall();
     match stays_until(tolerations, no_execute(&node), now) {
-        Stay::Forever => Ok(Next::Settled),
+        Stay::Forever => {
+            if context.state().remove(&key) {
+                let note = format!("Cancelling deletion of Pod {key}");
+                context.events().normal(&*pod, "TaintManagerEviction", "Delete", note);
+            }
+            Ok(Next::Settled)
+        }
         Stay::Until(time) if time > now => {
+            context.state().add(&key);
             Ok(Next::CheckAfter(Duration::try_from(time.duration_since(now)).unwrap_or_default()))
         }
         Stay::Until(_) => {
-            evict(&context, &key, &pod).await?;
+            context.state().remove(&key);
+            evict(&context, &key, &pod, &TEXTS).await?;
             Ok(Next::Settled)
         }
     }
@@ -58,13 +88,13 @@ fn no_execute(node: &Node) -> impl Iterator<Item = &Taint> {
 
 /// How long a pod may stay on its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stay {
+pub(crate) enum Stay {
     Forever,
     Until(Timestamp),
 }
 
 /// The time counts from when the taint was added, so that a restart of this process does not prolong it.
-fn stays_until<'a>(
+pub(crate) fn stays_until<'a>(
     tolerations: &[Toleration],
     taints: impl Iterator<Item = &'a Taint>,
     now: Timestamp,
@@ -87,14 +117,36 @@ fn stays_until<'a>(
     stay
 }
 
+/// The texts of the event and the condition of an evicted pod.
+pub(crate) struct EvictionTexts {
+    /// The reason of the event, and its note for the pod with this key.
+    pub(crate) event: &'static str,
+    pub(crate) note: fn(&Key) -> String,
+    /// Of the condition of the pod.
+    pub(crate) reason: &'static str,
+    pub(crate) message: &'static str,
+}
+
+// Kubernetes: these texts.
+const TEXTS: EvictionTexts = EvictionTexts {
+    event: "TaintManagerEviction",
+    note: |key| format!("Marking for deletion Pod {key}"),
+    reason: "DeletionByTaintManager",
+    message: "Taint manager: deleting due to NoExecute taint",
+};
+
 /// Says on the pod why it goes, and deletes it.
-async fn evict(context: &Context<()>, key: &Key, pod: &Pod) -> Result<(), Failure> {
-    // Kubernetes: these texts.
-    context.events().normal(pod, "TaintManagerEviction", "Delete", format!("Marking for deletion Pod {key}"));
+pub(crate) async fn evict<S>(
+    context: &Context<S>,
+    key: &Key,
+    pod: &Pod,
+    texts: &EvictionTexts,
+) -> Result<(), Failure> {
+    context.events().normal(pod, texts.event, "Delete", (texts.note)(key));
     let pods = context.namespaced::<Pod>(key);
     if pod::condition(pod, "DisruptionTarget").is_none_or(|condition| condition.status != "True") {
-        let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
-            "message": "Taint manager: deleting due to NoExecute taint",
+        let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": texts.reason,
+            "message": texts.message,
             "lastTransitionTime": k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(context.wall())});
         let patch =
             Patch::Strategic(json!({"metadata": {"uid": pod.uid()}, "status": {"conditions": [condition]}}));

@@ -12,7 +12,8 @@ const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 /// on its node.
 ///
 /// Times are compared by orders of magnitude, and pods that are alike by their UID, so that a set that is
-/// scaled down keeps pods of all ages. `None` for `now` compares exact times.
+/// scaled down keeps pods of all ages. `None` for `now` compares exact times and no costs. Kubernetes: so it is for
+/// Jobs.
 pub(crate) fn compare(
     (first, others_of_first): (&Pod, usize),
     (second, others_of_second): (&Pod, usize),
@@ -23,7 +24,10 @@ pub(crate) fn compare(
         .cmp(&is_assigned(second))
         .then_with(|| phase_order(first).cmp(&phase_order(second)))
         .then_with(|| is_ready(first).cmp(&is_ready(second)))
-        .then_with(|| deletion_cost(first).cmp(&deletion_cost(second)))
+        .then_with(|| match now {
+            Some(_) => deletion_cost(first).cmp(&deletion_cost(second)),
+            None => Ordering::Equal,
+        })
         .then_with(|| others_of_second.cmp(&others_of_first))
         .then_with(|| by_age(first, ready_since(first), second, ready_since(second), now))
         .then_with(|| restarts(second).cmp(&restarts(first)))
@@ -156,5 +160,7 @@ mod tests {
     fn without_a_clock_exact_times_count() {
         let (young, old) = (pod(&ready("2026-01-01T00:00:11Z")), pod(&ready("2026-01-01T00:00:10Z")));
         assert_eq!(compare((&young, 0), (&old, 0), None), Ordering::Less);
+        let cheap = pod(&json!({"metadata": {"annotations": {DELETION_COST: "-1"}}}));
+        assert_eq!(compare((&cheap, 0), (&pod(&json!({})), 0), None), Ordering::Equal, "costs do not count");
     }
 }

@@ -3,9 +3,12 @@
 use super::{
     facts::{PodFacts, SCHEDULER},
     state::RejectedPod,
-    volumes::{SELECTED_NODE, VolumeWrite},
+    volumes::VolumeWrite,
 };
-use crate::pod;
+use crate::{
+    pod,
+    storage::{claim_facts::SELECTED_NODE, volume_facts::BOUND_BY_CONTROLLER},
+};
 use futures::future::join_all;
 use k8s_openapi::{
     api::core::v1::{Binding, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod},
@@ -23,8 +26,6 @@ use serde_json::{Value, json};
 
 /// Kubernetes: longer notes of events are refused.
 const LONGEST_NOTE: usize = 1024;
-/// Kubernetes: marks a volume that was reserved by a program, which may take it back.
-const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 
 /// What is needed to write.
 #[derive(Clone)]

@@ -91,6 +91,11 @@ impl PodFacts {
         item.decode::<PodFields>().map(PodFacts::from)
     }
 
+    /// The keys of its claims.
+    pub(super) fn claim_keys(&self) -> impl Iterator<Item = Key> {
+        self.rules.claims.iter().map(|claim| Key::new(Some(&self.namespace), &claim.name))
+    }
+
     /// Whether it waits for a node from this scheduler.
     pub(super) fn is_pending(&self) -> bool {
         self.node.is_none() && self.is_ours && !self.is_finished && !self.is_deleting && !self.is_gated

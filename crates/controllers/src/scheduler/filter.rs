@@ -83,6 +83,7 @@ impl<'a> SchedulingCycle<'a> {
 
     /// As if a pod had come to the node, or had left it.
     pub(super) fn change(&mut self, other: &'a PodFacts, node: &'a NodeState, by: i64) {
+        self.volumes.change(other, by);
         if let Some(spread) = &mut self.spread {
             spread.change(self.pod, other, node, by);
         }
@@ -108,6 +109,10 @@ impl<'a> SchedulingCycle<'a> {
             return Err(Misfit::new(FilterSubject::Room, reason, true));
         }
         check_room(&rules.requests, node)?;
+        if self.volumes.has_other_users() {
+            let reason = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode";
+            return Err(Misfit::new(FilterSubject::Room, reason, true));
+        }
         let problems = self.volumes.problems(node, &self.snapshot.storage);
         if !problems.is_empty() {
             let reasons = problems.into_iter().map(Cow::Borrowed).collect();

@@ -75,6 +75,7 @@ impl Snapshot {
         self.remove_pod(key);
         let place = self.place(node);
         self.counts.change(place, &pod, 1);
+        self.storage.count_user(&pod, 1);
         self.nodes[place].add(key.clone(), pod);
         self.pods.insert(key.clone(), place);
         self.note_affinity(place);
@@ -84,6 +85,7 @@ impl Snapshot {
         let place = self.pods.remove(key)?;
         let pod = self.nodes[place].remove(key)?;
         self.counts.change(place, &pod, -1);
+        self.storage.count_user(&pod, -1);
         self.note_affinity(place);
         self.release(place);
         Some(pod)

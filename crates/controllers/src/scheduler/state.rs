@@ -3,7 +3,6 @@
 use super::{
     choose::{self, Decision, Rejection},
     facts::PodFacts,
-    filter::FilterSubject,
     node::NodeFacts,
     preempt::{self, DisruptionBudget, Preemption},
     snapshot::Snapshot,
@@ -129,7 +128,11 @@ impl SchedulerState {
                     self.assume(&key, &pod, &node);
                     SchedulingStep::Bind { pod, node }
                 } else {
-                    self.waiting.reject(&key, Arc::clone(&pod), vec![FilterSubject::Volumes], now);
+                    // As in Kubernetes the pod has its place until its volumes are there.
+                    let nominated =
+                        Arc::new(PodFacts { nominated_node: Some(node.clone()), ..PodFacts::clone(&pod) });
+                    self.snapshot.nominate(&key, &nominated, Some(&node));
+                    self.waiting.wait_for_claims(&key, nominated, now);
                     SchedulingStep::PrepareVolumes { pod, node, writes: volumes }
                 }
             }

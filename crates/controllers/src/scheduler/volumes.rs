@@ -5,23 +5,24 @@ use super::{
     node::{NodeFacts, NodeState},
     node_affinity,
 };
+use crate::storage::{
+    claim_facts::{self, BIND_COMPLETED, SELECTED_NODE},
+    volume_facts,
+};
 use k8s_openapi::api::{
     core::v1::{NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim},
     storage::v1::StorageClass,
 };
-use kube::{
-    ResourceExt,
-    core::{Selector, SelectorExt},
-};
+use kube::ResourceExt;
 use operator::Key;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
-/// Kubernetes: says for which node a volume is wanted.
-pub(super) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+/// Kubernetes: the access mode of a claim that one pod alone may use.
+const ONE_POD: &str = "ReadWriteOncePod";
 
 /// The objects that volumes depend on.
 #[derive(Debug, Default)]
@@ -29,6 +30,8 @@ pub(super) struct StorageObjects {
     pub(super) claims: BTreeMap<Key, Arc<PersistentVolumeClaim>>,
     pub(super) volumes: BTreeMap<String, Arc<PersistentVolume>>,
     pub(super) classes: BTreeMap<String, Arc<StorageClass>>,
+    /// How many pods on nodes use a claim.
+    users: BTreeMap<Key, i64>,
 }
 
 /// The claims of a pod.
@@ -37,7 +40,18 @@ pub(super) struct PodVolumes {
     /// `None` if the claim is bound to a volume that does not exist.
     bound: Vec<Option<Arc<PersistentVolume>>>,
     /// Their volumes are chosen or made after the node is chosen.
-    delayed: Vec<Arc<PersistentVolumeClaim>>,
+    delayed: Vec<DelayedClaim>,
+    /// Claims that no other pod may use.
+    exclusive: Vec<Key>,
+    /// How many pods use those.
+    other_users: i64,
+}
+
+#[derive(Clone, Debug)]
+struct DelayedClaim {
+    claim: Arc<PersistentVolumeClaim>,
+    /// Volumes that refer to it, or to no claim.
+    candidates: Vec<Arc<PersistentVolume>>,
 }
 
 /// What must be written before a pod can be bound to its node.
@@ -71,10 +85,8 @@ impl PodVolumes {
                     false => format!("persistentvolumeclaim \"{name}\" not found"),
                 });
             };
-            let spec = found.spec.clone().unwrap_or_default();
-            let volume = spec.volume_name.filter(|volume| !volume.is_empty());
-            if found.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Lost") {
-                let volume = volume.unwrap_or_default();
+            let volume = claim_facts::volume(found);
+            if claim_facts::phase(found) == "Lost" {
                 return Err(format!(
                     "persistentvolumeclaim \"{name}\" bound to non-existent persistentvolume \"{volume}\""
                 ));
@@ -89,10 +101,13 @@ impl PodVolumes {
                     found.namespace().unwrap_or_default()
                 ));
             }
-            match volume {
-                Some(volume) => volumes.bound.push(storage.volumes.get(&volume).cloned()),
-                None if storage.is_delayed(found) => volumes.delayed.push(Arc::clone(found)),
-                None => has_unbound = true,
+            volumes.add_exclusive(found, storage);
+            match (volume, found.annotations().contains_key(BIND_COMPLETED)) {
+                ("", _) if claim_facts::is_delayed(storage.class(found)) => {
+                    volumes.delayed.push(DelayedClaim::new(found, storage));
+                }
+                ("", _) | (_, false) => has_unbound = true,
+                (volume, true) => volumes.bound.push(storage.volumes.get(volume).cloned()),
             }
         }
         match has_unbound {
@@ -116,11 +131,33 @@ impl PodVolumes {
         problems
     }
 
+    /// Whether another pod has a claim that this one wants for itself.
+    pub(super) fn has_other_users(&self) -> bool {
+        self.other_users > 0
+    }
+
+    /// As if another pod had come to a node, or had left it.
+    pub(super) fn change(&mut self, other: &PodFacts, by: i64) {
+        if !self.exclusive.is_empty() {
+            let shared = other.claim_keys().filter(|claim| self.exclusive.contains(claim)).count();
+            self.other_users += by * i64::try_from(shared).unwrap_or(i64::MAX);
+        }
+    }
+
+    fn add_exclusive(&mut self, claim: &PersistentVolumeClaim, storage: &StorageObjects) {
+        let modes = claim.spec.as_ref().and_then(|spec| spec.access_modes.as_deref()).unwrap_or_default();
+        if modes.iter().any(|mode| mode == ONE_POD) {
+            let key = Key::of(claim);
+            self.other_users += storage.users.get(&key).copied().unwrap_or_default();
+            self.exclusive.push(key);
+        }
+    }
+
     /// What must be written so that the unbound claims get volumes for this node; `None` if they cannot.
     pub(super) fn writes(&self, node: &NodeState, storage: &StorageObjects) -> Option<Vec<VolumeWrite>> {
         let mut taken = BTreeSet::new();
         let mut writes = Vec::new();
-        for claim in &self.delayed {
+        for DelayedClaim { claim, candidates } in &self.delayed {
             let key = Key::of(&**claim);
             if let Some(selected) = claim.annotations().get(SELECTED_NODE) {
                 if selected != node.name() {
@@ -129,13 +166,16 @@ impl PodVolumes {
                 writes.push(VolumeWrite::Wait);
                 continue;
             }
-            let volume = storage.volumes.values().filter(|volume| !taken.contains(&volume.name_any()));
-            let fits = |volume: &&Arc<PersistentVolume>| fits(volume, claim, &node.facts);
-            // Kubernetes: the smallest volume that is large enough, unless one is reserved already.
-            let smallest =
-                volume.filter(fits).min_by_key(|volume| (!is_reserved(volume, claim), capacity(volume)));
-            match smallest {
-                Some(volume) if is_reserved(volume, claim) => writes.push(VolumeWrite::Wait),
+            let is_for = |volume: &Arc<PersistentVolume>| volume_facts::is_for(volume, claim);
+            let (near, far): (Vec<_>, Vec<_>) =
+                candidates.iter().cloned().partition(|volume| is_reachable(volume, &node.facts));
+            if far.iter().any(is_for) {
+                return None;
+            }
+            let free: Vec<_> =
+                near.into_iter().filter(|volume| !taken.contains(&volume.name_any())).collect();
+            match volume_facts::best(&free, claim, false) {
+                Some(volume) if is_for(volume) => writes.push(VolumeWrite::Wait),
                 Some(volume) => {
                     taken.insert(volume.name_any());
                     writes.push(VolumeWrite::Reserve { volume: volume.name_any(), claim: key });
@@ -150,15 +190,30 @@ impl PodVolumes {
     }
 }
 
+impl DelayedClaim {
+    fn new(claim: &Arc<PersistentVolumeClaim>, storage: &StorageObjects) -> DelayedClaim {
+        let is_candidate = |volume: &&Arc<PersistentVolume>| {
+            volume_facts::claim_reference(volume).is_none() || volume_facts::is_for(volume, claim)
+        };
+        let candidates = storage.volumes.values().filter(is_candidate).cloned().collect();
+        DelayedClaim { claim: Arc::clone(claim), candidates }
+    }
+}
+
 impl StorageObjects {
-    fn class(&self, claim: &PersistentVolumeClaim) -> Option<&StorageClass> {
-        let name = claim.spec.as_ref()?.storage_class_name.as_ref()?;
-        self.classes.get(name).map(|class| &**class)
+    /// A pod has come to a node, or has left it.
+    pub(super) fn count_user(&mut self, pod: &PodFacts, by: i64) {
+        for claim in pod.claim_keys() {
+            let count = self.users.entry(claim.clone()).or_default();
+            *count += by;
+            if *count == 0 {
+                self.users.remove(&claim);
+            }
+        }
     }
 
-    fn is_delayed(&self, claim: &PersistentVolumeClaim) -> bool {
-        let class = self.class(claim);
-        class.and_then(|class| class.volume_binding_mode.as_deref()) == Some("WaitForFirstConsumer")
+    fn class(&self, claim: &PersistentVolumeClaim) -> Option<&StorageClass> {
+        self.classes.get(claim_facts::class(claim)).map(|class| &**class)
     }
 
     fn can_provision(&self, claim: &PersistentVolumeClaim, node: &NodeFacts) -> bool {
@@ -180,46 +235,6 @@ fn is_reachable(volume: &PersistentVolume, node: &NodeFacts) -> bool {
         Some(&affinity.required.as_ref()?.node_selector_terms)
     };
     terms().is_none_or(|terms| node_affinity::matches_any(terms, node))
-}
-
-/// Whether the volume is reserved for this claim.
-fn is_reserved(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
-    let reference = volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref());
-    reference.is_some_and(|it| {
-        it.name == claim.metadata.name
-            && it.namespace == claim.metadata.namespace
-            && it.uid.as_ref().is_none_or(|uid| Some(uid) == claim.metadata.uid.as_ref())
-    })
-}
-
-/// Whether the claim may be bound to the volume.
-fn fits(volume: &PersistentVolume, claim: &PersistentVolumeClaim, node: &NodeFacts) -> bool {
-    let (Some(spec), Some(wanted)) = (&volume.spec, &claim.spec) else { return false };
-    if !is_reachable(volume, node) || volume.metadata.deletion_timestamp.is_some() {
-        return false;
-    }
-    if spec.claim_ref.is_some() {
-        return is_reserved(volume, claim);
-    }
-    let is_available = volume.status.as_ref().and_then(|it| it.phase.as_deref()) == Some("Available");
-    let class = |name: &Option<String>| name.clone().unwrap_or_default();
-    let mode = |mode: &Option<String>| mode.clone().unwrap_or_else(|| "Filesystem".to_owned());
-    let requested = wanted.resources.as_ref().and_then(|it| it.requests.as_ref()?.get("storage"));
-    let requested = requested.and_then(|it| it.0.parse::<api::quantity::Quantity>().ok()?.value());
-    let offered = spec.access_modes.as_deref().unwrap_or_default();
-    let has_modes = wanted.access_modes.iter().flatten().all(|mode| offered.contains(mode));
-    let selector = wanted.selector.clone().and_then(|selector| Selector::try_from(selector).ok());
-    is_available
-        && class(&spec.storage_class_name) == class(&wanted.storage_class_name)
-        && mode(&spec.volume_mode) == mode(&wanted.volume_mode)
-        && capacity(volume) >= requested.unwrap_or_default()
-        && has_modes
-        && selector.is_none_or(|selector| selector.matches(volume.labels()))
-}
-
-fn capacity(volume: &PersistentVolume) -> i64 {
-    let capacity = volume.spec.as_ref().and_then(|spec| spec.capacity.as_ref()?.get("storage"));
-    capacity.and_then(|it| it.0.parse::<api::quantity::Quantity>().ok()?.value()).unwrap_or_default()
 }
 
 #[cfg(test)]

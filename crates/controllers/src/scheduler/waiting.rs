@@ -62,6 +62,10 @@ enum WaitingState {
         at: Moment,
         filters: Vec<FilterSubject>,
     },
+    /// A node fits; the claims of the pod are being bound for it.
+    WaitsForClaims {
+        at: Moment,
+    },
 }
 
 impl Waiting {
@@ -115,6 +119,28 @@ impl Waiting {
         }
     }
 
+    /// The pod waits for its claims. That is no failure: it is tried again as soon as one of them changes.
+    pub(super) fn wait_for_claims(&mut self, key: &Key, pod: Arc<PodFacts>, now: Moment) {
+        if let Some(entry) = self.pods.get_mut(key) {
+            entry.pod = pod;
+            entry.attempts = entry.attempts.saturating_sub(1);
+            entry.state = WaitingState::WaitsForClaims { at: now };
+            self.rejected.insert((now, key.clone()));
+        }
+    }
+
+    /// A claim has changed. Returns whether a pod that waits for it is to be tried again.
+    pub(super) fn claim_changed(&mut self, claim: &Key, now: Moment) -> bool {
+        let waits = |entry: &WaitingPod| {
+            matches!(entry.state, WaitingState::WaitsForClaims { .. })
+                && entry.pod.claim_keys().any(|it| it == *claim)
+        };
+        let waiting = self.rejected.iter().filter(|(_, key)| self.pods.get(key).is_some_and(waits));
+        let waiting: Vec<Key> = waiting.map(|(_, key)| key.clone()).collect();
+        waiting.iter().for_each(|key| self.wake(key, now));
+        !waiting.is_empty()
+    }
+
     /// The attempt has failed for another reason: the next is after a pause.
     pub(super) fn fail(&mut self, key: &Key, now: Moment) {
         let Some(entry) = self.pods.get(key) else { return };
@@ -140,6 +166,8 @@ impl Waiting {
         let helped =
             self.rejected.iter().filter(|(_, key)| match self.pods.get(key).map(|entry| &entry.state) {
                 Some(WaitingState::Rejected { filters, .. }) => is_helped(filters),
+                // Its node may be gone.
+                Some(WaitingState::WaitsForClaims { .. }) => change == ClusterChange::Node,
                 _ => false,
             });
         let helped: Vec<Key> = helped.map(|(_, key)| key.clone()).collect();
@@ -166,9 +194,12 @@ impl Waiting {
     /// Lets a rejected pod be tried again, after what is left of its pause.
     fn wake(&mut self, key: &Key, now: Moment) {
         let Some(entry) = self.pods.get_mut(key) else { return };
-        let WaitingState::Rejected { at, .. } = entry.state else { return };
+        let (at, due) = match entry.state {
+            WaitingState::Rejected { at, .. } => (at, at + pause(entry.attempts)),
+            WaitingState::WaitsForClaims { at } => (at, now),
+            _ => return,
+        };
         self.rejected.remove(&(at, key.clone()));
-        let due = at + pause(entry.attempts);
         if due <= now {
             entry.state = WaitingState::Ready;
             self.ready.insert(entry.rank, key.clone());
@@ -182,7 +213,9 @@ impl Waiting {
         match state {
             WaitingState::Ready => drop(self.ready.remove(&rank)),
             WaitingState::Paused(due) => drop(self.paused.remove(&(*due, key.clone()))),
-            WaitingState::Rejected { at, .. } => drop(self.rejected.remove(&(*at, key.clone()))),
+            WaitingState::Rejected { at, .. } | WaitingState::WaitsForClaims { at } => {
+                self.rejected.remove(&(*at, key.clone()));
+            }
             WaitingState::Taken => {}
         }
     }
@@ -248,6 +281,28 @@ mod tests {
             waiting.reject(&key, pod, vec![FilterSubject::Room], at);
             assert_eq!(waiting.next_due(at), Some(LONGEST_SLEEP));
             assert!(waiting.take(at + LONGEST_SLEEP).is_some());
+        });
+    }
+
+    #[test]
+    fn a_pod_whose_claims_are_being_bound_is_tried_again_at_once_when_they_change() {
+        with_clock(|now, waiting| {
+            let spec = json!({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]});
+            let pod = Arc::new(pod("a", &json!({}), &spec));
+            let key = pod.key();
+            waiting.set(&key, Arc::clone(&pod), now);
+            for _ in 0..3 {
+                assert!(waiting.take(now).is_some());
+                waiting.wait_for_claims(&key, Arc::clone(&pod), now);
+                assert!(!waiting.notice(ClusterChange::Volumes, now));
+                assert!(!waiting.claim_changed(&Key::parse("default/other"), now));
+                assert!(waiting.take(now).is_none());
+                assert!(waiting.claim_changed(&Key::parse("default/data"), now));
+            }
+            assert!(waiting.take(now).is_some());
+            waiting.reject(&key, pod, vec![FilterSubject::Node], now);
+            assert!(waiting.notice(ClusterChange::Node, now));
+            assert_eq!(waiting.next_due(now), Some(FIRST_PAUSE), "it was the first attempt all the time");
         });
     }
 

@@ -2,11 +2,13 @@
 
 use super::{
     Frame, Obstacle, Output, Progress, back_off,
+    course::Course,
     probe::{self, Health},
     restart,
     slot::{Ending, Role, Slot, finished_at},
     start, stop,
 };
+use crate::environment;
 use jiff::{SignedDuration, Timestamp};
 use operator::event::EventType;
 use std::{collections::BTreeSet, time::Duration};
@@ -124,6 +126,7 @@ fn advance(slot: &mut Slot<'_>, frame: &Frame<'_>, out: &mut Output) {
 
 /// Ends a run whose time is over. Returns whether it has ended.
 fn end_if_due(slot: &mut Slot<'_>, since: Timestamp, frame: &Frame<'_>, out: &mut Output) -> bool {
+    change_files(slot, since, frame, out);
     let by_itself = own_end(slot, since, frame);
     let by_probe = probe::health(slot, since).kill.and_then(|kill| {
         if by_itself.as_ref().is_some_and(|end| end.at <= kill.at) {
@@ -150,7 +153,7 @@ fn end_if_due(slot: &mut Slot<'_>, since: Timestamp, frame: &Frame<'_>, out: &mu
 
 /// How a run ends by itself.
 pub(super) fn own_end(slot: &Slot<'_>, since: Timestamp, frame: &Frame<'_>) -> Option<Ending> {
-    let course = super::course(frame.pod, &slot.container, slot.role, slot.part, slot.status.restart_count);
+    let course = course_of(slot, frame);
     let (after, code) = course.end?;
     let reason = match code {
         _ if course.is_oom_killed => "OOMKilled",
@@ -166,6 +169,26 @@ pub(super) fn own_end(slot: &Slot<'_>, since: Timestamp, frame: &Frame<'_>) -> O
     };
     let message = course.message.clone().or_else(|| falls_back.then(last_lines));
     Some(Ending { at: later(since, after), code, reason, message: message.filter(|text| !text.is_empty()) })
+}
+
+fn course_of(slot: &Slot<'_>, frame: &Frame<'_>) -> Course {
+    let (run, files) = (slot.status.restart_count, &slot.memory.files);
+    super::course_with(frame.pod, &slot.container, slot.role, slot.part, run, files)
+}
+
+/// Collects the changes of files of the node that a run has made until now.
+fn change_files(slot: &mut Slot<'_>, since: Timestamp, frame: &Frame<'_>, out: &mut Output) {
+    if environment::folders_of_node(frame.pod).is_empty() {
+        return;
+    }
+    for change in course_of(slot, frame).changes.into_iter().skip(slot.memory.changes) {
+        let at = later(since, change.0);
+        if at > frame.now {
+            return out.wake_at(Some(at));
+        }
+        slot.memory.changes += 1;
+        out.changes.push(change);
+    }
 }
 
 pub(super) fn later(at: Timestamp, duration: Duration) -> Timestamp {

@@ -2,9 +2,9 @@
 
 use super::Role;
 use crate::{
-    image,
+    environment, image,
     script::Part,
-    shell::{self, End},
+    shell::{self, Change, End, Texts},
 };
 use k8s_openapi::api::core::v1::{Container, Pod};
 use std::time::Duration;
@@ -19,6 +19,8 @@ pub(crate) struct Course {
     pub(crate) message: Option<String>,
     /// What it writes to its log, and how long after its start.
     pub(crate) lines: Vec<(Duration, String)>,
+    /// The files on its node that it writes and deletes.
+    pub(crate) changes: Vec<Change>,
 }
 
 /// A container that crashes in a loop runs so long unless its script says how long.
@@ -28,9 +30,20 @@ const KILLED: i32 = 137;
 
 /// What run number `run` of a container does; its first one is 0.
 pub(crate) fn course(pod: &Pod, container: &Container, role: Role, part: &Part, run: i32) -> Course {
-    let words: Vec<String> =
-        container.command.iter().chain(&container.args).flatten().map(String::to_owned).collect();
-    let known = shell::run(&words);
+    course_with(pod, container, role, part, run, &Texts::new())
+}
+
+/// The same on a node that has had these files when the run started.
+pub(crate) fn course_with(
+    pod: &Pod,
+    container: &Container,
+    role: Role,
+    part: &Part,
+    run: i32,
+    on_node: &Texts,
+) -> Course {
+    let words = environment::command(pod, container);
+    let known = shell::run_in(&words, &environment::surroundings(pod, container, role, run, on_node));
     let by_command = match known.end {
         _ if words.is_empty() => ends_by_itself(pod, container, role).then_some((Duration::ZERO, 0)),
         End::At(after, code) => Some((after, code)),
@@ -48,7 +61,8 @@ pub(crate) fn course(pod: &Pod, container: &Container, role: Role, part: &Part, 
     let is_oom_killed = part.oom_killed && has_end && !is_over;
     let scripted = part.logs.iter().map(|line| (Duration::ZERO, line.clone()));
     let lines = if part.logs.is_empty() { known.lines } else { scripted.collect() };
-    Course { end, is_oom_killed, message: part.message.clone().or(known.message), lines }
+    let changes = environment::on_node(pod, container, known.changes);
+    Course { end, is_oom_killed, message: part.message.clone().or(known.message), lines, changes }
 }
 
 fn scripted_end(part: &Part) -> (Duration, i32) {
@@ -75,10 +89,11 @@ fn ends_by_itself(pod: &Pod, container: &Container, role: Role) -> bool {
     let owners = pod.metadata.owner_references.iter().flatten();
     let is_of_job = || owners.clone().any(|owner| owner.kind == "Job" && owner.controller == Some(true));
     let is_interactive = container.stdin == Some(true) || container.tty == Some(true);
+    let image = container.image.as_deref().unwrap_or_default();
     match role {
         Role::Init => true,
-        _ if is_interactive || !is_job(pod, role) => false,
-        _ => is_of_job() || image::is_tool(container.image.as_deref().unwrap_or_default()),
+        _ if is_interactive || image::is_pause(image) || !is_job(pod, role) => false,
+        _ => is_of_job() || image::is_tool(image),
     }
 }
 
@@ -112,9 +127,14 @@ mod tests {
             ("Always", json!({"image": "x"}), "c: {exitCode: 1, times: 2}", 1, seconds(0, 1)),
             ("Always", json!({"image": "x"}), "c: {exitCode: 1, times: 2}", 2, None),
             ("OnFailure", json!({"image": "x"}), "c: {exitCode: 1, times: 2}", 2, seconds(0, 0)),
+            // The pod of a job.
+            ("OnFailure", json!({"image": "x"}), "", 0, seconds(0, 0)),
+            ("OnFailure", json!({"image": "registry.k8s.io/pause:3.10"}), "", 0, None),
         ] {
-            let pod: Pod =
-                serde_json::from_value(json!({"spec": {"restartPolicy": policy, "containers": []}})).unwrap();
+            let metadata = json!({"ownerReferences": [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": policy == "OnFailure"}]});
+            let spec = json!({"restartPolicy": policy, "containers": []});
+            let pod: Pod = serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap();
             let mut container = container;
             container["name"] = json!("c");
             let container: Container = serde_json::from_value(container).unwrap();

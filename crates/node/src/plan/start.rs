@@ -2,6 +2,7 @@
 
 use super::{FailedPull, Frame, Obstacle, Output, advance::later, back_off, slot::Slot};
 use crate::{
+    environment,
     image::{self, PullProblem},
     script::ImagePull,
     shell::{self, End},
@@ -48,6 +49,9 @@ pub(super) fn start(slot: &mut Slot<'_>, frame: &Frame<'_>, out: &mut Output) ->
         return false;
     }
     slot.start(frame);
+    slot.memory.files = frame.place.files.clone();
+    environment::apply(&mut slot.memory.files, out.changes.iter().cloned());
+    slot.memory.changes = 0;
     slot.tell(out, EventType::Normal, "Created", "Container created".to_owned());
     slot.tell(out, EventType::Normal, "Started", "Container started".to_owned());
     true

@@ -52,8 +52,12 @@ impl Story {
     }
 
     fn plan(&mut self) {
-        let place =
-            Place { host_ip: "172.18.0.2".into(), pod_ip: "10.244.0.2".into(), images: BTreeSet::default() };
+        let place = Place {
+            host_ip: "172.18.0.2".into(),
+            pod_ip: "10.244.0.2".into(),
+            images: BTreeSet::default(),
+            files: BTreeMap::default(),
+        };
         let script = Script::of(&self.pod);
         let input = Input {
             pod: &self.pod,

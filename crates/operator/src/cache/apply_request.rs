@@ -64,6 +64,11 @@ impl ApplyRequest {
         })
     }
 
+    /// Whether the cache has no such object.
+    pub(crate) fn is_of_no_object(&self) -> bool {
+        self.store.item(&self.key).is_none()
+    }
+
     /// The cached object, if the apply would not change it.
     pub(crate) fn unchanged(&self, answered: &AnsweredApplies) -> Option<Item> {
         let item = self.store.item(&self.key)?;

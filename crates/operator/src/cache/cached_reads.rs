@@ -38,6 +38,14 @@ pub(crate) fn object(item: &Item) -> Response<Body> {
     response(StatusCode::OK, item.json().to_owned())
 }
 
+/// The response to a creation that comes too late.
+pub(crate) fn conflict(path: &str) -> Response<Body> {
+    let ResourcePath { group, resource, name, .. } = ResourcePath::parse(path).unwrap_or_default();
+    let cause = "another request has created it meanwhile";
+    let status = Status::conflict(&GroupResource::new(group, resource), name, cause);
+    response(StatusCode::CONFLICT, serde_json::to_string(&status).unwrap_or_default())
+}
+
 fn list(items: &[Item]) -> Response<Body> {
     let items: Vec<&str> = items.iter().map(Item::json).collect();
     let list = format!(

@@ -129,8 +129,13 @@ impl Contents {
     }
 
     /// The objects with this value of a label.
-    pub(crate) fn labelled<'a>(&'a self, label: &str, value: &'a str) -> Vec<&'a Item> {
-        self.indexes.labelled(label, value, &self.items)
+    pub(crate) fn labelled<'a>(
+        &'a self,
+        label: &str,
+        value: &'a str,
+        namespace: Option<&'a str>,
+    ) -> Vec<&'a Item> {
+        self.indexes.labelled(label, value, namespace, &self.items)
     }
 
     /// Whether the first list is complete.

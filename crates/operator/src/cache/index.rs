@@ -59,11 +59,20 @@ impl Indexes {
         self.labels.entry(name).or_insert_with(|| Index::filled(Arc::new(value), items));
     }
 
-    /// The objects with this value of a label, by its index if there is one.
-    pub(crate) fn labelled<'a>(&'a self, label: &str, value: &'a str, items: &'a Items) -> Vec<&'a Item> {
-        match self.labels.get(label) {
-            Some(index) => index.find(value).collect(),
-            None => items.iter().filter(|item| item.labels().get(label) == Some(value)).collect(),
+    /// The objects with this value of a label, in one namespace or in all, by its index if there is one.
+    pub(crate) fn labelled<'a>(
+        &'a self,
+        label: &str,
+        value: &'a str,
+        namespace: Option<&'a str>,
+        items: &'a Items,
+    ) -> Vec<&'a Item> {
+        let has_value = |item: &&Item| item.labels().get(label) == Some(value);
+        match (self.labels.get(label), namespace) {
+            (Some(index), None) => index.find(value).collect(),
+            (Some(index), Some(namespace)) => index.find_in(namespace, value).collect(),
+            (None, None) => items.iter().filter(has_value).collect(),
+            (None, Some(namespace)) => items.in_namespace(namespace).filter(has_value).collect(),
         }
     }
 
@@ -91,9 +100,21 @@ impl Index {
     }
 
     pub(crate) fn find<'a>(&'a self, value: &'a str) -> impl Iterator<Item = &'a Item> {
-        let first = (Arc::from(value), Key::parse(""));
-        let entries = self.entries.range(first..);
-        entries.take_while(move |((found, _), _)| &**found == value).map(|(_, item)| item)
+        self.from(value, Key::parse("")).map(|(_, item)| item)
+    }
+
+    /// As [`Index::find`], in one namespace.
+    fn find_in<'a>(&'a self, namespace: &'a str, value: &'a str) -> impl Iterator<Item = &'a Item> {
+        // Before every name: the keys of a namespace follow each other.
+        let entries = self.from(value, Key::new(Some(namespace), ""));
+        entries.take_while(move |(key, _)| key.namespace() == Some(namespace)).map(|(_, item)| item)
+    }
+
+    /// The objects with this value from a key on, in the order of their keys.
+    fn from<'a>(&'a self, value: &'a str, first: Key) -> impl Iterator<Item = (&'a Key, &'a Item)> {
+        let entries = self.entries.range((Arc::from(value), first)..);
+        let entries = entries.take_while(move |((found, _), _)| &**found == value);
+        entries.map(|((_, key), item)| (key, item))
     }
 
     /// Replaces the entries of `before` by those of `after`.

@@ -45,9 +45,13 @@ struct TextRange {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Owner {
+    /// The group and version of its kind.
     pub api_version: String,
+    /// Its kind.
     pub kind: String,
+    /// Its name.
     pub name: String,
+    /// Its UID.
     pub uid: String,
     /// Whether it is the one that controls the object.
     #[serde(default)]
@@ -58,8 +62,11 @@ pub struct Owner {
 #[derive(Debug, thiserror::Error)]
 #[error("{key} does not fit {kind}: {source}")]
 pub struct Undecodable {
+    /// The object.
     pub key: Key,
+    /// The Rust type.
     pub kind: &'static str,
+    /// What does not fit.
     pub source: serde_json::Error,
 }
 

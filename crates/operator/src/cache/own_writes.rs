@@ -10,7 +10,7 @@ use crate::{
         store::{CachedKind, METADATA, Store},
         write_request::{self, ResponseHead, WriteRequest},
     },
-    client::{self, CachedRead},
+    client::{self, CachedRead, OnlyIfAbsent},
     watch,
 };
 use foldhash::fast::FixedState;
@@ -33,6 +33,21 @@ pub(crate) struct Registry {
     /// The UIDs of objects that the server itself has shown to this process.
     confirmed: Mutex<HashSet<Box<str>, FixedState>>,
     answered_applies: AnsweredApplies,
+    /// The paths of the objects that are being created with [`OnlyIfAbsent`].
+    being_created: Mutex<HashSet<Box<str>, FixedState>>,
+}
+
+/// A path of [`Registry::being_created`], until it is dropped.
+struct Creation<'a> {
+    registry: &'a Registry,
+    path: Box<str>,
+}
+
+impl Drop for Creation<'_> {
+    fn drop(&mut self) {
+        let mut paths = self.registry.being_created.lock().unwrap_or_else(PoisonError::into_inner);
+        paths.remove(&self.path);
+    }
 }
 
 /// How long a write waits until the watch has reported what its response leaves open. It returns after
@@ -60,6 +75,16 @@ impl Registry {
     pub(crate) fn remove(&self, store: &Arc<Store>) {
         let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
         stores.retain(|it| !Arc::ptr_eq(it, store));
+    }
+
+    /// `None` if the object exists, or another request creates it at this moment.
+    fn begin_creation(&self, path: &str, apply: Option<&ApplyRequest>) -> Option<Creation<'_>> {
+        let mut paths = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = paths.insert(path.into());
+        let creation = is_first.then(|| Creation { registry: self, path: path.into() });
+        drop(paths);
+        // What the other request has created is in the cache before its path is free again.
+        creation.filter(|_| apply.is_none_or(ApplyRequest::is_of_no_object))
     }
 
     /// Remembers that the server has shown this object to this process.
@@ -116,6 +141,14 @@ impl CachingClient {
         let (head, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let apply = ApplyRequest::read(&self.registry, &head, &body);
+        let creation = match head.extensions.get::<OnlyIfAbsent>() {
+            Some(OnlyIfAbsent) => {
+                let creation = self.registry.begin_creation(head.uri.path(), apply.as_ref());
+                let Some(creation) = creation else { return Ok(cached_reads::conflict(head.uri.path())) };
+                Some(creation)
+            }
+            None => None,
+        };
         let answered = &self.registry.answered_applies;
         if let Some(item) = apply.as_ref().and_then(|apply| apply.unchanged(answered)) {
             return Ok(cached_reads::object(&item));
@@ -124,6 +157,7 @@ impl CachingClient {
         if let (Some(apply), true) = (apply, response.status().is_success()) {
             apply.answered(answered);
         }
+        drop(creation);
         Ok(response)
     }
 

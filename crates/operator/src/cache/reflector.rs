@@ -6,7 +6,7 @@ use crate::{
 };
 use kube::Client;
 use std::sync::Arc;
-use tokio::sync::watch::Receiver;
+use world::watch::Receiver;
 use world::{Task, World};
 
 /// One reflector for each namespace of the scope, or one for all. They wait until `may_start` is true.

@@ -18,7 +18,7 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
 };
-use tokio::sync::watch;
+use world::watch;
 
 /// Which objects a store holds, and in which form. There is one store for each of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,8 +125,7 @@ impl Store {
         if self.read().indexes().lacks_label(label) {
             self.contents.write().unwrap_or_else(PoisonError::into_inner).add_label_index(label);
         }
-        let is_there = |item: &&Item| namespace.is_none() || item.key().namespace() == namespace;
-        self.read().labelled(label, value).into_iter().filter(is_there).cloned().collect()
+        self.read().labelled(label, value, namespace).into_iter().cloned().collect()
     }
 
     /// Calls `subscriber` for every object there is, and from then on for every change.
@@ -156,7 +155,7 @@ impl Store {
         deltas.iter().for_each(|delta| notify(&subscribers, delta));
         drop(subscribers);
         if self.changes.receiver_count() > 0 {
-            self.changes.send_modify(|changes| *changes += 1);
+            self.changes.modify(|changes| *changes += 1);
         }
     }
 
@@ -177,7 +176,7 @@ impl Store {
             contents.want_list();
             Vec::new()
         });
-        self.list_again.send_replace(());
+        self.list_again.set(());
     }
 
     /// Reports every call of [`Store::refresh`] from now on.

@@ -115,7 +115,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
         self.selected(None, selector)
     }
 
-    /// The objects in a namespace whose labels match.
+    /// [`View::labelled`] in one namespace.
     pub fn labelled_in(&self, namespace: &str, selector: &Selector) -> Result<Vec<Arc<K>>, Undecodable> {
         self.selected(Some(namespace), selector)
     }
@@ -126,12 +126,12 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
         let required = selector.requirements().iter();
         let mut required = required.filter_map(|it| Some((it.key(), selector.required_value(it.key())?)));
         let items: Vec<Item> = match (namespace, required.next()) {
-            (Some(namespace), _) => {
+            (_, Some((label, value))) => {
+                self.store.labelled(label, value, namespace).into_iter().filter(matches).collect()
+            }
+            (Some(namespace), None) => {
                 let contents = self.store.read();
                 contents.items().in_namespace(namespace).filter(|item| matches(item)).cloned().collect()
-            }
-            (None, Some((label, value))) => {
-                self.store.labelled(label, value, None).into_iter().filter(matches).collect()
             }
             (None, None) => self.store.read().items().iter().filter(|item| matches(item)).cloned().collect(),
         };

@@ -4,6 +4,7 @@
 use super::{
     NewEvent,
     correlator::{Budget, ObjectId, afford, make_room},
+    writer::EventWrite,
 };
 use jiff::Timestamp;
 use std::{
@@ -17,17 +18,6 @@ const MESSAGES: usize = 10;
 const SIMILAR: Duration = Duration::from_secs(10 * 60);
 /// Kubernetes keeps 4096 of each; the one that was used least recently is dropped.
 const KEPT: usize = 4096;
-
-/// A core/v1 event to write.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct CoreWrite {
-    pub(super) key: CoreKey,
-    /// The event that has been written before, whose count rises; `None` to create one.
-    pub(super) name: Option<String>,
-    pub(super) event: NewEvent,
-    pub(super) first: Timestamp,
-    pub(super) count: i32,
-}
 
 /// What equal events have in common. Without a message: the event that combines many messages.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +52,7 @@ struct Counted {
 
 impl CoreCorrelator {
     /// Adds an event, and returns what to write; `now` is the time since the correlator was made.
-    pub(super) fn add(&mut self, now: Duration, mut event: NewEvent) -> Option<CoreWrite> {
+    pub(super) fn add(&mut self, now: Duration, mut event: NewEvent) -> Option<EventWrite<CoreKey>> {
         let object = ObjectId::of(&event.regarding);
         let (event_type, reason) = (event.event_type, event.reason.clone());
         let any_message = CoreKey { object: object.clone(), event_type, reason, message: None };
@@ -80,8 +70,9 @@ impl CoreCorrelator {
         let counted = self.counted.entry(key.clone()).or_insert(fresh);
         counted.count = counted.count.saturating_add(1);
         counted.last = now;
+        let (first, last) = (counted.first, event.at);
         let write =
-            CoreWrite { key, name: counted.name.clone(), event, first: counted.first, count: counted.count };
+            EventWrite { id: key, name: counted.name.clone(), event, count: counted.count, first, last };
         afford(&mut self.budgets, object, now).then_some(write)
     }
 
@@ -133,7 +124,7 @@ mod tests {
         let mut correlator = CoreCorrelator::default();
         let first = correlator.add(Duration::ZERO, event("web", "pod a")).unwrap();
         assert_eq!((first.name.as_deref(), first.count), (None, 1));
-        correlator.set_name(&first.key, "web.1".to_owned());
+        correlator.set_name(&first.id, "web.1".to_owned());
         let second = correlator.add(Duration::ZERO, event("web", "pod a")).unwrap();
         assert_eq!((second.name.as_deref(), second.count), (Some("web.1"), 2));
         let other = correlator.add(Duration::ZERO, event("web", "pod b")).unwrap();

@@ -3,13 +3,9 @@
 //! An event that is repeated within [`SILENCE`] belongs to the same series. The second is written at once;
 //! later ones are counted here, and the count is written each [`REFRESH`] and when the series ends.
 
-use super::{EventType, Reporter, cut, micro};
+use super::{EventType, writer::EventWrite};
 use jiff::Timestamp;
-use k8s_openapi::api::{
-    core::v1::ObjectReference,
-    events::v1::{Event, EventSeries},
-};
-use kube::core::ObjectMeta;
+use k8s_openapi::api::core::v1::ObjectReference;
 use std::{collections::BTreeMap, time::Duration};
 
 /// Kubernetes: a series ends after six quiet minutes.
@@ -23,10 +19,6 @@ pub(super) const REFILL: Duration = Duration::from_secs(5 * 60);
 pub(super) const SERIES: usize = 4096;
 pub(super) const BUDGETS: usize = 4096;
 
-/// Kubernetes: longer texts are refused.
-const NOTE_BYTES: usize = 1024;
-const WORD_BYTES: usize = 128;
-
 /// An event as it was recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NewEvent {
@@ -36,18 +28,6 @@ pub(super) struct NewEvent {
     pub(super) action: String,
     pub(super) note: String,
     pub(super) at: Timestamp,
-}
-
-/// A write of an event to the server.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct EventWrite {
-    /// The series.
-    pub(super) id: u64,
-    /// The name of the event whose count is updated; `None` to create one.
-    pub(super) name: Option<String>,
-    pub(super) event: NewEvent,
-    count: i32,
-    last: Timestamp,
 }
 
 #[derive(Debug, Default)]
@@ -86,7 +66,7 @@ pub(super) struct Budget {
 
 impl Correlator {
     /// Adds an event, and returns what to write now; `now` is the time since the correlator was made.
-    pub(super) fn add(&mut self, now: Duration, event: NewEvent) -> Option<EventWrite> {
+    pub(super) fn add(&mut self, now: Duration, event: NewEvent) -> Option<EventWrite<u64>> {
         let object = ObjectId::of(&event.regarding);
         let key = SeriesKey(object.clone(), event.event_type, event.reason.clone(), event.action.clone());
         if let Some(series) = self.series.get_mut(&key).filter(|series| !series.is_over(now)) {
@@ -129,7 +109,7 @@ impl Correlator {
     }
 
     /// Ends silent series, and returns the counts that are due to be written.
-    pub(super) fn write_due(&mut self, now: Duration) -> Vec<EventWrite> {
+    pub(super) fn write_due(&mut self, now: Duration) -> Vec<EventWrite<u64>> {
         let mut writes = Vec::new();
         self.series.retain(|_, series| {
             let is_over = series.is_over(now);
@@ -144,7 +124,7 @@ impl Correlator {
     }
 
     /// All counts that have not been written.
-    pub(super) fn close(&mut self) -> Vec<EventWrite> {
+    pub(super) fn close(&mut self) -> Vec<EventWrite<u64>> {
         let all = std::mem::take(&mut self.series).into_values();
         all.filter(|series| series.written < series.count)
             .map(|mut series| series.write(Duration::ZERO))
@@ -162,7 +142,7 @@ impl OpenSeries {
         if self.written < self.count { silent.min(self.last_written + REFRESH) } else { silent }
     }
 
-    fn write(&mut self, now: Duration) -> EventWrite {
+    fn write(&mut self, now: Duration) -> EventWrite<u64> {
         self.written = self.count;
         self.last_written = now;
         EventWrite {
@@ -170,6 +150,7 @@ impl OpenSeries {
             name: self.name.clone(),
             event: self.first.clone(),
             count: self.count,
+            first: self.first.at,
             last: self.last,
         }
     }
@@ -190,33 +171,6 @@ impl ObjectId {
     pub(super) fn of(object: &ObjectReference) -> ObjectId {
         let ObjectReference { api_version, kind, namespace, name, uid, field_path, .. } = object.clone();
         ObjectId([api_version, kind, namespace, name, uid, field_path])
-    }
-}
-
-impl EventWrite {
-    /// `None` for a single event.
-    pub(super) fn series(&self) -> Option<EventSeries> {
-        (self.count > 1).then(|| EventSeries { count: self.count, last_observed_time: micro(self.last) })
-    }
-}
-
-impl NewEvent {
-    pub(super) fn event(&self, name: String, reporter: &Reporter, series: Option<EventSeries>) -> Event {
-        // Kubernetes: events on cluster-scoped objects are in namespace `default`.
-        let namespace = self.regarding.namespace.clone().unwrap_or_else(|| "default".into());
-        Event {
-            metadata: ObjectMeta { name: Some(name), namespace: Some(namespace), ..ObjectMeta::default() },
-            event_time: Some(micro(self.at)),
-            series,
-            reporting_controller: Some(reporter.controller.clone()),
-            reporting_instance: Some(cut(&reporter.instance, WORD_BYTES).into()),
-            action: Some(cut(&self.action, WORD_BYTES).into()),
-            reason: Some(cut(&self.reason, WORD_BYTES).into()),
-            regarding: Some(self.regarding.clone()),
-            note: Some(cut(&self.note, NOTE_BYTES).into()),
-            type_: Some(self.event_type.as_str().into()),
-            ..Event::default()
-        }
     }
 }
 

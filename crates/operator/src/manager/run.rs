@@ -9,7 +9,7 @@ use crate::{
     cache::{Caches, RESYNC},
     context::{ClusterAccess, ControllerContext, Views, WrapClient},
     controller::{PrimaryReference, Sources, SyncCheck},
-    event::EventType,
+    event::{EventTasks, EventType},
     lease::{self, Candidate, Election, Fence, LeaseLost},
     metrics::Metrics,
     probe::{self, Checks},
@@ -20,8 +20,11 @@ use crate::{
 use futures::future::{BoxFuture, Either, FutureExt, TryFutureExt, join_all, pending, select, try_join_all};
 use kube::Client;
 use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
-use tokio::{net::TcpListener, sync::watch};
-use world::{Task, World};
+use tokio::net::TcpListener;
+use world::{Task, World, watch};
+
+/// How long a manager that stops writes the events that are left: usually milliseconds, longer if the server is away.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
 
 /// A controller whose sources fill its queue, before its workers start.
 struct ConnectedController {
@@ -41,6 +44,7 @@ struct Runtime {
     unfenced: Client,
     fence: Fence,
     halt: HaltFlag,
+    event_tasks: EventTasks,
     clusters: Clusters,
     metrics: Metrics,
     /// The name of this process in events.
@@ -67,8 +71,10 @@ pub(super) fn start(manager: Manager) -> Running {
         grace,
         sync_limit,
     } = manager;
-    let (stop, stopped) = watch::channel(false);
+    let stop = watch::Sender::new(false);
+    let stopped = stop.subscribe();
     let (fence, halt) = (Fence::open(&world), HaltFlag::default());
+    let event_tasks = EventTasks::new(&world, &halt);
     let clusters = Clusters::open(client.clone(), clusters, |client| {
         let around = metrics.around(&world, fence.around(client));
         Caches::paused(world.clone(), around, RESYNC)
@@ -77,6 +83,7 @@ pub(super) fn start(manager: Manager) -> Running {
         unfenced: client,
         fence: fence.clone(),
         halt: halt.clone(),
+        event_tasks: event_tasks.clone(),
         clusters,
         metrics: metrics.clone(),
         instance: election.as_ref().map_or_else(|| lease::identity(&world), |held| held.identity.clone()),
@@ -109,7 +116,7 @@ pub(super) fn start(manager: Manager) -> Running {
             None => runtime.run(&name, election, work, listeners).await,
         }
     };
-    let stop_on_drop = StopOnDrop { fence, halt, queues: Arc::clone(&queues), _hosted: hosted };
+    let stop_on_drop = StopOnDrop { fence, halt, event_tasks, queues: Arc::clone(&queues), _hosted: hosted };
     Running { stop, task: world.spawn("manager", body), queues, metrics, stop_on_drop }
 }
 
@@ -233,6 +240,7 @@ impl Runtime {
             match select(lease, std::pin::pin!(work)).await {
                 Either::Left((lost, _)) => {
                     tracing::warn!(manager = name, identity = self.instance, problem = %lost, "lost the lease");
+                    self.event_tasks.cancel();
                     Err(Error::NoLongerLeading(lost))
                 }
                 Either::Right((ended, _)) => ended,
@@ -274,13 +282,15 @@ impl Runtime {
         }
         self.unless_stopped(pending::<()>()).await;
         join_all(running.into_iter().map(|(workers, _sources)| workers.stop(self.grace))).await;
+        // Before the lease is released: from then on no write is sent.
+        self.event_tasks.finish(LAST_EVENTS).await;
         Ok(())
     }
 
     fn context(&self, controller: &Controller, views: Views) -> ControllerContext {
         let access = |name: Option<&str>, client: Client| ClusterAccess {
             name: name.map(str::to_owned),
-            recorder: controller.recorder(&self.world, client.clone(), &self.instance),
+            recorder: controller.recorder(&self.event_tasks, client.clone(), &self.instance),
             client,
         };
         let (own, wrap) = (controller.own_client(), self.wrap());
@@ -297,6 +307,7 @@ impl Runtime {
             views,
             caches: self.clusters.own().clone(),
             wrap,
+            event_tasks: self.event_tasks.clone(),
         }
     }
 

@@ -19,10 +19,22 @@ pub(crate) struct WorkerSettings {
 /// Why a controller makes no progress.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stuck {
+    /// A reconcile has not ended long after its deadline.
     #[error("the reconcile of \"{}\" has run for {:?}, though {deadline:?} is its deadline", work.key, work.age)]
-    Reconcile { work: InProgress, deadline: Duration },
+    Reconcile {
+        /// Its key, and how long it has run.
+        work: InProgress,
+        /// How long it may run.
+        deadline: Duration,
+    },
+    /// Workers are free and keys wait, but none is taken.
     #[error("{waiting} keys wait and none was taken for {untaken:?}")]
-    Queue { waiting: usize, untaken: Duration },
+    Queue {
+        /// How many keys wait.
+        waiting: usize,
+        /// Since when none was taken.
+        untaken: Duration,
+    },
 }
 
 pub(super) fn check(

@@ -16,6 +16,7 @@ const LIMIT: usize = 100_000;
 /// or when the object changes and is reconciled again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
+    /// The key.
     pub key: Key,
     /// Failures in a row.
     pub failures: u32,

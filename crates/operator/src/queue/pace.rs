@@ -36,7 +36,9 @@ pub struct Pace {
 /// A token bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
+    /// So many in a second in the long run.
     pub per_second: f64,
+    /// So many at once after a quiet time.
     pub burst: u32,
 }
 

@@ -25,7 +25,9 @@ pub enum Reason {
 /// Fresh keys go first, but not always: see [`Pace::fresh_in_a_row`](super::Pace::fresh_in_a_row).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
+    /// Nothing has happened to the object.
     Background,
+    /// Something has changed, or someone asks.
     Fresh,
 }
 

@@ -28,10 +28,13 @@ const MAX_AUTHORITIES: usize = 3;
 /// Why a certificate cannot be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadCertificate {
+    /// What another program has made is not PEM, or not a certificate.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
+    /// Our own could not be made.
     #[error("it cannot be made")]
     NotMade(#[from] rcgen::Error),
+    /// The key is of another certificate.
     #[error("key and certificate do not fit")]
     Unfit(#[from] tokio_rustls::rustls::Error),
 }

@@ -18,9 +18,13 @@ pub trait Hub: Resource<DynamicType = ()> + Serialize + DeserializeOwned + 'stat
 /// A version that is not the hub. Fields that it does not have must be kept in it all the same, for
 /// example in an annotation: [`super::round_trip`] and [`super::hub_round_trip`] find lost fields.
 pub trait Spoke: Resource<DynamicType = ()> + Serialize + DeserializeOwned + 'static {
+    /// The hub of this kind.
     type Hub: Hub;
 
+    /// This object in the version of the hub.
     fn to_hub(self) -> Result<Self::Hub, BoxError>;
+
+    /// An object of the hub in this version.
     fn from_hub(hub: Self::Hub) -> Result<Self, BoxError>;
 }
 

@@ -62,6 +62,7 @@ fn read(provider: &CryptoProvider, certificate: &str, key: &str) -> Result<Certi
 pub struct Files {
     /// PEM, with intermediate certificates.
     pub certificate: PathBuf,
+    /// PEM of the private key.
     pub key: PathBuf,
     /// PEM of the CA. Without it, the other program must set the CA bundle in the cluster.
     pub authority: Option<PathBuf>,

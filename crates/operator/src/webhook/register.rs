@@ -27,7 +27,14 @@ const REGISTRATION: &str = "admissionregistration.k8s.io";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A service of the operator in the cluster.
-    Service { namespace: String, name: String, port: u16 },
+    Service {
+        /// The namespace of the service.
+        namespace: String,
+        /// The name of the service.
+        name: String,
+        /// The port of the service, usually 443.
+        port: u16,
+    },
     /// `https://host:port`, for an operator outside of the cluster.
     Url(String),
 }

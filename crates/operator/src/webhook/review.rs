@@ -14,8 +14,11 @@ pub(super) const KIND: &str = "AdmissionReview";
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Request {
+    /// The UID of this request, not of the object.
     pub uid: String,
+    /// The kind of the object that was sent.
     pub kind: GroupVersionKind,
+    /// The resource of the URL.
     pub resource: GroupVersionResource,
     /// Empty for the object itself.
     #[serde(default, rename = "subResource")]
@@ -26,7 +29,9 @@ pub struct Request {
     /// Empty for cluster-scoped kinds.
     #[serde(default)]
     pub namespace: String,
+    /// What is requested.
     pub operation: Operation,
+    /// Who requests it.
     #[serde(default)]
     pub user_info: UserInfo,
     /// Nothing will be stored: have no side effects.
@@ -38,12 +43,17 @@ pub struct Request {
     pub(super) old_object: Value,
 }
 
+/// What is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Operation {
+    /// A new object.
     Create,
+    /// A change, by update, patch or apply.
     Update,
+    /// A deletion.
     Delete,
+    /// A connection, such as `exec` or `proxy`.
     Connect,
 }
 
@@ -62,15 +72,25 @@ impl Operation {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Review<K> {
+    /// The object before and after it.
     pub change: Change<K>,
+    /// Who requests what.
     pub request: Request,
 }
 
 /// The change of an object that is under review.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change<K> {
+    /// The new object.
     Create(K),
-    Update { old: K, new: K },
+    /// The object before and after the change.
+    Update {
+        /// Before.
+        old: K,
+        /// After.
+        new: K,
+    },
+    /// The object that is to go.
     Delete(K),
 }
 

@@ -9,11 +9,24 @@ use serde_json::{Map, Value};
 /// An object is not the same after a conversion there and back.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundTripError {
+    /// A field differs.
     #[error("{way}: {field} was {before} and is now {after}")]
-    Field { way: String, field: String, before: Value, after: Value },
+    Field {
+        /// From which version to which and back.
+        way: String,
+        /// The path of the field.
+        field: String,
+        /// Its value before.
+        before: Value,
+        /// Its value after.
+        after: Value,
+    },
+    /// A conversion failed.
     #[error("{way} fails")]
     Failed {
+        /// From which version to which.
         way: String,
+        /// Why.
         #[source]
         source: BoxError,
     },

@@ -54,6 +54,7 @@ const JITTER: f64 = 0.1;
 pub struct Site {
     /// Where the API server reaches it.
     pub address: Address,
+    /// Where its certificates come from.
     pub certificates: Certificates,
 }
 
@@ -61,7 +62,12 @@ pub struct Site {
 #[derive(Clone, Debug)]
 pub enum Certificates {
     /// Made and renewed by the operator, and shared between replicas through a Secret.
-    Shared { namespace: String, secret: String },
+    Shared {
+        /// The namespace of the Secret.
+        namespace: String,
+        /// The name of the Secret.
+        secret: String,
+    },
     /// Made by another program, and read again when they change.
     Files(Files),
 }
@@ -69,14 +75,22 @@ pub enum Certificates {
 /// Why webhooks are not served.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The certificate cannot be used.
     #[error("the certificate of the webhooks is no good")]
     Certificate(#[from] BadCertificate),
+    /// The files cannot be read.
     #[error("the files of the webhooks' certificate cannot be read")]
     Files(#[from] std::io::Error),
+    /// The Secret was neither read nor written.
     #[error("the Secret of the webhooks' certificate was neither read nor written")]
     Secret(#[source] kube::Error),
+    /// Other replicas wrote the Secret each time this one tried to.
     #[error("too many want to write Secret {secret:?} at once")]
-    Contended { secret: String },
+    Contended {
+        /// The name of the Secret.
+        secret: String,
+    },
+    /// The webhook configurations were not written.
     #[error("the cluster was not told of the webhooks")]
     Registration(#[source] kube::Error),
 }
@@ -164,8 +178,13 @@ impl Maintainer {
         let checked = Keys::new(&certificate, &key)?;
         let registered = self.webhooks.register(&self.client, &self.site.address, bundle.as_deref()).await;
         registered.map_err(Error::Registration)?;
-        if let Some(keys) = keys {
-            keys.replace(&certificate, &key)?;
+        match keys {
+            Some(keys) => keys.replace(&certificate, &key)?,
+            None => {
+                let Webhooks { name, hooks, conversions } = &*self.webhooks;
+                let (hooks, conversions) = (hooks.len(), conversions.len());
+                tracing::info!(webhooks = name, hooks, conversions, "registered");
+            }
         }
         Ok(checked)
     }

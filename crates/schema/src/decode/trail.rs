@@ -34,6 +34,11 @@ impl<'t> Trail<'t> {
         self.steps.pop();
     }
 
+    /// Whether this is the `metadata` of the decoded object itself.
+    pub(super) fn is_at_metadata(&self) -> bool {
+        matches!(self.steps[..], [TrailStep::Field(_, field)] if *field.name == *"metadata")
+    }
+
     /// Enters a union; returns the value that [`Trail::leave_union`] takes.
     pub(super) fn enter_union(&mut self) -> Option<TypeId> {
         let before = self.union_in;

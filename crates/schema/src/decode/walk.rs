@@ -133,9 +133,10 @@ impl<'t, 'b> Walker<'t, 'b> {
                     self.trail.push(TrailStep::Field(id, field));
                     self.value(&field.node, field.pointer, &mut slot)?;
                     self.trail.pop();
-                    // Kubernetes: an empty `managedFields`, or one empty entry, asks the server to forget the
-                    // owners; it is kept.
-                    if key == "managedFields" && slot.as_array().is_some_and(Vec::is_empty) {
+                    // Kubernetes: an empty `managedFields` of the object itself, or one empty entry, asks the
+                    // server to forget the owners; it is kept. In templates it has no meaning.
+                    let is_owners = key == "managedFields" && self.trail.is_at_metadata();
+                    if is_owners && slot.as_array().is_some_and(Vec::is_empty) {
                         slot = serde_json::json!([{}]);
                     }
                     if field.keeps(&slot) {

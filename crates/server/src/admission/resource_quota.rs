@@ -223,7 +223,10 @@ impl Turn<'_> {
             if before == after {
                 continue;
             }
-            let (used, is_counted) = match known_usage(&quota, &hard) {
+            // Since it was counted, a pod that is stuck in deletion has stopped counting: the known usage is not that
+            // of now.
+            let has_lapsed = old.is_some_and(|old| sort.is("pods") && usage::has_lapsed(old, now));
+            let (used, is_counted) = match known_usage(&quota, &hard).filter(|_| !has_lapsed) {
                 Some(used) => (used, false),
                 None => (count(inner, namespace, &quota, &hard).await?, true),
             };

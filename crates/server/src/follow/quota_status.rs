@@ -12,21 +12,21 @@ use crate::{
 };
 use store::Batch;
 
-pub(super) fn concerns(served: &Served, target: &Target) -> bool {
-    served.is("", "resourcequotas") && target.subresource != "status"
+pub(super) fn concerns(served: &Served, _: &Target) -> bool {
+    served.is("", "resourcequotas")
 }
 
-/// Writes into the status of quotas what is used of them.
+/// Writes into the status of quotas what is used of them. A status that a client has written is counted again: it may
+/// be wrong.
 pub(super) async fn after(call: &Call, commits: &[Committed]) -> Result<(), Refusal> {
+    let is_trusted = call.target.subresource != "status";
     for commit in commits.iter().filter(|commit| commit.after.is_some()) {
-        count_usage(&call.inner, &call.served, &commit.namespace, &commit.name).await?;
+        let (namespace, name) = (&*commit.namespace, &*commit.name);
+        let _lock = resource_quota::namespace_lock(&call.inner, namespace).write().await;
+        let mut count = CountUsage { inner: &call.inner, served: &call.served, namespace, name, is_trusted };
+        write::try_again(&mut count).await?;
     }
     Ok(())
-}
-
-async fn count_usage(inner: &Inner, served: &Served, namespace: &str, name: &str) -> Result<(), Refusal> {
-    let _lock = resource_quota::namespace_lock(inner, namespace).write().await;
-    write::try_again(&mut CountUsage { inner, served, namespace, name }).await.map(drop)
 }
 
 /// Writes what is used into the status of a quota.
@@ -35,21 +35,27 @@ struct CountUsage<'a> {
     served: &'a Served,
     namespace: &'a str,
     name: &'a str,
+    /// Whether a status that speaks of what the quota limits now is right.
+    is_trusted: bool,
 }
 
 impl Attempt for CountUsage<'_> {
     type Done = ();
 
     async fn attempt(&mut self) -> Result<Option<()>, Refusal> {
-        let CountUsage { inner, served, namespace, name } = *self;
+        let CountUsage { inner, served, namespace, name, is_trusted } = *self;
         let read = inner.store.get(served.key(namespace, name).into(), None).await;
         let Some(entry) = read?.entry else { return Ok(Some(())) };
         let quota = Stored::new(entry.value.clone(), entry.revision).value()?;
         let hard = status::hard(&quota);
-        if hard.is_empty() || status::known_usage(&quota, &hard).is_some() {
+        let known = status::known_usage(&quota, &hard);
+        if hard.is_empty() || is_trusted && known.is_some() {
             return Ok(Some(()));
         }
         let used = status::count(inner, namespace, &quota, &hard).await?;
+        if known.as_ref() == Some(&used) {
+            return Ok(Some(()));
+        }
         let json = at_rest(served, &mut status::with_usage(quota, &used));
         let batch = Batch::new().replace(entry.key, json, entry.revision);
         Ok(write::commit(inner, batch).await?.then_some(()))

@@ -1,7 +1,7 @@
 //! Decodes patches, and applies them to objects.
 
-use super::Undecodable;
-use crate::refusal::Refusal;
+use super::{Undecodable, scheme};
+use crate::{refusal::Refusal, served::package};
 use api::{
     field::{Error, ErrorList, Path},
     kind::GroupKind,
@@ -115,12 +115,14 @@ impl Patch {
         let validation = if checks_fields { FieldValidation::Warn } else { FieldValidation::Ignore };
         // Kubernetes: a strategic merge patch cannot change apiVersion and kind.
         let named = unknown.is_some().then(|| with_kind_of(patched.json, result)).flatten();
-        let mut decoded = match named.is_none() && patched.of.is_some() && has_no_version(result) {
-            true => {
-                decode::type_meta(&encode_any(result)).map_err(|error| error.to_string())?;
+        let without_version = patched.of.filter(|_| named.is_none() && has_no_version(result));
+        let mut decoded = match without_version {
+            Some((types, of)) => {
+                let given = decode::type_meta(&encode_any(result)).map_err(|error| error.to_string())?;
+                check_internal_kind(types, of, &given.kind)?;
                 read_without_version(result)
             }
-            false => {
+            None => {
                 let decoded = (patched.decode)(&spelled(named.as_ref().unwrap_or(result)), validation);
                 decoded.map_err(|undecodable| undecodable.problem)?
             }
@@ -190,6 +192,27 @@ fn has_no_version(object: &Value) -> bool {
     match object.get("apiVersion") {
         None | Some(Value::Null) => object.is_object(),
         Some(version) => version == "",
+    }
+}
+
+/// A patch has removed the apiVersion: the kind that is left must be that of the object.
+// Kubernetes: looks the kind up among the internal types of the group.
+fn check_internal_kind(types: &Types, of: TypeId, given: &str) -> Result<(), String> {
+    let Some(own) = types.get(of).kind.as_deref().filter(|own| !given.is_empty() && *own.kind != *given)
+    else {
+        return Ok(());
+    };
+    let group = &*own.group;
+    let mut kinds = types.iter().filter_map(|(_, each)| each.kind.as_deref());
+    match kinds.any(|kind| *kind.group == *group && *kind.kind == *given) {
+        true => {
+            let package = package(group);
+            Err(format!("converting ({package}.{given}) to ({package}.{}): unknown conversion", own.kind))
+        }
+        false => Err(format!(
+            "no kind {given:?} is registered for the internal version of group {group:?} in scheme {:?}",
+            scheme(group)
+        )),
     }
 }
 

@@ -49,6 +49,11 @@ impl Refusal {
         status.into()
     }
 
+    /// By a kubelet, in words for its code.
+    pub(crate) fn by_kubelet(code: u16, resource: &GroupResource, name: &str, text: &str) -> Refusal {
+        Status::generic(code, "", resource, name, text).into()
+    }
+
     pub(crate) fn method_not_supported(resource: &GroupResource, action: &str) -> Refusal {
         Status::method_not_supported(resource, action).into()
     }

@@ -138,6 +138,19 @@ pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
+/// A value for a query, as Go writes it.
+pub(crate) fn encode(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(byte.into()),
+            b' ' => out.push('+'),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
 /// Kubernetes: a flag is set by its name, unless its value is 0 or false.
 pub(crate) fn flag(value: &str) -> bool {
     !matches!(value.to_ascii_lowercase().as_str(), "0" | "false")

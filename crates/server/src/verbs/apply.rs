@@ -169,8 +169,9 @@ fn drop_malformed_metadata(call: &Call, draft: &mut Value) -> Result<(), Refusal
     if call.served.custom().is_none() {
         return Ok(());
     }
-    let is_converted =
-        call.served.stored.as_ref().is_none_or(|at| at.version != call.served.resource.version);
+    // An apply to the status takes its metadata from the stored object.
+    let is_converted = call.target.subresource.is_empty()
+        && call.served.stored.as_ref().is_none_or(|at| at.version != call.served.resource.version);
     let mut convertible = Ok(());
     if is_converted {
         let mut converted = draft.clone();

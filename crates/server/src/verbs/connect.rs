@@ -1,118 +1,90 @@
-//! `log`, `exec`, `attach`, `portforward` and `proxy`: all checks up to the connection to a kubelet, which
-//! is left out.
+//! `log`, `exec`, `attach`, `portforward` and `proxy`: finds the kubelet behind a pod or node, and connects the
+//! caller with it.
+
+mod log;
+mod node_proxy;
+mod stream;
+mod upgraded;
 
 use crate::{
-    answer::{self, Body},
+    answer::Body,
     call::Call,
     convert::in_request_version,
+    kubelet::{self, KubeletAddress},
     lookup,
     refusal::Refusal,
 };
-use api::{
-    field::{Error, ErrorList, Path},
-    go,
-    kind::GroupKind,
-};
-use http::{Response, StatusCode};
+use api::go;
+use bytes::Bytes;
+use http::Response;
 use serde_json::Value;
 
 const NODES: (&str, &str, &str) = ("", "v1", "nodes");
 
-pub(crate) async fn connect(call: &Call) -> Result<Response<Body>, Refusal> {
+/// `body` is that of a request through a proxy; the others have none.
+pub(crate) async fn connect(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let subresource = call.target.subresource.as_str();
+    if &*call.served.resource.name == "nodes" {
+        return node_proxy::proxy(call, body).await;
+    }
+    let is_stream = matches!(subresource, "exec" | "attach" | "portforward");
+    if is_stream {
+        stream::demand_create(call).await?;
+    }
     let object = in_request_version(call, &lookup::find(call, &call.target.name).await?).await?;
-    match (&*call.served.resource.name, call.target.subresource.as_str()) {
+    match (&*call.served.resource.name, subresource) {
         ("services", _) => {
             let name = go::quote(&call.target.name);
             Err(Refusal::service_unavailable(format!("no endpoints available for service {name}")))
         }
-        ("nodes", _) => Err(unreachable_node(&object)),
-        (_, "proxy") => Err(Refusal::bad_request("address not allowed")),
-        (_, "log") => log(call, &object).await,
-        (_, "portforward") => Err(host(call, &object).await?),
-        _ => {
-            check_container(call, &object)?;
-            Err(host(call, &object).await?)
-        }
+        (_, "log") => log::log(call, &object).await,
+        _ if is_stream => stream::stream(call, &object).await,
+        _ => Err(Refusal::bad_request("address not allowed")),
     }
-}
-
-async fn log(call: &Call, pod: &Value) -> Result<Response<Body>, Refusal> {
-    check_log_options(call)?;
-    check_container(call, pod)?;
-    if node_of(pod).is_empty() {
-        // Kubernetes: a pod without a node has no logs yet.
-        return Ok(answer::full(StatusCode::NO_CONTENT, "", ""));
-    }
-    Err(host(call, pod).await?)
-}
-
-fn check_log_options(call: &Call) -> Result<(), Refusal> {
-    let mut errors = ErrorList::new();
-    for (name, least, problem) in [
-        ("tailLines", 0, "must be greater than or equal to 0"),
-        ("limitBytes", 1, "must be greater than 0"),
-        ("sinceSeconds", 1, "must be greater than 0"),
-    ] {
-        if let Some(text) = call.options.rest.get(name) {
-            let number = go::parse_int(text).map_err(Refusal::bad_request)?;
-            if number < least {
-                errors.push(Error::invalid(&Path::new(name), number, problem));
-            }
-        }
-    }
-    let kind = GroupKind::new("", "PodLogOptions");
-    errors.into_result().map_err(|errors| Refusal::invalid(&kind, &call.target.name, &errors))
 }
 
 fn node_of(pod: &Value) -> &str {
     pod["spec"]["nodeName"].as_str().unwrap_or_default()
 }
 
-/// A request to a pod of several containers must name the container.
-fn check_container(call: &Call, pod: &Value) -> Result<(), Refusal> {
-    let names = |list: &str| -> Vec<&str> {
+/// The container that a request is for; it may be unnamed if it is the only one.
+fn container<'a>(call: &'a Call, pod: &'a Value) -> Result<&'a str, Refusal> {
+    let names = |list: &str| -> Vec<&'a str> {
         let containers = pod["spec"][list].as_array().into_iter().flatten();
         containers.filter_map(|container| container["name"].as_str()).collect()
     };
-    let (own, first) = (names("containers"), names("initContainers"));
+    let own = names("containers");
+    let all = [names("initContainers"), own.clone(), names("ephemeralContainers")].concat();
     let name = &call.target.name;
     let wanted = call.options.rest.get("container").map(String::as_str).unwrap_or_default();
-    if wanted.is_empty() {
-        if own.len() == 1 {
-            return Ok(());
+    match (wanted, own.as_slice()) {
+        ("", [only]) => Ok(only),
+        ("", []) => Err(Refusal::bad_request(format!("a container name must be specified for pod {name}"))),
+        ("", _) => {
+            let all = all.join(" ");
+            let problem =
+                format!("a container name must be specified for pod {name}, choose one of: [{all}]");
+            Err(Refusal::bad_request(problem))
         }
-        let mut problem =
-            format!("a container name must be specified for pod {name}, choose one of: [{}]", own.join(" "));
-        if !first.is_empty() {
-            problem.push_str(&format!(" or one of the init containers: [{}]", first.join(" ")));
-        }
-        return Err(Refusal::bad_request(problem));
-    }
-    let all = [own, first, names("ephemeralContainers")].concat();
-    match all.contains(&wanted) {
-        true => Ok(()),
-        false => Err(Refusal::bad_request(format!("container {wanted} is not valid for pod {name}"))),
+        _ if all.contains(&wanted) => Ok(wanted),
+        _ => Err(Refusal::bad_request(format!("container {wanted} is not valid for pod {name}"))),
     }
 }
 
-/// The error for a kubelet that cannot be reached.
-async fn host(call: &Call, pod: &Value) -> Result<Refusal, Refusal> {
+/// The kubelet of a pod's node.
+async fn kubelet_of(call: &Call, pod: &Value) -> Result<KubeletAddress, Refusal> {
     let node = node_of(pod);
     if node.is_empty() {
         let problem = format!("pod {} does not have a host assigned", call.target.name);
-        return Ok(Refusal::bad_request(problem));
+        return Err(Refusal::bad_request(problem));
     }
-    Ok(match lookup::object(&call.inner, NODES, "", node).await? {
-        // Kubernetes: the error names a pod, not a node, as missing.
-        None => Refusal::not_found(&call.resource(), node),
-        Some(node) => unreachable_node(&node),
-    })
+    let found = lookup::object(&call.inner, NODES, "", node).await?;
+    // Kubernetes: the error names a pod, not a node, as missing.
+    let found = found.ok_or_else(|| Refusal::not_found(&call.resource(), node))?;
+    kubelet::address(&found).map_err(|problem| Refusal::unclassified(problem.0))
 }
 
-fn unreachable_node(node: &Value) -> Refusal {
-    let addresses = node["status"]["addresses"].as_array().cloned().unwrap_or_default();
-    if addresses.is_empty() {
-        return Refusal::unclassified("no preferred addresses found; known addresses: []");
-    }
-    Refusal::unclassified("error dialing backend: no node answers here")
+/// The path of a pod at its kubelet. The names are of stored objects, which have no slashes.
+fn pod_path(kind: &str, call: &Call) -> String {
+    format!("/{kind}/{}/{}", call.target.namespace, call.target.name)
 }

@@ -118,9 +118,11 @@ impl Change for Delete<'_> {
             (false, false) => Next::Keep,
             (false, true) => Next::Mark(marked),
             // Kubernetes: kinds with a grace period show watchers a deletionTimestamp even for zero
-            // seconds.
+            // seconds; a delete after the end of the grace period shows the state before it.
             (true, _) => {
-                Next::Remove { marked: (is_marked && call.served.strategy().is_graceful()).then_some(marked) }
+                let begins = !object::is_deleting(&live) || pending_grace(call, &live).is_some();
+                let is_shown = is_marked && begins && call.served.strategy().is_graceful();
+                Next::Remove { marked: is_shown.then_some(marked) }
             }
         })
     }

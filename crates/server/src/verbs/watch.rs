@@ -170,7 +170,7 @@ struct Follow {
     ends: Moment,
     next_bookmark: Option<Moment>,
     inner: Arc<crate::Inner>,
-    draining: tokio::sync::watch::Receiver<bool>,
+    draining: world::watch::Receiver<bool>,
     over: bool,
 }
 

@@ -120,7 +120,7 @@ impl Sockets {
 
 /// The innermost cause is the one that users can act on.
 // Kubernetes: Go's text where there is one.
-fn root(connect: &str, error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn root(connect: &str, error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     loop {
         if let Some(text) = cause.downcast_ref::<io::Error>().and_then(|error| in_go(connect, error)) {

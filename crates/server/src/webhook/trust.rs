@@ -30,13 +30,13 @@ impl std::error::Error for CertificateProblem {}
 
 /// Accepts certificates that a CA has signed, and the CA certificate itself.
 #[derive(Debug)]
-pub(super) struct Trust {
+pub(crate) struct Trust {
     signed: Arc<WebPkiServerVerifier>,
     authorities: Vec<CertificateDer<'static>>,
 }
 
 impl Trust {
-    pub(super) fn new(
+    pub(crate) fn new(
         roots: RootCertStore,
         authorities: Vec<CertificateDer<'static>>,
     ) -> Result<Trust, String> {

@@ -83,27 +83,28 @@ pub(crate) async fn replace_or_release(
         return replace(call, checked, current).await;
     }
     let name = object::name(checked.object()).to_owned();
-    match remove(call, &name, current).await? {
-        Outcome::Done(_) => {
-            let mut last = checked.into_object();
-            if service_allocation::is_service(call) {
-                Filled { service: last, .. } =
-                    service_allocation::fill(call, last, Some(&current.value()?), 0)?;
-            }
-            // Kubernetes: the last state is answered in the version that the client wrote, not in the
-            // storage version.
-            let is_as_written = call.served.custom().is_some() || call.served.is_kept_in_its_version();
-            let last = match is_as_written {
-                true => {
-                    object::metadata_mut(&mut last).remove("resourceVersion");
-                    call.served.encode(&last).into()
-                }
-                false => encode(call, &mut last).await?,
-            };
-            Ok(Outcome::Done(Stored::new(last, current.revision)))
-        }
-        Outcome::Lost => Ok(Outcome::Lost),
+    let mut last = checked.into_object();
+    if service_allocation::is_service(call) {
+        // Kubernetes: addresses and ports are allocated before the finalizers are looked at, so a service
+        // with invalid ones is refused and stays.
+        let before = current.value()?;
+        Filled { service: last, .. } = service_allocation::fill(call, last, Some(&before), 0)?;
+        Box::pin(service_allocation::check_free(call, &last, Some(&before))).await?;
     }
+    // Kubernetes: the last state is answered in the version that the client wrote, not in the storage
+    // version.
+    let is_as_written = call.served.custom().is_some() || call.served.is_kept_in_its_version();
+    let last = match is_as_written {
+        true => {
+            object::metadata_mut(&mut last).remove("resourceVersion");
+            call.served.encode(&last).into()
+        }
+        false => encode(call, &mut last).await?,
+    };
+    Ok(match remove(call, &name, current).await? {
+        Outcome::Done(_) => Outcome::Done(Stored::new(last, current.revision)),
+        Outcome::Lost => Outcome::Lost,
+    })
 }
 
 /// Removes an object if it has not changed since it was read.

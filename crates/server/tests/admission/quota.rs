@@ -232,3 +232,35 @@ fn custom_resources_are_counted() {
         cluster.made(&format!("POST {widgets}"), widget("b")).await;
     });
 }
+
+#[test]
+fn a_pod_that_was_stuck_in_deletion_leaves_nothing_behind() {
+    story(Config::default(), |cluster| async move {
+        quota(&cluster, "q", json!({"hard": {"pods": "2", "requests.cpu": "1"}})).await;
+        for name in ["lost", "other"] {
+            let mut pod = asking(name, "250m");
+            pod["spec"]["nodeName"] = json!("gone");
+            cluster.made(&format!("POST {PODS}"), pod).await;
+        }
+        // Its kubelet does not answer.
+        cluster.made(&format!("DELETE {PODS}/lost?gracePeriodSeconds=5"), Value::Null).await;
+        is_used(&used(&cluster, "q").await, "pods=2 requests.cpu=500m");
+        cluster.world.sleep(std::time::Duration::from_secs(20)).await;
+        cluster.made(&format!("DELETE {PODS}/lost?gracePeriodSeconds=0"), Value::Null).await;
+        is_used(&used(&cluster, "q").await, "pods=1 requests.cpu=250m");
+        cluster.made(&format!("DELETE {PODS}/other?gracePeriodSeconds=0"), Value::Null).await;
+        is_used(&used(&cluster, "q").await, "pods=0 requests.cpu=0");
+    });
+}
+
+#[test]
+fn a_status_that_a_client_writes_is_counted_again() {
+    story(Config::default(), |cluster| async move {
+        quota(&cluster, "q", json!({"hard": {"count/configmaps": "5"}})).await;
+        cluster.made("POST /api/v1/namespaces/n/configmaps", json!({"metadata": {"name": "m"}})).await;
+        let before = used(&cluster, "q").await;
+        let wrong = json!({"status": {"used": {"count/configmaps": "77"}}});
+        cluster.made(&format!("PATCH {QUOTAS}/q/status"), wrong).await;
+        assert_eq!(used(&cluster, "q").await, before);
+    });
+}

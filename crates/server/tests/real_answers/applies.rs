@@ -65,7 +65,7 @@ fn applies_report_values_that_fit_no_go_type_late() {
 #[test]
 fn converted_applies_reject_malformed_timestamps() {
     let version = |name: &str, is_stored: bool| {
-        json!({"name": name, "served": true, "storage": is_stored,
+        json!({"name": name, "served": true, "storage": is_stored, "subresources": {"status": {}},
             "schema": {"openAPIV3Schema": {"type": "object"}}})
     };
     let definition = json!({
@@ -87,6 +87,13 @@ fn converted_applies_reject_malformed_timestamps() {
         apply(path("v2"), object("v2", malformed()), 500, refused),
         apply(path("v1"), object("v1", malformed()), 201, &[("/metadata/name", "a")]),
         apply(path("v2"), object("v2", malformed()), 500, refused),
+        // The status is stored with the metadata of before.
+        apply(
+            path("v2").replace("/a?", "/a/status?force=true&"),
+            object("v2", malformed()),
+            200,
+            &[("/metadata/deletionTimestamp", "null")],
+        ),
         // Validation comes before the conversion to the storage version.
         apply(
             path("v2").replace("/a?", "/c?"),
@@ -234,6 +241,26 @@ fn a_malformed_resource_version_is_refused_after_mutating_admission() {
             pod(json!({"containers": containers})),
             500,
             &[("/message", "strconv.ParseUint: parsing \"100m\": invalid syntax")],
+        ),
+    ]);
+}
+
+#[test]
+fn empty_managed_fields_inside_a_template_are_no_change_of_it() {
+    const JOB: &str = "/apis/batch/v1/namespaces/default/jobs";
+    let job = json!({"metadata": {"name": "a"}, "spec": {"template": {"spec": {
+        "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}});
+    let applied = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"},
+        "spec": {"template": {"metadata": {"managedFields": []}}}});
+    run(vec![
+        step("POST", JOB, job, 201, &[]),
+        Step(
+            "PATCH",
+            format!("{JOB}/a?fieldManager=one"),
+            APPLY,
+            applied,
+            200,
+            &[("/spec/template/metadata/managedFields", "null")],
         ),
     ]);
 }

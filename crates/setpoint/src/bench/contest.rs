@@ -59,7 +59,7 @@ impl Contestant {
         let mut server = None;
         for _ in 0..COLD_STARTS {
             drop(server.take());
-            let (started, took) = OwnServer::start(world, &setpoint).await?;
+            let (started, took) = OwnServer::start(world, &setpoint, &[]).await?;
             server = Some(started);
             times.push(took);
         }

@@ -20,12 +20,17 @@ pub(crate) struct OwnServer {
 }
 
 impl OwnServer {
-    /// Starts the binary `setpoint`; returns how long it took until it was ready.
-    pub(crate) async fn start(world: &World, setpoint: &Path) -> Result<(OwnServer, Duration)> {
+    /// Starts the binary `setpoint` with these arguments of `up` beside its own; returns how long it took until it was
+    /// ready.
+    pub(crate) async fn start(
+        world: &World,
+        setpoint: &Path,
+        more: &[&str],
+    ) -> Result<(OwnServer, Duration)> {
         let folder = tempfile::tempdir().context("cannot make a folder for its data")?;
         let begin = world.now();
         let mut command = Command::new(setpoint);
-        command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.path());
+        command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.path()).args(more);
         // We handle Ctrl-C in the terminal: first we clean up, then the server stops.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
         let mut process = command.spawn().context("cannot start setpoint up")?;

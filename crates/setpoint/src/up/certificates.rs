@@ -35,11 +35,20 @@ const BACKDATED_SECONDS: i64 = 3600;
 #[derive(Debug)]
 pub(crate) struct Certificates {
     pub(crate) ca: String,
-    ca_key: String,
+    pub(super) ca_key: String,
     pub(crate) server: String,
     pub(crate) server_key: String,
     pub(crate) admin: String,
     pub(crate) admin_key: String,
+}
+
+/// The certificates of the simulated nodes and of the server as their client, as PEM.
+#[derive(Debug)]
+pub(crate) struct NodeCertificates {
+    pub(crate) node: String,
+    pub(crate) node_key: String,
+    pub(crate) client: String,
+    pub(crate) client_key: String,
 }
 
 impl Certificates {
@@ -108,6 +117,24 @@ impl Certificates {
         Ok(true)
     }
 
+    /// New ones for the way from the server to its nodes; not stored: both ends are in this process.
+    pub(crate) fn of_nodes(&self, now: Timestamp, address: IpAddr) -> Result<NodeCertificates> {
+        let issuer = Issuer::new(ca_params(now)?, KeyPair::from_pem(&self.ca_key)?);
+        let (node_key, client_key) = (KeyPair::generate()?, KeyPair::generate()?);
+        let mut node = params(now, "system:node:simulated", &["system:nodes"], YEARS)?;
+        node.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        node.subject_alt_names = vec![SanType::IpAddress(address)];
+        // In no group: even if a false Node sends the server to itself, it may do nothing there.
+        let mut client = params(now, node::kubelet::API_SERVER, &[], YEARS)?;
+        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        Ok(NodeCertificates {
+            node: node.signed_by(&node_key, &issuer)?.pem(),
+            node_key: node_key.serialize_pem(),
+            client: client.signed_by(&client_key, &issuer)?.pem(),
+            client_key: client_key.serialize_pem(),
+        })
+    }
+
     pub(crate) fn server_config(&self) -> Result<Arc<ServerConfig>> {
         server_config(&self.server, &self.server_key, &self.ca)
     }
@@ -115,6 +142,19 @@ impl Certificates {
 
 /// The server's TLS configuration: HTTP/2 or 1.1, and optional client certificates of these CAs. All are PEM.
 pub(crate) fn server_config(chain: &str, key: &str, client_cas: &str) -> Result<Arc<ServerConfig>> {
+    let mut config = tls_config(chain, key, client_cas, false)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// The TLS configuration of nodes: HTTP/1.1, and only clients with a certificate of this CA.
+pub(crate) fn node_config(chain: &str, key: &str, client_ca: &str) -> Result<Arc<ServerConfig>> {
+    let mut config = tls_config(chain, key, client_ca, true)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn tls_config(chain: &str, key: &str, client_cas: &str, needs_client: bool) -> Result<ServerConfig> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut roots = RootCertStore::empty();
     for ca in CertificateDer::pem_slice_iter(client_cas.as_bytes()) {
@@ -126,13 +166,12 @@ pub(crate) fn server_config(chain: &str, key: &str, client_cas: &str) -> Result<
         true => builder.with_no_client_auth(),
         false => {
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-            builder.with_client_cert_verifier(verifier.allow_unauthenticated().build()?)
+            let verifier = if needs_client { verifier } else { verifier.allow_unauthenticated() };
+            builder.with_client_cert_verifier(verifier.build()?)
         }
     };
     let chain = CertificateDer::pem_slice_iter(chain.as_bytes()).collect::<Result<Vec<_>, _>>()?;
-    let mut config = builder.with_single_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes())?)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+    Ok(builder.with_single_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes())?)?)
 }
 
 /// Always the same name: certificates refer to their issuer by it.

@@ -1,7 +1,8 @@
 //! Runs the control loops beside the server, as clients of it.
 
 use super::{certificates::Certificates, in_process};
-use controllers::Settings;
+use anyhow::{Context, Result};
+use controllers::{Settings, SigningAuthority};
 use futures::future::{Either, FutureExt, select};
 use operator::Manager;
 use serde_json::Value;
@@ -21,17 +22,24 @@ pub(super) struct ControlLoops {
     pub(super) server: Server,
     pub(super) names: Vec<&'static str>,
     pub(super) settings: Settings,
-    /// How many nodes are simulated.
-    pub(super) nodes: usize,
+    /// Which nodes are simulated.
+    pub(super) nodes: node::Settings,
     /// Whether other processes share the store: then only the one that holds the lease runs the loops.
     pub(super) is_shared: bool,
 }
 
 /// What the control loops need of this process.
-pub(super) fn settings(server: &Server, certificates: &Certificates) -> Settings {
+pub(super) fn settings(server: &Server, certificates: &Certificates) -> Result<Settings> {
+    let Certificates { ca, ca_key, .. } = certificates;
+    let authority = SigningAuthority::from_pem(ca, ca_key).context("cannot sign certificates with the CA")?;
     let server = server.clone();
     let sign_token = Arc::new(move |claims: &Value| server.sign_secret_token(claims));
-    Settings { root_ca: Some(certificates.ca.clone()), sign_token: Some(sign_token) }
+    Ok(Settings {
+        root_ca: Some(ca.clone()),
+        sign_token: Some(sign_token),
+        signing_authority: Some(Arc::new(authority)),
+        ..Settings::default()
+    })
 }
 
 impl ControlLoops {
@@ -55,13 +63,14 @@ impl ControlLoops {
             let client = in_process::user(&self.server, "system:kube-scheduler", &[]);
             manager = manager.controller(controllers::scheduler(world, client));
         }
-        if self.nodes > 0 {
+        if self.nodes.count > 0 {
             let server = self.server.clone();
             let client_of = move |node: &str| {
                 in_process::user(&server, &format!("system:node:{node}"), &["system:nodes"])
             };
-            let settings = node::Settings { count: self.nodes, ..node::Settings::default() };
-            manager = node::controllers(client_of, &settings).into_iter().fold(manager, Manager::controller);
+            let storage = in_process::user(&self.server, node::PROVISIONER, &["system:masters"]);
+            let controllers = node::controllers(client_of, &self.nodes).into_iter();
+            manager = controllers.chain(node::storage(&storage)).fold(manager, Manager::controller);
         }
         if self.is_shared { manager.elect_in(LEASE_NAMESPACE) } else { manager }
     }

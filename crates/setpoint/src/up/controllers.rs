@@ -1,6 +1,9 @@
 //! `--controllers`: parses the list of controllers to run.
 
+mod names;
+
 use super::control_loops::SCHEDULER;
+use names::{ALIASES, KNOWN, ON_REQUEST};
 use std::str::FromStr;
 
 /// One word of the list.
@@ -36,9 +39,10 @@ impl FromStr for Choice {
             "*" => return Ok(Choice::All),
             _ => {}
         }
-        let name = text.strip_prefix('-').unwrap_or(text);
-        let known = KNOWN.iter().find(|known| **known == name).ok_or_else(|| Unknown(name.to_owned()))?;
-        Ok(if name == text { Choice::With(known) } else { Choice::Without(known) })
+        let word = text.strip_prefix('-').unwrap_or(text);
+        let name = ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| name);
+        let known = KNOWN.iter().find(|known| **known == name).ok_or_else(|| Unknown(word.to_owned()))?;
+        Ok(if word == text { Choice::With(known) } else { Choice::Without(known) })
     }
 }
 
@@ -55,63 +59,22 @@ pub(super) fn chosen(choices: &[Choice]) -> impl Iterator<Item = &'static str> {
     KNOWN.into_iter().filter(is_chosen)
 }
 
-// Kubernetes: these run only if named.
-const ON_REQUEST: [&str; 3] =
-    ["bootstrap-signer-controller", "selinux-warning-controller", "token-cleaner-controller"];
+/// Logs why controllers that are asked for by name do not run here.
+pub(super) fn warn_of_absent(choices: &[Choice]) {
+    for (controller, reason) in absent(choices) {
+        tracing::warn!(controller, reason, "this controller does not run here");
+    }
+}
 
-// Kubernetes: the names of its controllers; and the scheduler, which is a program of its own there.
-const KNOWN: [&str; 50] = [
-    "bootstrap-signer-controller",
-    "certificatesigningrequest-approving-controller",
-    "certificatesigningrequest-cleaner-controller",
-    "certificatesigningrequest-signing-controller",
-    "clusterrole-aggregation-controller",
-    "cronjob-controller",
-    "daemonset-controller",
-    "deployment-controller",
-    "device-taint-eviction-controller",
-    "disruption-controller",
-    "endpoints-controller",
-    "endpointslice-controller",
-    "endpointslice-mirroring-controller",
-    "ephemeral-volume-controller",
-    "garbage-collector-controller",
-    "horizontal-pod-autoscaler-controller",
-    "job-controller",
-    "kube-apiserver-serving-clustertrustbundle-publisher-controller",
-    SCHEDULER,
-    "legacy-serviceaccount-token-cleaner-controller",
-    "namespace-controller",
-    "node-ipam-controller",
-    "node-lifecycle-controller",
-    "persistentvolume-attach-detach-controller",
-    "persistentvolume-binder-controller",
-    "persistentvolume-expander-controller",
-    "persistentvolume-protection-controller",
-    "persistentvolumeclaim-protection-controller",
-    "pod-garbage-collector-controller",
-    "podcertificaterequest-cleaner-controller",
-    "podgroup-protection-controller",
-    "replicaset-controller",
-    "replicationcontroller-controller",
-    "resourceclaim-controller",
-    "resourcepoolstatusrequest-controller",
-    "resourcequota-controller",
-    "root-ca-certificate-publisher-controller",
-    "selinux-warning-controller",
-    "service-cidr-controller",
-    "serviceaccount-controller",
-    "serviceaccount-token-controller",
-    "statefulset-controller",
-    "storage-version-migrator-controller",
-    "storageversion-garbage-collector-controller",
-    "taint-eviction-controller",
-    "token-cleaner-controller",
-    "ttl-after-finished-controller",
-    "ttl-controller",
-    "validatingadmissionpolicy-status-controller",
-    "volumeattributesclass-protection-controller",
-];
+/// The controllers that are asked for by name and have no control loop here, each with the reason.
+fn absent(choices: &[Choice]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let named = KNOWN.into_iter().filter(|name| choices.contains(&Choice::With(name)));
+    named.filter(|name| !has_loop(name)).map(|name| (name, names::why_absent(name)))
+}
+
+pub(super) fn has_loop(name: &str) -> bool {
+    name == SCHEDULER || ::controllers::ALL.iter().any(|it| it.name == name)
+}
 
 #[cfg(test)]
 mod tests {
@@ -135,6 +98,45 @@ mod tests {
             let choices: Vec<Choice> = list.split(',').map(|word| word.parse().unwrap()).collect();
             assert_eq!(chosen(&choices).any(|it| it == name), expected, "{list} {name}");
         }
+    }
+
+    #[test]
+    fn every_control_loop_can_be_named_and_runs_by_default_as_in_kubernetes() {
+        for it in ::controllers::ALL {
+            assert!(KNOWN.contains(&it.name), "{}", it.name);
+            assert_eq!(it.is_on_request, ON_REQUEST.contains(&it.name), "{}", it.name);
+        }
+        assert!(KNOWN.is_sorted());
+        for (alias, name) in ALIASES {
+            assert!(KNOWN.contains(&name) && !KNOWN.contains(&alias), "{alias}");
+        }
+    }
+
+    #[test]
+    fn the_former_names_of_controllers_stand_for_the_present_ones() {
+        for (word, expected) in [
+            ("csrsigning", Choice::With("certificatesigningrequest-signing-controller")),
+            ("-deployment", Choice::Without("deployment-controller")),
+            ("resource-claim-controller", Choice::With("resourceclaim-controller")),
+        ] {
+            assert_eq!(word.parse(), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn a_known_name_without_a_control_loop_is_accepted_and_explained() {
+        let choices = |list: &str| list.split(',').map(|word| word.parse().unwrap()).collect::<Vec<Choice>>();
+        assert_eq!(absent(&choices("*,-resourcequota-controller")).count(), 0);
+        let named = choices("*,resourcequota-controller,job-controller,svm,node-route-controller");
+        let found: Vec<_> = absent(&named).collect();
+        assert_eq!(
+            found,
+            [
+                ("node-route-controller", "it needs a cloud provider"),
+                ("resourcequota-controller", "the API server counts what quotas limit in each request"),
+                ("storage-version-migrator-controller", "its API is not served"),
+            ]
+        );
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
-use tokio::sync::{oneshot, watch};
-use world::{Moment, World};
+use tokio::sync::oneshot;
+use world::{Moment, World, watch};
 
 /// How long to wait for a client whose watch has ended to watch again.
 const RETURN_LIMIT: Duration = Duration::from_secs(120);

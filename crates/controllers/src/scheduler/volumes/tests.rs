@@ -28,6 +28,12 @@ fn storage(claim: &Value) -> StorageObjects {
         for (name, value) in claim.as_object().into_iter().flatten() {
             match name.as_str() {
                 "metadata" => object["metadata"]["annotations"] = value["annotations"].clone(),
+                "volumeName" => {
+                    if claim.get("metadata").is_none() {
+                        object["metadata"]["annotations"] = json!({BIND_COMPLETED: "yes"});
+                    }
+                    object["spec"]["volumeName"] = value.clone();
+                }
                 "status" => object["status"] = value.clone(),
                 _ => object["spec"][name.as_str()] = value.clone(),
             }
@@ -50,6 +56,10 @@ fn claims_must_exist_and_be_bound_unless_they_wait_for_a_pod() {
         (json!({}), Some("pod has unbound immediate PersistentVolumeClaims")),
         (json!({"storageClassName": "later"}), None),
         (json!({"storageClassName": "now", "volumeName": "disk"}), None),
+        (
+            json!({"storageClassName": "now", "volumeName": "disk", "metadata": {"annotations": {}}}),
+            Some("pod has unbound immediate PersistentVolumeClaims"),
+        ),
         (
             json!({"volumeName": "gone", "status": {"phase": "Lost"}}),
             Some("persistentvolumeclaim \"data\" bound to non-existent persistentvolume \"gone\""),
@@ -89,4 +99,26 @@ fn volumes_select_nodes_and_say_what_must_be_written() {
         assert_eq!(volumes.problems(&node, &storage), problems, "{claim} {on}");
         assert_eq!(volumes.writes(&node, &storage), writes, "{claim} {on}");
     }
+}
+
+#[test]
+fn a_claim_for_one_pod_is_free_when_that_pod_has_left_its_node() {
+    let mut storage = storage(&json!({"accessModes": [ONE_POD], "volumeName": "disk"}));
+    let other = pod(
+        "other",
+        &json!({}),
+        &json!({"volumes": [
+        {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}),
+    );
+    let is_taken =
+        |storage: &StorageObjects| PodVolumes::new(&claiming_pod(), storage).unwrap().has_other_users();
+    assert!(!is_taken(&storage));
+    storage.count_user(&other, 1);
+    assert!(is_taken(&storage));
+    // Preemption asks what would be if it were gone.
+    let mut volumes = PodVolumes::new(&claiming_pod(), &storage).unwrap();
+    volumes.change(&other, -1);
+    assert!(!volumes.has_other_users());
+    storage.count_user(&other, -1);
+    assert!(!is_taken(&storage));
 }

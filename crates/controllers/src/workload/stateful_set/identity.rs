@@ -29,9 +29,9 @@ pub(super) fn new_pod(
     ordinal: i32,
     owner: OwnerReference,
 ) -> Pod {
+    // Kubernetes: the pod keeps the prefix of generated names, which is not used.
     let mut pod = pod::from_template(template, &desired.name(), owner);
     let name = desired.pod_name(ordinal);
-    pod.metadata.generate_name = None;
     pod.metadata.name = Some(name.clone());
     let spec = pod.spec.get_or_insert_default();
     spec.hostname = Some(name);
@@ -123,6 +123,7 @@ mod tests {
         let pod = new_pod(&desired, &desired.spec.template, "web-5d4f", 3, OwnerReference::default());
         let expected = json!({
             "name": "web-3",
+            "generateName": "web-",
             "labels": {"app": "web", "apps.kubernetes.io/pod-index": "3", "controller-revision-hash": "web-5d4f",
                 "statefulset.kubernetes.io/pod-name": "web-3"},
             "ownerReferences": [{"apiVersion": "", "kind": "", "name": "", "uid": ""}],

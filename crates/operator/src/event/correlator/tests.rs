@@ -1,6 +1,7 @@
 //! Events over time, and what is written of them.
 
 use super::*;
+use crate::event::{Reporter, writer::EventApi};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -15,7 +16,7 @@ fn event(object: &str, reason: &str) -> NewEvent {
     }
 }
 
-fn show(write: Option<EventWrite>) -> String {
+fn show(write: Option<EventWrite<u64>>) -> String {
     write.map_or("nothing".into(), |w| {
         let verb = if w.name.is_some() { "count" } else { "create" };
         format!("{verb} {} {}", w.event.reason, w.count)
@@ -97,7 +98,8 @@ fn series_and_budgets_are_bounded() {
 fn long_texts_are_cut() {
     let reporter = Reporter { controller: "web.example.com".into(), instance: "i".repeat(200) };
     let long = NewEvent { note: "ä".repeat(1000), reason: "R".repeat(200), ..event("o", "") };
-    let event = long.event("o.1".into(), &reporter, None);
+    let write = Correlator::default().add(Duration::ZERO, long).unwrap();
+    let event = <Correlator as EventApi>::event(&write, "o.1".into(), &reporter);
     assert_eq!(event.note.unwrap().len(), 1024);
     assert_eq!((event.reason.unwrap().len(), event.reporting_instance.unwrap().len()), (128, 128));
     assert_eq!(event.metadata.namespace.as_deref(), Some("default"));

@@ -115,15 +115,15 @@ fn number(count: usize) -> Quantity {
 
 /// Finished pods count as objects only.
 fn is_charged(pod: &Value, now: Timestamp) -> bool {
-    if matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded")) {
-        return false;
-    }
-    // Kubernetes: a pod stuck in deletion, perhaps on a lost node, should not block others.
+    !matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded")) && !has_lapsed(pod, now)
+}
+
+/// Whether a pod has been in deletion for longer than its grace period.
+// Kubernetes: a pod stuck in deletion, perhaps on a lost node, should not block others.
+pub(super) fn has_lapsed(pod: &Value, now: Timestamp) -> bool {
     let (deleted, grace) = (object::deletion_timestamp(pod), object::deletion_grace_period_seconds(pod));
-    match (deleted, grace) {
-        (Some(deleted), Some(grace)) => now.as_second() <= deleted.timestamp().as_second() + grace,
-        _ => true,
-    }
+    let (Some(deleted), Some(grace)) = (deleted, grace) else { return false };
+    now.as_second() > deleted.timestamp().as_second() + grace
 }
 
 fn of_pod(pod: &Value) -> Amounts {

@@ -247,10 +247,8 @@ fn same_template(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
 }
 
 fn fixed_when_suspended(template: &mut Value) {
-    if let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("labels");
-        metadata.remove("annotations");
-    }
+    // Kubernetes: only the spec is compared.
+    template.as_object_mut().map(|template| template.remove("metadata"));
     let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut) else { return };
     for field in ["nodeSelector", "tolerations", "schedulingGates"] {
         spec.remove(field);

@@ -1,0 +1,219 @@
+//! A request of the API server → a response, as a kubelet gives it.
+
+use super::{
+    Body, Kubelet, NODE_HEADER,
+    follow::{self, FollowedLog},
+    page, pages,
+    session::{self, Streams},
+    text,
+    web_socket::accept,
+};
+use crate::{
+    exec,
+    fleet::is_stopped,
+    logs::{self, LogOptions, NoLog},
+    query::pairs,
+};
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use k8s_openapi::api::core::v1::Pod;
+use operator::Key;
+use std::{io, sync::Arc};
+use world::World;
+
+/// The protocols of commands, the best first.
+const PROTOCOLS: [&str; 2] = [V5, "v4.channel.k8s.io"];
+/// With a signal for the end of the input.
+pub(super) const V5: &str = "v5.channel.k8s.io";
+
+const BAD_REQUEST: u16 = 400;
+const NOT_FOUND: u16 = 404;
+const INTERNAL: u16 = 500;
+
+/// Kubernetes: the text of a kubelet's authorization.
+pub(super) fn forbidden(user: &str, request: &Request<Incoming>) -> Response<Body> {
+    let verb = if request.method() == http::Method::GET { "get" } else { "create" };
+    text(403, format!("Forbidden (user={user}, verb={verb}, resource=nodes, subresource(s)=[proxy])\n"))
+}
+
+impl Kubelet {
+    /// The response to a request that is allowed. An error closes the connection, as if the node were off.
+    pub(super) async fn answer(
+        &self,
+        world: &World,
+        mut request: Request<Incoming>,
+    ) -> io::Result<Response<Body>> {
+        let path = request.uri().path().to_owned();
+        let segments: Vec<&str> = path.split('/').skip(1).collect();
+        let named = request.headers().get(NODE_HEADER).and_then(|name| name.to_str().ok()).map(str::to_owned);
+        match segments[..] {
+            ["containerLogs", namespace, name, container] => {
+                let pod = self.pod_on(namespace, name, named.as_deref())?;
+                let missing = || NoLog { code: NOT_FOUND, text: format!("pod \"{name}\" does not exist") };
+                let query = request.uri().query().unwrap_or_default();
+                Ok(self.logs(world, pod.ok_or_else(missing), container, query))
+            }
+            [kind @ ("exec" | "attach"), namespace, pod, container] => {
+                let pod = self.pod_on(namespace, pod, named.as_deref())?;
+                Ok(self.session(world, kind, pod, container, &mut request))
+            }
+            ["portForward", namespace, pod] => Ok(match self.pod_on(namespace, pod, named.as_deref())? {
+                Some(_) => {
+                    text(INTERNAL, "no container runs on a simulated node, so nothing listens on a port")
+                }
+                None => text(NOT_FOUND, "pod does not exist"),
+            }),
+            _ => {
+                let named = named.unwrap_or_default();
+                if self.node(&named).is_some_and(|node| is_stopped(&node)) {
+                    return Err(io::ErrorKind::ConnectionAborted.into());
+                }
+                let page = pages::page(self, &named, &path, world.wall());
+                Ok(page.map_or_else(
+                    || text(NOT_FOUND, "404 page not found\n"),
+                    |(content_type, body)| self::page(200, content_type, body),
+                ))
+            }
+        }
+    }
+
+    /// The pod, if it is on a simulated node that is not stopped.
+    fn pod_on(&self, namespace: &str, pod: &str, node: Option<&str>) -> io::Result<Option<Arc<Pod>>> {
+        let Some(pod) = self.pod(&Key::new(Some(namespace), pod)) else { return Ok(None) };
+        let Some(name) = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) else {
+            return Ok(None);
+        };
+        if node.is_some_and(|node| node != name) {
+            return Ok(None);
+        }
+        match self.node(name) {
+            Some(node) if is_stopped(&node) => Err(io::ErrorKind::ConnectionAborted.into()),
+            _ => Ok(Some(pod)),
+        }
+    }
+
+    fn logs(
+        &self,
+        world: &World,
+        pod: Result<Arc<Pod>, NoLog>,
+        container: &str,
+        query: &str,
+    ) -> Response<Body> {
+        let log = pod.and_then(|pod| {
+            let options = LogOptions::of_query(query)?;
+            let log = logs::log(&pod, container, &options, world.wall())?;
+            Ok((pod, options, log))
+        });
+        match log {
+            Err(NoLog { code, text: problem }) => text(code, problem),
+            Ok((_, options, log)) if !options.follow || log.is_over => text(200, log.text),
+            Ok((pod, options, log)) => {
+                let followed = FollowedLog::new(self, world, &pod, container, options, log);
+                let mut response = Response::new(follow::body(followed));
+                let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+                response.headers_mut().insert(header::CONTENT_TYPE, plain);
+                response
+            }
+        }
+    }
+
+    /// A command in a container, or its log as it grows, over a WebSocket.
+    fn session(
+        &self,
+        world: &World,
+        kind: &str,
+        pod: Option<Arc<Pod>>,
+        container: &str,
+        request: &mut Request<Incoming>,
+    ) -> Response<Body> {
+        let query: Vec<_> = pairs(request.uri().query().unwrap_or_default()).collect();
+        let streams = Streams::of(&query);
+        if !streams.has_any() {
+            return text(BAD_REQUEST, "you must specify at least 1 of stdin, stdout, stderr");
+        }
+        let Some(pod) = pod else { return text(NOT_FOUND, "pod does not exist") };
+        if !is_running(&pod, container) {
+            return text(INTERNAL, format!("container not found (\"{container}\")"));
+        }
+        let (mut response, protocol) = match upgrade(request) {
+            Ok(agreed) => agreed,
+            Err(refusal) => return *refusal,
+        };
+        let session = session::Session {
+            world: world.clone(),
+            streams,
+            ends_input: protocol == V5,
+            upgrade: hyper::upgrade::on(request),
+        };
+        let words = query.into_iter().filter(|(name, _)| name == "command").map(|(_, word)| word);
+        let command: Vec<String> = words.collect();
+        let work = match kind {
+            "attach" => {
+                let now = world.wall();
+                // From now on: what it has written before is not attached to.
+                let options = LogOptions { follow: true, since_time: Some(now), ..LogOptions::default() };
+                let Ok(log) = logs::log(&pod, container, &options, now) else {
+                    return text(INTERNAL, format!("container {container} not found in pod {}", name(&pod)));
+                };
+                session::Work::Attach(FollowedLog::new(self, world, &pod, container, options, log))
+            }
+            _ => session::Work::Command {
+                input: exec::input(&pod, container, &command),
+                plan: exec::plan(&pod, container, &command),
+                pod,
+                container: container.to_owned(),
+                command,
+            },
+        };
+        world.spawn("session", session.run(work)).detach();
+        let protocol = HeaderValue::from_static(protocol);
+        response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
+        response
+    }
+}
+
+fn name(pod: &Pod) -> &str {
+    pod.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn is_running(pod: &Pod, container: &str) -> bool {
+    let mut statuses = pod.status.iter().flat_map(|it| {
+        let lists = [&it.init_container_statuses, &it.container_statuses, &it.ephemeral_container_statuses];
+        lists.into_iter().flatten().flatten()
+    });
+    statuses.any(|it| it.name == container && it.state.as_ref().is_some_and(|state| state.running.is_some()))
+}
+
+/// The response that makes a connection a WebSocket, and its protocol; or why it does not become one.
+fn upgrade(request: &Request<Incoming>) -> Result<(Response<Body>, &'static str), Box<Response<Body>>> {
+    let refuse = |problem: &str| Box::new(text(BAD_REQUEST, problem.to_owned()));
+    let all = |name: header::HeaderName| {
+        let values = request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).map(str::trim).collect::<Vec<_>>()
+    };
+    let has = |name: header::HeaderName, word: &str| all(name).iter().any(|it| it.eq_ignore_ascii_case(word));
+    if !has(header::CONNECTION, "upgrade") {
+        return Err(refuse("Upgrade request required"));
+    }
+    if !has(header::UPGRADE, "websocket") {
+        return Err(refuse("a simulated node speaks WebSocket, not SPDY: use kubectl 1.31 or later"));
+    }
+    if !has(header::SEC_WEBSOCKET_VERSION, "13") {
+        return Err(refuse("the version of the WebSocket protocol must be 13"));
+    }
+    let offered = all(header::SEC_WEBSOCKET_PROTOCOL);
+    let Some(protocol) = PROTOCOLS.into_iter().find(|it| offered.contains(it)) else {
+        return Err(refuse(&format!("offer one of the protocols {}", PROTOCOLS.join(", "))));
+    };
+    let keys = all(header::SEC_WEBSOCKET_KEY);
+    let [key] = keys[..] else { return Err(refuse("the key of the WebSocket is missing")) };
+    let mut response = Response::new(Empty::new().boxed_unsync());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    let accepted = HeaderValue::from_str(&accept(key)).map_err(|_| refuse("the key cannot be used"))?;
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accepted);
+    Ok((response, protocol))
+}

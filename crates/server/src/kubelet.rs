@@ -1,0 +1,151 @@
+//! Requests to kubelets: to the address that a Node reports, over a connection that is opened for each.
+//!
+//! | file | content |
+//! |---|---|
+//! | `address` | a Node → host and port |
+//! | `sockets` | TLS with the server's client certificate, to kubelets with a certificate of the CA |
+
+mod address;
+mod sockets;
+
+pub(crate) use address::address;
+pub use sockets::{BadKubeletTls, KubeletSockets, KubeletTls};
+
+use crate::Inner;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{HeaderValue, Request, Response, header};
+use http_body_util::Full;
+use hyper::{body::Incoming, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// From the first packet to the end of the TLS handshake.
+// Kubernetes: the limit of its dialer.
+const CONNECT: Duration = Duration::from_secs(30);
+/// From the request to the headers of the response: no kubelet needs so long.
+const HEADERS: Duration = Duration::from_secs(30);
+/// Connections to kubelets at once, each with a socket: followed logs and commands, mostly.
+const MAX_CONNECTIONS: usize = 1024;
+/// Tells simulated nodes, which have one address together, which of them is asked.
+const NODE_HEADER: &str = "x-setpoint-node";
+
+/// Where a kubelet listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KubeletAddress {
+    /// The name of its node.
+    pub node: String,
+    pub host: String,
+    pub port: u16,
+}
+
+/// `host:port`, as in a URL.
+impl fmt::Display for KubeletAddress {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(out, "[{}]:{}", self.host, self.port),
+            false => write!(out, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// A connection to a kubelet.
+pub trait KubeletStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> KubeletStream for S {}
+
+/// Opens connections to kubelets.
+pub trait Kubelets: Send + Sync + fmt::Debug {
+    /// A connection to the kubelet at this address, whose identity is verified. The error text is for users.
+    fn connect<'a>(
+        &'a self,
+        address: &'a KubeletAddress,
+    ) -> BoxFuture<'a, Result<Box<dyn KubeletStream>, String>>;
+}
+
+/// How many connections there are to kubelets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KubeletConnections(Arc<AtomicUsize>);
+
+/// One of them, until it is dropped.
+struct KubeletConnection(Arc<AtomicUsize>);
+
+impl KubeletConnections {
+    fn open(&self) -> Option<KubeletConnection> {
+        let open = KubeletConnection(Arc::clone(&self.0));
+        (self.0.fetch_add(1, Relaxed) < MAX_CONNECTIONS).then_some(open)
+    }
+}
+
+impl Drop for KubeletConnection {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Why there is no response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoResponse {
+    /// No connection.
+    Unreachable(String),
+    /// The connection broke before the response.
+    Broken(String),
+    TooManyConnections,
+}
+
+impl fmt::Display for NoResponse {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoResponse::Unreachable(problem) | NoResponse::Broken(problem) => out.write_str(problem),
+            NoResponse::TooManyConnections => out.write_str("too many connections to nodes are open"),
+        }
+    }
+}
+
+/// Sends a request to a kubelet. A redirect is answered as it is, never followed.
+pub(crate) async fn send(
+    inner: &Inner,
+    address: &KubeletAddress,
+    mut request: Request<Full<Bytes>>,
+) -> Result<Response<Incoming>, NoResponse> {
+    let Some(kubelets) = &inner.kubelets else {
+        return Err(NoResponse::Unreachable("no node answers here".to_owned()));
+    };
+    let open = inner.kubelet_connections.open().ok_or(NoResponse::TooManyConnections)?;
+    let timed_out = || format!("dial tcp {address}: i/o timeout");
+    let stream = inner.world.timeout(CONNECT, kubelets.connect(address)).await;
+    let stream = stream.unwrap_or_else(|_| Err(timed_out())).map_err(NoResponse::Unreachable)?;
+    let broken = |error: hyper::Error| NoResponse::Broken(in_go(&error));
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    let connection = connection.with_upgrades();
+    let serve = async move {
+        // Its errors are those of the response.
+        drop(connection.await);
+        drop(open);
+    };
+    inner.world.spawn("connection to a kubelet", serve).detach();
+    let headers = request.headers_mut();
+    if let Ok(host) = HeaderValue::from_str(&address.to_string()) {
+        headers.insert(header::HOST, host);
+    }
+    if let Ok(node) = HeaderValue::from_str(&address.node) {
+        headers.insert(NODE_HEADER, node);
+    }
+    match inner.world.timeout(HEADERS, sender.send_request(request)).await {
+        Ok(response) => response.map_err(broken),
+        Err(_) => Err(NoResponse::Broken("net/http: timeout awaiting response headers".to_owned())),
+    }
+}
+
+// Kubernetes: Go's text where there is one.
+fn in_go(error: &hyper::Error) -> String {
+    if error.is_incomplete_message() || error.is_closed() { "EOF".to_owned() } else { error.to_string() }
+}

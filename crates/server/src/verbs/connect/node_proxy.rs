@@ -1,0 +1,124 @@
+//! `nodes/proxy`: a request for a page of a kubelet, passed on to it.
+
+use super::NODES;
+use crate::{
+    answer::{self, Body},
+    call::Call,
+    kubelet::{self, NoResponse},
+    lookup,
+    refusal::Refusal,
+};
+use api::go;
+use bytes::Bytes;
+use http::{HeaderName, Request, Response, StatusCode, header};
+use http_body_util::Full;
+
+/// The headers that are passed on. Nothing of the client's identity is among them.
+const REQUEST_HEADERS: [HeaderName; 3] = [header::ACCEPT, header::CONTENT_TYPE, header::USER_AGENT];
+/// The headers of a response that are passed back.
+const RESPONSE_HEADERS: [HeaderName; 1] = [header::CONTENT_TYPE];
+
+pub(super) async fn proxy(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let id = &call.target.name;
+    let (name, port) =
+        split(id).ok_or_else(|| Refusal::bad_request(format!("invalid node request {}", go::quote(id))))?;
+    let node = lookup::object(&call.inner, NODES, "", name).await?;
+    let node = node.ok_or_else(|| call.not_found(name))?;
+    let address = kubelet::address(&node).map_err(|problem| Refusal::unclassified(problem.0))?;
+    if !port.is_empty() && port != address.port.to_string() {
+        // Another port is not the kubelet's: who listens there cannot be verified.
+        return Err(Refusal::bad_request("address not allowed"));
+    }
+    let Some(raw) = &call.raw else { return Err(Refusal::bad_request("address not allowed")) };
+    let path = raw.uri.path();
+    let Some(rest) = path_behind(path) else { return Ok(moved(path, raw.uri.query())) };
+    let query = raw.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let mut request = Request::builder()
+        .method(raw.method.clone())
+        .uri(format!("{rest}{query}"))
+        .body(Full::new(body))
+        .map_err(|error| Refusal::bad_request(error.to_string()))?;
+    for name in &REQUEST_HEADERS {
+        if let Some(value) = call.headers.get(name) {
+            request.headers_mut().insert(name, value.clone());
+        }
+    }
+    let response = kubelet::send(&call.inner, &address, request).await.map_err(|problem| match problem {
+        NoResponse::TooManyConnections => Refusal::too_many_requests(problem.to_string(), 1),
+        problem => Refusal::service_unavailable(format!("error trying to reach service: {problem}")),
+    })?;
+    let (head, body) = response.into_parts();
+    if head.status.is_redirection() && head.headers.contains_key(header::LOCATION) {
+        let problem = "the backend attempted to redirect this request, which is not permitted";
+        return Ok(answer::full(StatusCode::BAD_GATEWAY, "text/plain; charset=utf-8", problem));
+    }
+    if head.status.is_informational() {
+        return Err(Refusal::unclassified(
+            "the node has switched protocols, which this request did not ask for",
+        ));
+    }
+    // What has come before an error is sent.
+    let body = super::log::frames(call, body);
+    let mut response = Response::new(body);
+    *response.status_mut() = head.status;
+    for name in RESPONSE_HEADERS {
+        if let Some(value) = head.headers.get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    Ok(response)
+}
+
+/// The name and the port of `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`.
+fn split(id: &str) -> Option<(&str, &str)> {
+    match id.split(':').collect::<Vec<_>>()[..] {
+        [name] if !name.is_empty() => Some((name, "")),
+        [name, port] if !name.is_empty() => Some((name, port)),
+        ["" | "http" | "https", name, port] if !name.is_empty() => Some((name, port)),
+        _ => None,
+    }
+}
+
+/// The path behind `/api/v1/nodes/NAME/proxy`, with its slash; `None` if there is none.
+fn path_behind(path: &str) -> Option<&str> {
+    let slashes = path.match_indices('/').nth(5);
+    slashes.map(|(at, _)| &path[at..])
+}
+
+/// Kubernetes: without a path, the client is sent to the one with a slash.
+fn moved(path: &str, query: Option<&str>) -> Response<Body> {
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    let mut response = answer::full(StatusCode::MOVED_PERMANENTLY, "text/plain; charset=utf-8", "");
+    if let Ok(location) = format!("{path}/{query}").parse() {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_node_may_have_a_port() {
+        for (id, expected) in [
+            ("node-0", Some(("node-0", ""))),
+            ("node-0:10250", Some(("node-0", "10250"))),
+            ("https:node-0:10250", Some(("node-0", "10250"))),
+            ("ftp:node-0:1", None),
+            (":1", None),
+            ("a:b:c:d", None),
+            ("", None),
+        ] {
+            assert_eq!(split(id), expected, "{id}");
+        }
+        for (path, expected) in [
+            ("/api/v1/nodes/a/proxy", None),
+            ("/api/v1/nodes/a/proxy/", Some("/")),
+            ("/api/v1/nodes/a/proxy/stats/summary", Some("/stats/summary")),
+            ("/api/v1/nodes/a/proxy//evil", Some("//evil")),
+        ] {
+            assert_eq!(path_behind(path), expected, "{path}");
+        }
+    }
+}
