@@ -60,14 +60,12 @@ impl EtcdServer {
     /// Starts again with the same data and ports, and waits until it listens. etcd ends at once while a client that
     /// tries to connect has the port by chance.
     pub(crate) fn restart(&mut self) {
-        for _ in 0..MOST_STARTS {
+        let listens = (0..MOST_STARTS).any(|_| {
             self.process =
                 spawn(self.directory.path(), self.client_port, self.peer_port, self.arguments, self.tls);
-            if self.listens() {
-                return;
-            }
-        }
-        panic!("etcd ends each time it is started again");
+            self.listens()
+        });
+        assert!(listens, "etcd ends each time it is started again");
     }
 
     /// Waits until it listens; `false` if it ends instead.
