@@ -44,7 +44,7 @@ pub(crate) fn keep_allocated(spec: &mut Members, before: &Members) {
             }
         }
     }
-    if both(service::has_node_ports, spec) {
+    if both(service::is_given_node_ports, spec) {
         keep_node_ports(spec, before);
     }
     if both(service::has_health_check_port, spec) && member::integer(spec, "healthCheckNodePort") == 0 {

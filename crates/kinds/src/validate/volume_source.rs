@@ -84,7 +84,10 @@ pub(crate) const OF_POD: &[Source] = &[
     PHOTON,
     PORTWORX,
     AZURE_DISK,
-    source("storageos", storage_os),
+    source("storageos", |at, errors| {
+        storage_os(at, errors);
+        secret_reference(at, &["name"], errors);
+    }),
     source("projected", pod::projected_volume),
     SCALE_IO,
     source("csi", csi_inline),
@@ -129,7 +132,10 @@ pub(crate) const OF_PERSISTENT_VOLUME: &[Source] = &[
     AZURE_DISK,
     SCALE_IO,
     source("local", local),
-    source("storageos", storage_os),
+    source("storageos", |at, errors| {
+        storage_os(at, errors);
+        secret_reference(at, &["name", "namespace"], errors);
+    }),
     source("csi", csi),
 ];
 
@@ -327,7 +333,6 @@ fn storage_os(at: &At<'_, '_>, errors: &mut ErrorList) {
     if !at.text_of("volumeNamespace").is_empty() {
         at.field("volumeNamespace").is_format(errors, Format::Dns1123Label);
     }
-    secret_reference(at, &["name"], errors);
 }
 
 fn local(at: &At<'_, '_>, errors: &mut ErrorList) {

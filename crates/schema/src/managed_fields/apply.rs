@@ -67,8 +67,10 @@ pub fn apply(
     let owners = Owners::decode(entries_of(live));
     let owners = owners.map_err(|problem| failed(format!("failed to decode managed fields: {problem}")))?;
     check_kind(target, applied)?;
-
     let owners = if owners.is_empty() { first_owners(target, live, now).map_err(failed)? } else { owners };
+    if entries_of(applied).is_some_and(Value::is_array) {
+        return Err(ApplyError::BadRequest("metadata.managedFields must be nil".into()));
+    }
     let attempt = Attempt { target, live, applied, owners, manager, now };
     let on_conflict = if force { OnConflict::Take } else { OnConflict::Fail };
     match attempt.run(on_conflict) {
@@ -91,9 +93,6 @@ fn check_kind(target: &Target<'_>, applied: &Value) -> Result<(), ApplyError> {
         said != (ObjectKind { group: &kind.group, version: &kind.version, kind: &kind.kind })
     }) {
         return Err(ApplyError::BadRequest(format!("invalid object type: {said}")));
-    }
-    if entries_of(applied).is_some_and(Value::is_array) {
-        return Err(ApplyError::BadRequest("metadata.managedFields must be nil".into()));
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use crate::{
     call::Call,
     custom,
     refusal::Refusal,
+    request::Match,
     selection::Selection,
     stored::Stored,
     write::{self, Change, Changed, Checked, Next, OwnPart},
@@ -273,6 +274,8 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
     let selection = Selection::new(&call)?;
     let options = DeleteOptions::read(&mut call, &body)?;
     warn_of_orphans(&call, &options);
+    // Kubernetes: it lists in pages, and a list with a limit is of exactly the given resourceVersion.
+    call.options.version_match.get_or_insert(Match::Exact);
     let (meta, objects) = read::collect(&call, &selection).await?;
     for stored in &objects {
         let object = stored.value()?;

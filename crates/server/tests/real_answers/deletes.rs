@@ -1,6 +1,6 @@
 //! Deletes of objects that are being deleted already.
 
-use super::{PODS, pod, run, step};
+use super::{MAPS, PODS, pod, run, step};
 use serde_json::{Value, json};
 
 #[test]
@@ -55,5 +55,14 @@ fn a_delete_that_takes_the_last_finalizer_answers_with_the_state_before() {
         delete("Orphan"),
         delete("Background"),
         step("GET", format!("{PODS}/p"), Value::Null, 404, &[]),
+    ]);
+}
+
+#[test]
+fn a_delete_of_all_objects_at_a_resource_version_takes_those_of_that_version() {
+    run(vec![
+        step("POST", MAPS, json!({"metadata": {"name": "new"}}), 201, &[]),
+        step("DELETE", format!("{MAPS}?resourceVersion=1"), Value::Null, 200, &[("/items", "[]")]),
+        step("GET", format!("{MAPS}/new"), Value::Null, 200, &[]),
     ]);
 }

@@ -238,20 +238,17 @@ fn check_change(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList) {
     metadata::create(new.value(), Scope::Cluster, NameRule::DnsSubdomain, errors);
     check_content(new, errors);
     let (spec, old_spec) = (new.field("spec"), old.field("spec"));
-    let source = |spec: &At<'_, '_>| {
-        let fields = volume_source::OF_PERSISTENT_VOLUME.iter();
-        fields.map(|source| spec.field(source.field).value().clone()).collect::<Vec<_>>()
-    };
-    let (mut now, before) = (source(&spec), source(&old_spec));
+    let (mut now, before) = (spec.value().clone(), old_spec.value());
+    // Kubernetes: a volume that has no such secret may get one.
     let secret = "controllerExpandSecretRef";
-    if old_spec.has("csi") && !old_spec.field("csi").has(secret) {
-        for csi in now.iter_mut().filter_map(Value::as_object_mut) {
-            csi.remove(secret);
-        }
+    if old_spec.has("csi")
+        && !old_spec.field("csi").has(secret)
+        && let Some(csi) = now.get_mut("csi").and_then(Value::as_object_mut)
+    {
+        csi.remove(secret);
     }
-    if now != before {
-        let (old, new) = (old_spec.value(), spec.value());
-        let change = internal::changed_fields("PersistentVolumeSpec", SOURCES.into_iter(), old, new);
+    if SOURCES.iter().any(|source| now.get(source) != before.get(source)) {
+        let change = internal::changed_fields("PersistentVolumeSpec", SOURCES.into_iter(), before, &now);
         let problem = format!("spec.persistentvolumesource is immutable after creation\n{change}");
         spec.field("persistentvolumesource").forbidden(errors, problem);
     }

@@ -27,6 +27,16 @@ fn an_update_keeps_what_was_allocated() {
 }
 
 #[test]
+fn an_update_without_allocation_of_node_ports_gives_up_those_it_leaves_out() {
+    let old = json!({"spec": balanced()});
+    let mut new = old.clone();
+    new["spec"]["allocateLoadBalancerNodePorts"] = json!(false);
+    let kept = json!([{"name": "a", "port": 80}, {"name": "b", "port": 81, "nodePort": 30002}]);
+    new["spec"]["ports"] = kept.clone();
+    assert_eq!(updated("", "services", &old, new)["spec"]["ports"], kept);
+}
+
+#[test]
 fn a_change_of_type_drops_what_the_type_brought() {
     let old = json!({"metadata": {}, "spec": balanced(), "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}});
     for (of_type, expected) in [

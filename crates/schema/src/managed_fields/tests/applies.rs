@@ -163,6 +163,15 @@ fn first_apply_gives_existing_fields_to_before_first_apply() {
 }
 
 #[test]
+fn an_object_whose_fields_cannot_be_owned_is_rejected_before_the_owners_of_the_configuration() {
+    let live = thing(&json!({"items": [null]}));
+    let mut config = nothing();
+    config["metadata"]["managedFields"] = json!([]);
+    let problem = applied(Some(&live), &config, "one", false).unwrap_err();
+    assert!(problem.starts_with("failed to create manager for existing fields: "), "{problem}");
+}
+
+#[test]
 fn kubectl_moves_on_from_client_side_apply_without_conflicts() {
     let annotation = "kubectl.kubernetes.io/last-applied-configuration";
     let last = thing(&json!({"count": 1, "flag": true})).to_string();

@@ -65,6 +65,12 @@ pub(crate) fn has_node_ports(spec: &Members) -> bool {
     matches!(member::text(spec, "type"), "NodePort" | BALANCED)
 }
 
+/// Whether ports without a node port get one.
+pub(crate) fn is_given_node_ports(spec: &Members) -> bool {
+    has_node_ports(spec)
+        && !(is_balanced(spec) && spec.get("allocateLoadBalancerNodePorts") == Some(&Value::Bool(false)))
+}
+
 pub(crate) fn has_health_check_port(spec: &Members) -> bool {
     is_balanced(spec) && member::text(spec, "externalTrafficPolicy") == "Local"
 }
