@@ -33,6 +33,10 @@ pub(crate) fn run() -> Result<ExitCode> {
     tally.problems("tidy", &tidy::problems()?);
     tally.suite("tests", &mut cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]))?;
     outside(&mut tally)?;
+    tally.suite(
+        "a project from nothing to a running operator",
+        &mut cargo(["test", "--workspace", "--all-features", "--test", "walk", "--", "--nocapture"]),
+    )?;
     Ok(summary(&tally))
 }
 

@@ -1,9 +1,16 @@
 //! The binary: parses the command line. Each command has its own file.
 
 mod bench;
+mod create;
 mod etcd_stand_in;
+mod generate;
+mod install;
 mod kube_apiserver;
 mod logs;
+mod new;
+mod run;
+mod scaffold;
+mod test_command;
 mod up;
 
 use bench::BenchOptions;
@@ -30,6 +37,14 @@ struct Cli {
 enum Command {
     Up(Box<UpOptions>),
     Bench(BenchOptions),
+    New(new::NewOptions),
+    Create(create::CreateOptions),
+    Generate(generate::GenerateOptions),
+    Install(install::InstallOptions),
+    /// Delete the definitions of the project's kinds from a cluster, with all objects of these kinds.
+    Uninstall(install::InstallOptions),
+    Run(run::RunOptions),
+    Test(test_command::TestOptions),
     /// The binary runs this when it is called by this name, as test environments do.
     #[command(skip)]
     KubeApiserver(kube_apiserver::Flags),
@@ -59,6 +74,13 @@ fn main() -> ExitCode {
         match command {
             Command::Up(options) => up::run(&world, *options).await,
             Command::Bench(options) => bench::run(&world, options).await,
+            Command::New(options) => new::run(&options),
+            Command::Create(options) => create::run(&options),
+            Command::Generate(options) => generate::run(&options),
+            Command::Install(options) => install::run(&world, &options).await,
+            Command::Uninstall(options) => install::remove(&options).await,
+            Command::Run(options) => run::run(&world, options).await,
+            Command::Test(options) => test_command::run(&options),
             Command::KubeApiserver(flags) => kube_apiserver::run(&world, flags).await,
             Command::Etcd(arguments) => etcd_stand_in::run(&arguments).await,
         }

@@ -9,6 +9,7 @@ mod logs;
 mod nodes;
 mod operators;
 mod overload;
+mod scaffold;
 mod service_account;
 
 use harness::{SETPOINT, Up};
