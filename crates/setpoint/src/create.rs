@@ -2,7 +2,7 @@
 
 use crate::{
     scaffold::{
-        files::Files,
+        files::ProjectFiles,
         go, names,
         project::{Language, MARKER, Project, ProjectApi},
         rust::Addition,
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &CreateOptions) -> Result<()> {
     options.plural.iter().try_for_each(|plural| names::check_plural(plural))?;
     let mut project = Project::find()?;
     let api = options.merged(&project)?;
-    let files = Files::new(&project.root, options.force);
+    let files = ProjectFiles::new(&project.root, options.force);
     match project.lang {
         Language::Rust => {
             let (version, controller, webhook) = (&options.version, options.controller, options.webhook);
@@ -71,6 +71,7 @@ pub(crate) fn run(options: &CreateOptions) -> Result<()> {
             go::write_api(&project, &api, &options.version, wanted, &files)?;
         }
     }
+    project.format();
     match project.apis.iter_mut().find(|old| old.group == api.group && old.kind == api.kind) {
         Some(old) => *old = api,
         None => project.apis.push(api),

@@ -2,7 +2,7 @@
 
 use crate::{
     scaffold::{
-        files::Files,
+        files::ProjectFiles,
         generated,
         manifests::{self, CHART_IMAGE, CHART_NAMESPACE},
         project::{Language, Project},
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &GenerateOptions) -> Result<()> {
     let mut texts = manifests::kustomize_files(&project, &documents);
     let chart = project.manifests(CHART_NAMESPACE, CHART_IMAGE)?;
     texts.extend(manifests::chart_files(&project, &image, &chart));
-    let files = Files::new(&project.root, options.force);
+    let files = ProjectFiles::new(&project.root, options.force);
     generated::write(&files, &texts, options.force)?;
     print_line(
         "

@@ -2,14 +2,14 @@
 
 use crate::{
     scaffold::{
-        files::Files,
+        files::ProjectFiles,
         go, names,
         project::{Language, MARKER, Project},
         rust::{self, Framework},
     },
     up::print_line,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
 /// Start the project of an operator.
@@ -66,7 +66,7 @@ pub(crate) fn run(options: &NewOptions) -> Result<()> {
             apis: Vec::new(),
         },
     };
-    let files = Files::new(&root, options.force);
+    let files = ProjectFiles::new(&root, options.force);
     match options.lang {
         Language::Rust => {
             let framework = Framework::choose(options.framework.as_deref())?;
@@ -74,6 +74,7 @@ pub(crate) fn run(options: &NewOptions) -> Result<()> {
         }
         Language::Go => go::write_project(&project, &files)?,
     }
+    project.format();
     // Last: a folder with this file is a complete project.
     files.write(MARKER, &project.yaml())?;
     print_line(&format!(
@@ -95,6 +96,5 @@ fn existing(root: &Path) -> Result<Option<Project>> {
     if root.join(MARKER).is_file() {
         return Project::read(root).map(Some);
     }
-    std::fs::create_dir_all(root).with_context(|| format!("cannot create {}", root.display()))?;
     Ok(None)
 }

@@ -49,7 +49,7 @@ pub(crate) struct RunOptions {
 type Stop = Shared<futures::future::BoxFuture<'static, ()>>;
 
 /// Where the operator runs.
-struct Place {
+struct OperatorRun {
     project: Project,
     kubeconfig: PathBuf,
     /// The control plane, if it was started for this.
@@ -77,9 +77,9 @@ pub(crate) async fn run(world: &World, options: RunOptions) -> Result<()> {
     };
     let own = control_plane.as_ref().map(|it| it.kubeconfig.clone());
     let kubeconfig = options.kubeconfig.clone().or(own).context("a kubeconfig")?;
-    let place = Place { project, kubeconfig, control_plane };
-    place.install(world).await?;
-    if options.once { place.once(world).await } else { place.watch(world, seen, &stop).await }
+    let operator_run = OperatorRun { project, kubeconfig, control_plane };
+    operator_run.install(world).await?;
+    if options.once { operator_run.once(world).await } else { operator_run.watch(world, seen, &stop).await }
 }
 
 /// Waits for a change of the sources; `false` if it should stop instead.
@@ -99,7 +99,7 @@ async fn changed(world: &World, project: &Project, seen: &mut SourceState, stop:
 /// See [`last_change`].
 type SourceState = (Option<std::time::SystemTime>, usize);
 
-impl Place {
+impl OperatorRun {
     async fn install(&self, world: &World) -> Result<()> {
         let client = cluster_objects::client(Some(&self.kubeconfig)).await?;
         let definitions = self.project.definitions()?;

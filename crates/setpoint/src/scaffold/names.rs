@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use api::name::Format;
 
 /// Rust: no module can have these names.
-const KEYWORDS: [&str; 52] = [
+const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
     "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
@@ -12,34 +12,48 @@ const KEYWORDS: [&str; 52] = [
     "virtual", "where", "while", "yield",
 ];
 /// The modules that every project has.
-const OWN_MODULES: [&str; 2] = ["settings", "main"];
+const OWN_MODULES: &[&str] = &["settings", "main"];
 /// Types that the generated code uses beside those of the kind.
-const USED_TYPES: [&str; 22] = [
+const USED_TYPES: &[&str] = &[
+    "BoxError",
     "Change",
+    "Clone",
     "Condition",
     "ConfigMap",
     "Context",
     "Controller",
+    "CustomResource",
+    "CustomResourceDefinition",
+    "Debug",
     "Default",
+    "Deserialize",
     "Failure",
     "Force",
     "Hook",
+    "Hub",
+    "JsonSchema",
     "Key",
+    "KubeSchema",
     "Manager",
     "Next",
     "Option",
+    "PartialEq",
     "Report",
     "Request",
+    "ResourceExt",
     "Result",
     "Review",
     "Self",
+    "Serialize",
     "Set",
+    "Spoke",
     "String",
     "Vec",
     "Verdict",
+    "Webhooks",
 ];
 /// Crates that a project depends on, or that Rust brings along: a project cannot have their names.
-const USED_CRATES: [&str; 14] = [
+const USED_CRATES: &[&str] = &[
     "alloc",
     "core",
     "k8s-openapi",

@@ -4,7 +4,6 @@ use super::names;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::{
-    fmt::Write,
     fs,
     path::{Path, PathBuf},
 };
@@ -107,22 +106,25 @@ impl Project {
             Language::Rust => "rust",
             Language::Go => "go",
         };
-        let mut line = |line: std::fmt::Arguments<'_>| drop(writeln!(text, "{line}"));
-        line(format_args!("name: {}", self.name));
-        line(format_args!("domain: {}", self.domain));
-        line(format_args!("lang: {lang}"));
+        let mut line = |line: String| {
+            text.push_str(&line);
+            text.push('\n');
+        };
+        line(format!("name: {}", self.name));
+        line(format!("domain: {}", self.domain));
+        line(format!("lang: {lang}"));
         if !self.module.is_empty() {
-            line(format_args!("module: {}", self.module));
+            line(format!("module: {}", self.module));
         }
-        line(format_args!("apis:{}", if self.apis.is_empty() { " []" } else { "" }));
+        line(format!("apis:{}", if self.apis.is_empty() { " []" } else { "" }));
         for api in &self.apis {
-            line(format_args!("- group: {}", api.group));
-            line(format_args!("  kind: {}", api.kind));
-            line(format_args!("  plural: {}", api.plural));
-            line(format_args!("  namespaced: {}", api.namespaced));
-            line(format_args!("  controller: {}", api.controller));
-            line(format_args!("  webhook: {}", api.webhook));
-            line(format_args!("  versions: [{}]", api.versions.join(", ")));
+            line(format!("- group: {}", api.group));
+            line(format!("  kind: {}", api.kind));
+            line(format!("  plural: {}", api.plural));
+            line(format!("  namespaced: {}", api.namespaced));
+            line(format!("  controller: {}", api.controller));
+            line(format!("  webhook: {}", api.webhook));
+            line(format!("  versions: [{}]", api.versions.join(", ")));
         }
         text
     }

@@ -1,7 +1,7 @@
 //! The files of a Rust project, and those of one kind in it.
 
 use super::{
-    files::Files,
+    files::ProjectFiles,
     names,
     project::{Project, ProjectApi},
     template::Words,
@@ -78,7 +78,7 @@ fn framework_words(words: Words, framework: &Framework) -> Words {
 }
 
 /// Writes the files of a new project.
-pub(crate) fn write_project(project: &Project, framework: &Framework, files: &Files) -> Result<()> {
+pub(crate) fn write_project(project: &Project, framework: &Framework, files: &ProjectFiles) -> Result<()> {
     let words = framework_words(project_words(project), framework);
     for (path, template) in [
         ("Cargo.toml", template!("Cargo.toml.tmpl")),
@@ -149,7 +149,7 @@ impl Addition<'_> {
     }
 
     /// Writes the files of the version, and of the controller and the webhooks that are added with it.
-    pub(crate) fn write(&self, files: &Files) -> Result<()> {
+    pub(crate) fn write(&self, files: &ProjectFiles) -> Result<()> {
         let (module, words) = (self.module(), self.words());
         let sample = format!("config/samples/{}", self.sample());
         files.write(&sample, &words.fill(template!("api/sample.yaml.tmpl"))?)?;
@@ -198,7 +198,7 @@ impl Addition<'_> {
     }
 
     /// The first version, and what is there once for a kind.
-    fn write_kind(&self, files: &Files) -> Result<()> {
+    fn write_kind(&self, files: &ProjectFiles) -> Result<()> {
         let (module, words) = (self.module(), self.words());
         files.write_if_missing(&format!("src/{module}.rs"), &words.fill(template!("api/kind.rs.tmpl"))?)?;
         files.write(
@@ -210,7 +210,7 @@ impl Addition<'_> {
     }
 
     /// A further version begins as a copy of the stored one.
-    fn write_version(&self, files: &Files) -> Result<()> {
+    fn write_version(&self, files: &ProjectFiles) -> Result<()> {
         let (module, version, stored) = (self.module(), self.version, self.stored());
         let path = format!("src/{module}/{version}.rs");
         if files.exists(&path) {
@@ -231,7 +231,7 @@ impl Addition<'_> {
     }
 
     /// Converts a further version to the stored one and back; returns the lines for the file of the kind.
-    fn write_conversion(&self, files: &Files) -> Result<Vec<(&'static str, Vec<String>)>> {
+    fn write_conversion(&self, files: &ProjectFiles) -> Result<Vec<(&'static str, Vec<String>)>> {
         let (module, version, kind) = (self.module(), self.version, &self.api.kind);
         let words = self.words();
         let conversion = words.fill(template!("api/conversion.rs.tmpl"))?;

@@ -29,7 +29,9 @@ impl Words {
         let mut open: Vec<bool> = Vec::new();
         for line in template.lines() {
             match line.trim().strip_prefix('«').and_then(|line| line.strip_suffix('»')) {
-                Some("end") => drop(open.pop().context("an «end» without an «if»")?),
+                Some("end") => {
+                    open.pop().context("an «end» without an «if»")?;
+                }
                 Some("else") => {
                     let stays = open.last_mut().context("an «else» without an «if»")?;
                     *stays = !*stays;

@@ -31,6 +31,21 @@ impl Project {
         self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), arguments)
     }
 
+    /// Formats the code: how long a line is depends on the names in it. Without a formatter the code stays as it is.
+    pub(crate) fn format(&self) {
+        let mut command = match self.lang {
+            Language::Rust => self.command(
+                std::env::var_os("RUSTFMT").unwrap_or_else(|| "rustfmt".into()),
+                &["--edition", "2024", "src/main.rs", "src/lib.rs", "tests/operator/main.rs"],
+            ),
+            Language::Go => self.command("gofmt", &["-w", "."]),
+        };
+        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Err(error) = quiet.status() {
+            tracing::debug!(%error, "the code is not formatted");
+        }
+    }
+
     /// Builds the operator.
     pub(crate) fn build_command(&self) -> Command {
         match self.lang {
