@@ -6,6 +6,7 @@ use crate::{
         generated,
         manifests::{self, CHART_IMAGE, CHART_NAMESPACE},
         project::{Language, Project},
+        rust,
         toolchain::succeeds,
     },
     up::print_line,
@@ -40,10 +41,12 @@ pub(crate) fn run(options: &GenerateOptions) -> Result<()> {
     texts.extend(manifests::chart_files(&project, &image, &chart));
     let files = ProjectFiles::new(&project.root, options.force);
     generated::write(&files, &texts, options.force)?;
-    print_line(
+    rust::write_packaging(&project, &files)?;
+    let (name, namespace) = (&project.name, project.namespace());
+    print_line(&format!(
         "
 next: kubectl apply -k config/default
-  or: helm install NAME charts/NAME --namespace NAMESPACE --create-namespace",
-    );
+  or: helm install {name} charts/{name} --namespace {namespace} --create-namespace"
+    ));
     Ok(())
 }

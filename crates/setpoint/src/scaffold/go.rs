@@ -91,8 +91,9 @@ pub(crate) fn write_api(
     ] {
         files.write(&path, &words.fill(template)?)?;
     }
-    // `make generate` replaces this file by one for all kinds.
-    if !files.exists(&format!("{folder}/zz_generated.deepcopy.go")) {
+    // `make generate` replaces this file by one for all kinds of the package.
+    let copies = files.read(&format!("{folder}/zz_generated.deepcopy.go"))?.unwrap_or_default();
+    if !copies.contains(&words.fill_text("func (in *«kind») DeepCopyInto(")?) {
         let copies = words.fill(template!("deepcopy.go.tmpl"))?;
         files.write(&format!("{folder}/zz_generated.{snake}.deepcopy.go"), &copies)?;
     }

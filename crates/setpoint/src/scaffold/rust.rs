@@ -44,6 +44,14 @@ impl Framework {
         }
     }
 
+    /// From the Cargo.toml of a project; `None` if the framework is written there in another way.
+    fn of_manifest(manifest: &str) -> Option<Framework> {
+        let line = manifest.lines().find(|line| line.trim_start().starts_with("operator = {"))?;
+        let value = |key: &str| line.split_once(key)?.1.split('"').nth(1);
+        let folder = || Path::new(value("path =")?).parent()?.parent().map(Path::to_owned);
+        folder().map(Framework::Folder).or_else(|| value("git =").map(|url| Framework::Git(url.to_owned())))
+    }
+
     /// The source of one of its crates, as in Cargo.toml.
     fn dependency(&self, name: &str) -> String {
         match self {
@@ -54,6 +62,13 @@ impl Framework {
         }
     }
 }
+
+/// What makes and tests the image.
+const PACKAGING: [(&str, &str); 3] = [
+    (".dockerignore", template!("dockerignore.tmpl")),
+    ("Dockerfile", template!("Dockerfile.tmpl")),
+    (".github/workflows/test.yml", template!("ci.yml.tmpl")),
+];
 
 /// The words that all files of a project share.
 fn project_words(project: &Project) -> Words {
@@ -83,13 +98,13 @@ pub(crate) fn write_project(project: &Project, framework: &Framework, files: &Pr
     for (path, template) in [
         ("Cargo.toml", template!("Cargo.toml.tmpl")),
         (".gitignore", template!("gitignore.tmpl")),
-        (".dockerignore", template!("dockerignore.tmpl")),
-        ("Dockerfile", template!("Dockerfile.tmpl")),
-        (".github/workflows/test.yml", template!("ci.yml.tmpl")),
         ("README.md", template!("README.md.tmpl")),
         ("src/main.rs", template!("src/main.rs.tmpl")),
         ("src/settings.rs", template!("src/settings.rs.tmpl")),
     ] {
+        files.write(path, &words.fill(template)?)?;
+    }
+    for (path, template) in PACKAGING {
         files.write(path, &words.fill(template)?)?;
     }
     // `create api` extends these.
@@ -100,6 +115,19 @@ pub(crate) fn write_project(project: &Project, framework: &Framework, files: &Pr
         && let Ok(lock) = std::fs::read_to_string(folder.join("Cargo.lock"))
     {
         files.write_if_missing("Cargo.lock", &lock)?;
+    }
+    Ok(())
+}
+
+/// Writes what makes and tests the image, where it is missing.
+pub(crate) fn write_packaging(project: &Project, files: &ProjectFiles) -> Result<()> {
+    let manifest = files.read("Cargo.toml")?.context("Cargo.toml is not there: restore it")?;
+    let Some(framework) = Framework::of_manifest(&manifest) else { return Ok(()) };
+    let words = framework_words(project_words(project), &framework);
+    for (path, template) in PACKAGING {
+        if !files.exists(path) {
+            files.write(path, &words.fill(template)?)?;
+        }
     }
     Ok(())
 }
@@ -250,5 +278,22 @@ impl Addition<'_> {
         let modules = vec![format!("mod convert_{version};"), format!("pub mod {version};")];
         let definitions = vec![format!("definition::of::<{version}::{kind}>(),")];
         Ok(vec![("modules", modules), ("definitions", definitions), spokes])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_the_framework_is_read_as_it_was_written() {
+        for framework in [
+            Framework::Folder("/a b/setpoint".into()),
+            Framework::Git("https://example.com/setpoint".to_owned()),
+        ] {
+            let line = format!("[dependencies]\noperator = {{ {} }}\n", framework.dependency("operator"));
+            assert_eq!(Framework::of_manifest(&line), Some(framework));
+        }
+        assert_eq!(Framework::of_manifest("operator = \"1\"\n"), None);
     }
 }
