@@ -103,6 +103,8 @@ wrote     config/samples/cache_v1_redis.yaml
 wrote     src/redis/v1.rs
 wrote     src/redis/convert_v1.rs
 wrote     tests/operator/redis_v1.rs
+wrote     src/redis/conversions.rs
+extended  src/redis/conversions.rs
 extended  src/redis.rs
 extended  src/lib.rs
 extended  tests/operator/main.rs
@@ -132,8 +134,11 @@ apis:
     );
     let third = prints(&shop, "create api --group cache --version v2 --kind Redis");
     assert!(third.contains("extended  src/redis.rs\nunchanged src/lib.rs\n"), "{third}");
-    let kind = fs::read_to_string(shop.join("src/redis.rs")).unwrap();
-    assert_eq!(kind.matches("webhooks.conversion(conversion)").count(), 1, "{kind}");
+    let conversions = fs::read_to_string(shop.join("src/redis/conversions.rs")).unwrap();
+    for version in ["v1", "v2"] {
+        let spoke = format!("conversion.spoke::<super::{version}::Redis>()");
+        assert_eq!(conversions.matches(&spoke).count(), 1, "{conversions}");
+    }
 }
 
 #[test]

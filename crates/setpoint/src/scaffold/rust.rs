@@ -206,7 +206,7 @@ impl Addition<'_> {
                 words.clone().with("version", self.stored()).fill(template!("api/hooks_test.rs.tmpl"))?;
             files.write(&format!("tests/operator/{module}_hooks.rs"), &test)?;
             own.push(("modules", vec!["mod hooks;".to_owned()]));
-            own.push(("webhooks", vec!["let webhooks = hooks::add(webhooks);".to_owned()]));
+            own.push(("webhooks", vec!["hooks::add,".to_owned()]));
             tests.push(format!("mod {module}_hooks;"));
         }
         if self.version != self.stored() {
@@ -266,18 +266,15 @@ impl Addition<'_> {
         files.write(&format!("src/{module}/convert_{version}.rs"), &conversion)?;
         let test = words.fill(template!("api/conversion_test.rs.tmpl"))?;
         files.write(&format!("tests/operator/{module}_{version}.rs"), &test)?;
-        let spoke = format!("let conversion = conversion.spoke::<{version}::{kind}>();");
-        let own = files.read(&format!("src/{module}.rs"))?.unwrap_or_default();
-        let spokes = if own.contains("setpoint:spokes") {
-            ("spokes", vec![spoke])
-        } else {
-            let begin = format!("let conversion = operator::webhook::Conversion::through::<{kind}>();");
-            let end = "let webhooks = webhooks.conversion(conversion);".to_owned();
-            ("webhooks", vec![begin, spoke, "// setpoint:spokes".to_owned(), end])
-        };
-        let modules = vec![format!("mod convert_{version};"), format!("pub mod {version};")];
+        let all = format!("src/{module}/conversions.rs");
+        files.write_if_missing(&all, &words.fill(template!("api/conversions.rs.tmpl"))?)?;
+        let spoke = format!("let conversion = conversion.spoke::<super::{version}::{kind}>();");
+        files.insert(&all, &[("spokes", vec![spoke])])?;
+        let modules =
+            ["mod conversions;".to_owned(), format!("mod convert_{version};"), format!("pub mod {version};")];
         let definitions = vec![format!("definition::of::<{version}::{kind}>(),")];
-        Ok(vec![("modules", modules), ("definitions", definitions), spokes])
+        let webhooks = vec!["conversions::add,".to_owned()];
+        Ok(vec![("modules", modules.to_vec()), ("definitions", definitions), ("webhooks", webhooks)])
     }
 }
 
