@@ -60,6 +60,53 @@ const RUST_FILES: [&str; 12] = [
     "tests/operator/main.rs",
 ];
 
+/// What the first version of a kind prints.
+const FIRST_VERSION: &str = "\
+wrote     config/samples/cache_v1alpha1_redis.yaml
+wrote     src/redis.rs
+wrote     src/redis/v1alpha1.rs
+wrote     tests/operator/redis.rs
+wrote     src/redis/controller.rs
+wrote     tests/operator/redis_controller.rs
+wrote     src/redis/hooks.rs
+wrote     tests/operator/redis_hooks.rs
+extended  src/redis.rs
+extended  src/lib.rs
+extended  tests/operator/main.rs
+wrote     setpoint.yaml
+
+next: setpoint test
+";
+/// What a further version prints.
+const SECOND_VERSION: &str = "\
+wrote     config/samples/cache_v1_redis.yaml
+wrote     src/redis/v1.rs
+wrote     src/redis/convert_v1.rs
+wrote     tests/operator/redis_v1.rs
+wrote     src/redis/conversions.rs
+extended  src/redis/conversions.rs
+extended  src/redis.rs
+extended  src/lib.rs
+extended  tests/operator/main.rs
+wrote     setpoint.yaml
+
+next: setpoint test
+";
+/// The end of `setpoint.yaml` then.
+const MARKER: &str = "\
+name: shop
+domain: acme.io
+lang: rust
+apis:
+- group: cache
+  kind: Redis
+  plural: redises
+  namespaced: true
+  controller: true
+  webhook: true
+  versions: [v1alpha1, v1]
+";
+
 #[test]
 fn a_rust_project_grows_by_kinds_and_versions() {
     let folder = tempfile::tempdir().unwrap();
@@ -76,62 +123,11 @@ next: cd shop
     assert_eq!(files(&shop), RUST_FILES);
 
     let said = prints(&shop, REDIS);
-    assert_eq!(
-        said,
-        "\
-wrote     config/samples/cache_v1alpha1_redis.yaml
-wrote     src/redis.rs
-wrote     src/redis/v1alpha1.rs
-wrote     tests/operator/redis.rs
-wrote     src/redis/controller.rs
-wrote     tests/operator/redis_controller.rs
-wrote     src/redis/hooks.rs
-wrote     tests/operator/redis_hooks.rs
-extended  src/redis.rs
-extended  src/lib.rs
-extended  tests/operator/main.rs
-wrote     setpoint.yaml
-
-next: setpoint test
-"
-    );
+    assert_eq!(said, FIRST_VERSION);
     let said = prints(&shop, "create api --group cache --version v1 --kind Redis");
-    assert_eq!(
-        said,
-        "\
-wrote     config/samples/cache_v1_redis.yaml
-wrote     src/redis/v1.rs
-wrote     src/redis/convert_v1.rs
-wrote     tests/operator/redis_v1.rs
-wrote     src/redis/conversions.rs
-extended  src/redis/conversions.rs
-extended  src/redis.rs
-extended  src/lib.rs
-extended  tests/operator/main.rs
-wrote     setpoint.yaml
-
-next: setpoint test
-"
-    );
+    assert_eq!(said, SECOND_VERSION);
     let yaml = fs::read_to_string(shop.join("setpoint.yaml")).unwrap();
-    assert!(
-        yaml.ends_with(
-            "\
-name: shop
-domain: acme.io
-lang: rust
-apis:
-- group: cache
-  kind: Redis
-  plural: redises
-  namespaced: true
-  controller: true
-  webhook: true
-  versions: [v1alpha1, v1]
-"
-        ),
-        "{yaml}"
-    );
+    assert!(yaml.ends_with(MARKER), "{yaml}");
     let third = prints(&shop, "create api --group cache --version v2 --kind Redis");
     assert!(third.contains("extended  src/redis.rs\nunchanged src/lib.rs\n"), "{third}");
     let conversions = fs::read_to_string(shop.join("src/redis/conversions.rs")).unwrap();

@@ -46,9 +46,10 @@ impl ProjectFiles {
         Ok(())
     }
 
-    /// Writes a file that people extend: one that is there stays, whatever is in it.
+    /// Writes a file that later commands extend: one that is there stays, also with `--force`, which would lose what they
+    /// have added.
     pub(crate) fn write_if_missing(&self, path: &str, text: &str) -> Result<()> {
-        if self.exists(path) && !self.force { Ok(()) } else { self.overwrite(path, text) }
+        if self.exists(path) { Ok(()) } else { self.overwrite(path, text) }
     }
 
     /// Writes a file that no one else writes.

@@ -216,7 +216,9 @@ impl Addition<'_> {
         if self.api.webhook || self.api.versions.len() > 1 {
             lib.push(("webhooks", vec![format!("{module}::webhooks,")]));
         }
-        files.insert(&format!("src/{module}.rs"), &own)?;
+        if !own.is_empty() {
+            files.insert(&format!("src/{module}.rs"), &own)?;
+        }
         files.insert("src/lib.rs", &lib)?;
         files.insert("tests/operator/main.rs", &[("tests", tests)])
     }
