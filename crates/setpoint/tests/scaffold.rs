@@ -86,7 +86,7 @@ wrote     tests/operator/redis_v1.rs
 wrote     src/redis/conversions.rs
 extended  src/redis/conversions.rs
 extended  src/redis.rs
-extended  src/lib.rs
+unchanged src/lib.rs
 extended  tests/operator/main.rs
 wrote     setpoint.yaml
 
