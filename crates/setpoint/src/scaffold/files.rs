@@ -103,13 +103,13 @@ pub(crate) fn report(what: &str, path: &str) {
     print_line(&format!("{what:<9} {path}"));
 }
 
-/// Whether two texts differ at most by how a formatter writes them: by white space, trailing commas, braces around one
+/// Whether two texts differ at most by how a formatter writes them: by white space, commas, semicolons, braces around one
 /// expression, and the order of imports. A text with the same letters in another order counts as the same, too: then the
 /// file stays as it is, which does no harm.
 fn is_same_code(one: &str, other: &str) -> bool {
     let letters = |text: &str| {
         let mut letters: Vec<char> =
-            text.chars().filter(|it| !it.is_whitespace() && !",{}".contains(*it)).collect();
+            text.chars().filter(|it| !it.is_whitespace() && !",;{}".contains(*it)).collect();
         letters.sort_unstable();
         letters
     };
