@@ -168,7 +168,15 @@ impl Addition<'_> {
             .with("var", variable)
             .with("scope", if api.namespaced { "\"default\"" } else { "None" })
             .with("sample", self.sample())
+            .with("sample_name", self.sample_name())
             .with_flag("namespaced", api.namespaced)
+    }
+
+    /// Samples of all versions can be in a cluster at once.
+    fn sample_name(&self) -> String {
+        let lower = self.api.kind.to_ascii_lowercase();
+        let is_stored = self.version == self.stored();
+        if is_stored { format!("{lower}-sample") } else { format!("{lower}-{}-sample", self.version) }
     }
 
     fn sample(&self) -> String {
