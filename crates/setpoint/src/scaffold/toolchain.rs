@@ -50,7 +50,7 @@ impl Project {
     pub(crate) fn build_command(&self) -> Command {
         match self.lang {
             Language::Rust => self.cargo(&["build"]),
-            Language::Go => self.command("go", &["build", "-o", ".setpoint/manager", "./cmd"]),
+            Language::Go => self.command("go", &["build", "-mod=mod", "-o", ".setpoint/manager", "./cmd"]),
         }
     }
 
