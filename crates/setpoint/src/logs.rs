@@ -33,6 +33,12 @@ enum LogFormat {
     Json,
 }
 
+impl LogOptions {
+    pub(crate) fn new(verbose: u8, is_json: bool) -> LogOptions {
+        LogOptions { verbose, log_format: if is_json { LogFormat::Json } else { LogFormat::Text } }
+    }
+}
+
 /// Starts logging.
 pub(crate) fn start(options: &LogOptions) {
     let level = match options.verbose {

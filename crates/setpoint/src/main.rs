@@ -32,7 +32,7 @@ enum Command {
     Bench(BenchOptions),
     /// The binary runs this when it is called by this name, as test environments do.
     #[command(skip)]
-    KubeApiserver(kube_apiserver::Flags),
+    KubeApiserver(kube_apiserver::CommandLine),
     #[command(skip)]
     Etcd(Vec<String>),
 }
@@ -49,7 +49,8 @@ fn main() -> ExitCode {
     let stand_in = |command| Cli { logs: LogOptions::default(), command };
     let Cli { logs, command } = match called.as_deref() {
         Some("kube-apiserver") => {
-            stand_in(Command::KubeApiserver(kube_apiserver::Flags::parse(std::env::args().skip(1))))
+            let line = kube_apiserver::CommandLine::read(std::env::args().skip(1));
+            Cli { logs: line.logs(), command: Command::KubeApiserver(line) }
         }
         Some("etcd") => stand_in(Command::Etcd(std::env::args().skip(1).collect())),
         _ => Cli::parse(),
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
         match command {
             Command::Up(options) => up::run(&world, *options).await,
             Command::Bench(options) => bench::run(&world, options).await,
-            Command::KubeApiserver(flags) => kube_apiserver::run(&world, flags).await,
+            Command::KubeApiserver(line) => kube_apiserver::run(&world, line).await,
             Command::Etcd(arguments) => etcd_stand_in::run(&arguments).await,
         }
     });

@@ -2,15 +2,15 @@
 
 mod account_key;
 mod address;
-mod audit;
+pub(crate) mod audit;
 pub(crate) mod certificates;
 pub(crate) mod compaction;
-mod control_loops;
-mod controllers;
+pub(crate) mod control_loops;
+pub(crate) mod controllers;
 mod in_process;
 mod kubeconfig;
-mod node_listener;
-mod private_file;
+pub(crate) mod node_listener;
+pub(crate) mod private_file;
 mod quota;
 mod store;
 
@@ -178,7 +178,7 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     let config = Config {
         kubelets: nodes.kubelets.clone(),
         tokens,
-        audit: audit::open(&options)?,
+        audit: audit::open(options.audit_policy_file.as_deref(), options.audit_log_path.as_deref())?,
         signing_key: account_key::open(&options)?,
         issuer: Some(options.service_account_issuer),
         service_range,

@@ -4,6 +4,7 @@
 
 mod bench;
 mod harness;
+mod kube_apiserver;
 mod kube_client;
 mod logs;
 mod nodes;

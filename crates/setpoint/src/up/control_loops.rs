@@ -13,23 +13,23 @@ use world::World;
 /// How long to wait before the control loops start again after they ended with an error.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The name of the scheduler among those of the control loops.
-pub(super) const SCHEDULER: &str = "kube-scheduler";
+pub(crate) const SCHEDULER: &str = "kube-scheduler";
 /// Kubernetes: the namespace of the lease of its controller manager.
 const LEASE_NAMESPACE: &str = "kube-system";
 
 /// Which control loops run, and how.
-pub(super) struct ControlLoops {
-    pub(super) server: Server,
-    pub(super) names: Vec<&'static str>,
-    pub(super) settings: Settings,
+pub(crate) struct ControlLoops {
+    pub(crate) server: Server,
+    pub(crate) names: Vec<&'static str>,
+    pub(crate) settings: Settings,
     /// Which nodes are simulated.
-    pub(super) nodes: node::Settings,
+    pub(crate) nodes: node::Settings,
     /// Whether other processes share the store: then only the one that holds the lease runs the loops.
-    pub(super) is_shared: bool,
+    pub(crate) is_shared: bool,
 }
 
 /// What the control loops need of this process.
-pub(super) fn settings(server: &Server, certificates: &Certificates) -> Result<Settings> {
+pub(crate) fn settings(server: &Server, certificates: &Certificates) -> Result<Settings> {
     let Certificates { ca, ca_key, .. } = certificates;
     let authority = SigningAuthority::from_pem(ca, ca_key).context("cannot sign certificates with the CA")?;
     let server = server.clone();
@@ -44,7 +44,7 @@ pub(super) fn settings(server: &Server, certificates: &Certificates) -> Result<S
 
 impl ControlLoops {
     /// Runs the control loops until `stopped`, then waits for reconciles in progress.
-    pub(super) async fn run(self, world: World, stopped: impl Future<Output = ()>) {
+    pub(crate) async fn run(self, world: World, stopped: impl Future<Output = ()>) {
         let stopped = stopped.shared();
         // Another process leads now, or a cache could not be filled.
         while let Err(error) = self.manager(&world).run_until(stopped.clone()).await {
