@@ -101,6 +101,12 @@ pub(crate) struct Authorizer {
     impersonations: impersonate::LastAllowedModes,
 }
 
+impl Default for Authorizer {
+    fn default() -> Authorizer {
+        Authorizer::new(vec![AuthorizationMode::Node, AuthorizationMode::Rbac])
+    }
+}
+
 impl Authorizer {
     pub(crate) fn new(modes: Vec<AuthorizationMode>) -> Authorizer {
         Authorizer {

@@ -18,13 +18,15 @@ use std::{
     io::{BufRead, BufReader},
     os::unix::fs::symlink,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStderr, Command, Stdio},
 };
 
 /// A running kube-apiserver, ended when it is dropped.
 struct ApiServer {
     process: Child,
     url: String,
+    /// Open as long as it runs; what one test logs fits into the pipe.
+    _log: BufReader<ChildStderr>,
 }
 
 impl Drop for ApiServer {
@@ -58,9 +60,7 @@ fn start(directory: &Path, arguments: &[&str]) -> ApiServer {
         assert_ne!(log.read_line(&mut line).unwrap(), 0, "it ended before it was ready:\n{seen}");
         if let Some((_, address)) = line.split_once("serving securely address=") {
             let url = format!("https://{}", address.trim());
-            // So that it never waits for a reader of its log.
-            std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-            return ApiServer { process, url };
+            return ApiServer { process, url, _log: log };
         }
         seen.push_str(&line);
     }
