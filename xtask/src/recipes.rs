@@ -7,7 +7,7 @@ mod prepare;
 use crate::{cluster, steps::Tally, tools};
 use anyhow::{Result, bail};
 use prepare::{Site, prepare};
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::Path, process::ExitCode};
 
 /// A folder of `recipes/`.
 pub(crate) struct Recipe {
@@ -65,12 +65,12 @@ pub(crate) fn run(names: &[&str]) -> Result<ExitCode> {
 }
 
 /// Runs those that belong to `cargo xtask test`, with a build of our own program.
-pub(crate) fn quick(setpoint: &std::path::Path, tally: &mut Tally) -> Result<()> {
+pub(crate) fn quick(setpoint: &Path, tally: &mut Tally) -> Result<()> {
     RECIPES.iter().filter(|recipe| recipe.is_quick).try_for_each(|recipe| recipe.test(setpoint, tally))
 }
 
 impl Recipe {
-    fn test(&self, setpoint: &std::path::Path, tally: &mut Tally) -> Result<()> {
+    fn test(&self, setpoint: &Path, tally: &mut Tally) -> Result<()> {
         let name = format!("recipe {}", self.name);
         if let Some(missing) = self.needs.iter().find(|program| tools::on_path(program).is_none()) {
             tally.skip(&name, &format!("there is no {missing} on this machine"));
@@ -98,7 +98,7 @@ impl Recipe {
 fn folders() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(tools::root()?.join("recipes"))? {
-        let entry: PathBuf = entry?.path();
+        let entry = entry?.path();
         if entry.is_dir() {
             names.extend(entry.file_name().map(|name| name.to_string_lossy().into_owned()));
         }

@@ -26,7 +26,7 @@ struct ApiServer {
     process: Child,
     url: String,
     /// Open as long as it runs; what one test logs fits into the pipe.
-    _log: BufReader<ChildStderr>,
+    log: BufReader<ChildStderr>,
 }
 
 impl Drop for ApiServer {
@@ -53,17 +53,18 @@ fn start(directory: &Path, arguments: &[&str]) -> ApiServer {
     command.args(["--secure-port=0", "--v=2", "--service-cluster-ip-range=10.0.0.0/24"]);
     command.arg(format!("--cert-dir={}", directory.join("certificates").display())).args(arguments);
     let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut log = BufReader::new(process.stderr.take().unwrap());
+    let log = BufReader::new(process.stderr.take().unwrap());
+    let mut server = ApiServer { process, url: String::new(), log };
     let mut seen = String::new();
-    loop {
+    while server.url.is_empty() {
         let mut line = String::new();
-        assert_ne!(log.read_line(&mut line).unwrap(), 0, "it ended before it was ready:\n{seen}");
+        assert_ne!(server.log.read_line(&mut line).unwrap(), 0, "it ended before it was ready:\n{seen}");
         if let Some((_, address)) = line.split_once("serving securely address=") {
-            let url = format!("https://{}", address.trim());
-            return ApiServer { process, url, _log: log };
+            server.url = format!("https://{}", address.trim());
         }
         seen.push_str(&line);
     }
+    server
 }
 
 /// A CA, and a client certificate of it for the group system:masters, as PEM.
@@ -131,7 +132,7 @@ fn file(directory: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 #[test]
-fn users_come_from_certificates_and_tokens_and_nobody_is_anonymous() {
+fn users_come_from_certificates_and_tokens_and_anonymous_requests_are_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let authority = Authority::new("ann");
     let ca = file(scratch.path(), "ca.crt", &authority.ca);

@@ -1,4 +1,4 @@
-//! AlwaysPullImages: every container of a pod pulls its image, so that nobody runs a private image that
+//! AlwaysPullImages: every container of a pod pulls its image, so that no pod runs a private image that
 //! another pod has brought to the node.
 
 use super::{Operation, Review};
@@ -36,7 +36,7 @@ pub(super) fn check(review: &Review<'_>) -> Result<(), Refusal> {
     let mut demand = |path: String, policy: &Value| {
         if policy != ALWAYS && problem.is_none() {
             let policy = policy.as_str().unwrap_or_default();
-            problem = Some(Error::not_supported(&Path::new(&path), policy, &[ALWAYS]).to_string());
+            problem = Some(Error::not_supported(&Path::new(&path), policy, [ALWAYS]).to_string());
         }
     };
     for list in CONTAINERS {

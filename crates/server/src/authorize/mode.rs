@@ -11,7 +11,7 @@ pub enum AuthorizationMode {
     Rbac,
     /// Everybody may do everything.
     AlwaysAllow,
-    /// Nobody may do anything.
+    /// Only system:masters may do anything.
     AlwaysDeny,
 }
 

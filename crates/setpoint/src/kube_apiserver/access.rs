@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_anonymous_where_everything_is_allowed() {
+    fn anonymous_requests_are_off_where_everything_is_allowed() {
         use AuthorizationMode::{AlwaysAllow, Rbac};
         for (arguments, mode, expected) in [
             (&[][..], Rbac, true),
