@@ -22,11 +22,13 @@
 //! ```
 
 mod chance;
+mod clock;
 mod simulation;
 mod task;
 mod time;
 pub mod watch;
 
+pub use clock::Clock;
 pub use jiff::Timestamp;
 pub use simulation::{Run, Stuck, simulate};
 pub use task::{Stopped, Task};
@@ -42,6 +44,8 @@ pub struct World(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Real(tokio::runtime::Handle),
+    /// Real but for its time.
+    Steered(tokio::runtime::Handle, Clock),
     Simulated(Arc<Simulation>),
 }
 
@@ -52,6 +56,14 @@ impl World {
     /// Outside a tokio runtime.
     pub fn real() -> World {
         World(Kind::Real(tokio::runtime::Handle::current()))
+    }
+
+    /// The real world with a clock that can be frozen and moved on, on the tokio runtime that calls this.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn steered(clock: &Clock) -> World {
+        World(Kind::Steered(tokio::runtime::Handle::current(), clock.clone()))
     }
 
     fn simulated(simulation: Arc<Simulation>) -> World {
@@ -67,6 +79,7 @@ impl World {
         let (body, task) = task::split(work);
         match &self.0 {
             Kind::Real(runtime) => drop(runtime.spawn(body)),
+            Kind::Steered(runtime, clock) => drop(runtime.spawn(clock.counted(body))),
             Kind::Simulated(simulation) => simulation.add(name, Box::pin(body)),
         }
         task
@@ -76,7 +89,7 @@ impl World {
     /// thread and runs it in place.
     pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         match &self.0 {
-            Kind::Real(runtime) => match runtime.spawn_blocking(work).await {
+            Kind::Real(runtime) | Kind::Steered(runtime, _) => match runtime.spawn_blocking(work).await {
                 Ok(output) => output,
                 Err(stopped) => std::panic::resume_unwind(stopped.into_panic()),
             },
@@ -90,10 +103,22 @@ impl World {
         use tokio::runtime::RuntimeFlavor::CurrentThread;
         match &self.0 {
             // A runtime of one thread has no other thread to run the other tasks.
-            Kind::Real(runtime) if runtime.runtime_flavor() == CurrentThread => work(),
-            Kind::Real(_) => tokio::task::block_in_place(work),
+            Kind::Real(runtime) | Kind::Steered(runtime, _) if runtime.runtime_flavor() == CurrentThread => {
+                work()
+            }
+            Kind::Real(_) | Kind::Steered(..) => tokio::task::block_in_place(work),
             Kind::Simulated(_) => work(),
         }
+    }
+
+    /// Whether every thread that runs tasks waits for something: then nothing happens in this process before a timer, a
+    /// socket or another thread wakes a task.
+    pub fn do_threads_wait(&self) -> bool {
+        let (Kind::Real(runtime) | Kind::Steered(runtime, _)) = &self.0 else { return false };
+        let metrics = runtime.metrics();
+        // A thread counts each time that it begins and ends to wait.
+        let waits = |worker| metrics.worker_park_unpark_count(worker) % 2 == 1;
+        metrics.global_queue_depth() == 0 && (0..metrics.num_workers()).all(waits)
     }
 
     /// Runs `work` on its own thread, for loops that block on a disk. A simulated world has one thread, and
@@ -104,7 +129,7 @@ impl World {
         work: impl FnOnce() + Send + 'static,
     ) -> io::Result<thread::JoinHandle<()>> {
         match &self.0 {
-            Kind::Real(_) => thread::Builder::new().name(name.to_owned()).spawn(work),
+            Kind::Real(_) | Kind::Steered(..) => thread::Builder::new().name(name.to_owned()).spawn(work),
             Kind::Simulated(_) => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "a simulated world has a single thread"))
             }
