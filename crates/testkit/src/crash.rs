@@ -1,8 +1,9 @@
 //! Repeats a story with a crash of the operator at every write.
 
-use crate::{Cluster, Fault, fault::Reached, run::seeds, simulate};
+use crate::{Cluster, Fault, run::seeds, simulate};
 use futures::future::{Either, select};
 use std::{fmt, pin::pin};
+use testing::Reached;
 
 /// More writes than this are an endless loop.
 const MAX_WRITES: u64 = 10_000;

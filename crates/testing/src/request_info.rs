@@ -7,10 +7,23 @@ use http::{Method, Uri};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestInfo {
     pub(crate) verb: &'static str,
+    /// Empty for the core group.
+    pub(crate) group: String,
     /// With the subresource: `pods`, `pods/status`; empty if the URL names no resource.
     pub(crate) resource: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
+}
+
+/// Who sends a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sender {
+    /// The name of the user; empty if only the server knows it.
+    pub(crate) user: String,
+    /// The User-Agent.
+    pub(crate) agent: String,
+    /// Whether it is another process.
+    pub(crate) is_outside: bool,
 }
 
 impl RequestInfo {
@@ -20,8 +33,10 @@ impl RequestInfo {
             "" => path.resource.to_owned(),
             subresource => format!("{}/{subresource}", path.resource),
         };
-        let (namespace, name) = (path.namespace.to_owned(), path.name.to_owned());
-        RequestInfo { verb: verb(method, uri, !name.is_empty()), resource, namespace, name }
+        let (namespace, name, group) =
+            (path.namespace.to_owned(), path.name.to_owned(), path.group.to_owned());
+        let verb = if path.is_old_watch { "watch" } else { verb(method, uri, !name.is_empty()) };
+        RequestInfo { group, verb, resource, namespace, name }
     }
 
     pub(crate) fn is_write(&self) -> bool {
@@ -78,8 +93,10 @@ mod tests {
             ("GET", "/apis", "list", "", "", ""),
         ] {
             let found = RequestInfo::of(&method.parse().unwrap(), &url.parse().unwrap());
+            let group = if url.contains("/apps/") { "apps" } else { "" };
             let expected = RequestInfo {
                 verb,
+                group: group.into(),
                 resource: resource.into(),
                 namespace: namespace.into(),
                 name: name.into(),

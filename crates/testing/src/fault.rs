@@ -2,9 +2,9 @@
 
 mod effect;
 
-pub(crate) use effect::{ConnectionReset, error_response};
+pub(crate) use effect::{answer, error_response};
 
-use crate::request_info::RequestInfo;
+use crate::request_info::{RequestInfo, Sender};
 use api::status::Reason;
 use std::{
     fmt,
@@ -26,7 +26,7 @@ const WRITE: &str = "write";
 ///
 /// ```
 /// use std::time::Duration;
-/// use testkit::Fault;
+/// use testing::Fault;
 ///
 /// let third_write_conflicts = Fault::on("update", "deployments").named("web").nth(3).conflict();
 /// let server_is_ill = Fault::on("*", "*").by("operator").times(10).error(503, "ServiceUnavailable");
@@ -47,6 +47,9 @@ pub struct Rule {
     namespace: Option<String>,
     name: Option<String>,
     caller: Option<String>,
+    group: Option<String>,
+    /// The beginning of the User-Agent.
+    agent: Option<String>,
     /// A resource that is not affected.
     excepted: Option<&'static str>,
     /// So many matching requests are not affected at first.
@@ -82,18 +85,18 @@ pub(crate) enum Effect {
 
 /// Tells that a request hangs: not carried out, or carried out completely.
 #[derive(Clone, Debug)]
-pub(crate) struct Reached(Arc<watch::Sender<bool>>);
+pub struct Reached(Arc<watch::Sender<bool>>);
 
 impl Reached {
-    pub(crate) fn new() -> Reached {
+    pub fn new() -> Reached {
         Reached(Arc::new(watch::Sender::new(false)))
     }
 
-    pub(crate) fn set(&self) {
+    pub fn set(&self) {
         self.0.set(true);
     }
 
-    pub(crate) async fn wait(&self) {
+    pub async fn wait(&self) {
         // The sender lives as long as this.
         self.0.subscribe().wait_for(|is_reached| *is_reached).await.expect("the sender is in self");
     }
@@ -140,6 +143,8 @@ impl Fault {
             namespace: None,
             name: None,
             caller: None,
+            group: None,
+            agent: None,
             excepted: None,
             skipped: 0,
             times: 1,
@@ -163,6 +168,18 @@ impl Rule {
     /// Only the requests of this user.
     pub fn by(mut self, user: &str) -> Rule {
         self.caller = Some(user.to_owned());
+        self
+    }
+
+    /// Only requests for resources of this API group; the core group is empty.
+    pub fn in_group(mut self, group: &str) -> Rule {
+        self.group = Some(group.to_owned());
+        self
+    }
+
+    /// Only requests whose User-Agent begins with this.
+    pub fn by_agent(mut self, beginning: &str) -> Rule {
+        self.agent = Some(beginning.to_owned());
         self
     }
 
@@ -235,7 +252,7 @@ impl Rule {
     }
 
     /// The client waits for ever, as if it had crashed here.
-    pub(crate) fn hang(self, is_carried_out: bool, reached: Reached) -> Fault {
+    pub fn hang(self, is_carried_out: bool, reached: Reached) -> Fault {
         self.with(Effect::Hang { is_carried_out, reached })
     }
 
@@ -268,7 +285,7 @@ impl Rule {
         Fault { rule: self, effect }
     }
 
-    fn matches(&self, info: &RequestInfo, caller: &str) -> bool {
+    fn matches(&self, info: &RequestInfo, sender: &Sender) -> bool {
         let any = |wanted: &str, found: &str| wanted == ANY || wanted == found;
         let optional = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|it| it == found);
         (any(&self.verb, info.verb) || self.verb == WRITE && info.is_write())
@@ -276,7 +293,9 @@ impl Rule {
             && self.excepted.is_none_or(|resource| resource != info.resource)
             && optional(&self.namespace, &info.namespace)
             && optional(&self.name, &info.name)
-            && optional(&self.caller, caller)
+            && optional(&self.group, &info.group)
+            && optional(&self.caller, &sender.user)
+            && self.agent.as_ref().is_none_or(|it| sender.agent.starts_with(it))
     }
 }
 
@@ -304,10 +323,10 @@ impl Injected {
     }
 
     /// Counts a request, and returns whether it is affected.
-    fn affects(&self, info: &RequestInfo, caller: &str) -> bool {
+    fn affects(&self, info: &RequestInfo, sender: &Sender) -> bool {
         let state = &*self.0;
         let rule = &state.fault.rule;
-        if state.lifted.load(Ordering::SeqCst) || !rule.matches(info, caller) {
+        if state.lifted.load(Ordering::SeqCst) || !rule.matches(info, sender) {
             return false;
         }
         let before = state.seen.fetch_add(1, Ordering::SeqCst);
@@ -319,10 +338,14 @@ impl Injected {
 
 /// The faults of one cluster, in the order in which they were injected.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(Mutex<Vec<Injected>>);
+pub struct Faults(Mutex<Vec<Injected>>);
 
 impl Faults {
-    pub(crate) fn inject(&self, fault: Fault) -> Injected {
+    /// Adds a fault.
+    ///
+    /// # Panics
+    /// If there are too many.
+    pub fn inject(&self, fault: Fault) -> Injected {
         let state = FaultState {
             fault,
             seen: AtomicU64::new(0),
@@ -331,20 +354,21 @@ impl Faults {
         };
         let injected = Injected(Arc::new(state));
         let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        faults.retain(|fault| !fault.0.lifted.load(Ordering::SeqCst));
         assert!(faults.len() < MAX_FAULTS, "more than {MAX_FAULTS} faults");
         faults.push(injected.clone());
         injected
     }
 
-    pub(crate) fn lift_all(&self) {
+    pub fn lift_all(&self) {
         let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         faults.drain(..).for_each(|fault| fault.lift());
     }
 
     /// What happens to a request. Every matching rule counts it.
-    pub(crate) fn effects_on(&self, info: &RequestInfo, caller: &str) -> Vec<Effect> {
+    pub(crate) fn effects_on(&self, info: &RequestInfo, sender: &Sender) -> Vec<Effect> {
         let faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let affecting = faults.iter().filter(|fault| fault.affects(info, caller));
+        let affecting = faults.iter().filter(|fault| fault.affects(info, sender));
         affecting.map(|fault| fault.0.fault.effect.clone()).collect()
     }
 }

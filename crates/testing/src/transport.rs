@@ -4,59 +4,71 @@ mod pending;
 mod watch_body;
 
 use crate::{
-    fault::{ConnectionReset, Effect, Faults, Reached, error_response},
-    request_info::RequestInfo,
+    fault::{Effect, Faults, Reached, error_response},
+    request_info::{RequestInfo, Sender},
     trace::{EntryId, Recorder},
 };
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, header};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
-pub use pending::HeldWatches;
-use pending::Pending;
+pub(crate) use pending::OutsideProgress;
+pub use pending::{HeldWatches, Pending};
 use serde::Deserialize;
-use server::{Caller, Server};
+use server::{Caller, Server, accept::Broken};
 use std::{convert::Infallible, sync::Arc, time::Duration};
-use store::{Memory, ReadStore};
+use store::ReadStore;
+use tokio::sync::{RwLock, RwLockWriteGuard};
 use world::{Moment, World};
 
 /// The resourceVersion of longer responses is not recorded.
 const MAX_READ: usize = 1 << 20;
 
 /// The body of a response; the connection may break.
-pub(crate) type Body = UnsyncBoxBody<Bytes, ConnectionReset>;
+pub type ResponseBody = UnsyncBoxBody<Bytes, Broken>;
 
-/// Who sends a request.
+/// How the user of a request is known.
 #[derive(Clone, Debug)]
-pub(crate) enum Credentials {
+pub enum Credentials {
     /// An authenticated user.
     Of(Caller),
     /// The server authenticates it by its headers.
     InHeaders,
+    /// A user of another process, authenticated by a front.
+    Outside(Arc<Caller>),
+    /// Another process that could not be authenticated: the server says why.
+    OutsideUnknown,
 }
 
 impl Credentials {
     /// The name in traces and for faults.
-    fn caller(&self) -> &str {
+    fn user(&self) -> &str {
         match self {
             Credentials::Of(caller) => &caller.name,
-            Credentials::InHeaders => "",
+            Credentials::Outside(caller) => &caller.name,
+            Credentials::InHeaders | Credentials::OutsideUnknown => "",
         }
+    }
+
+    fn is_outside(&self) -> bool {
+        matches!(self, Credentials::Outside(_) | Credentials::OutsideUnknown)
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Transport {
-    pub(crate) world: World,
-    pub(crate) server: Server,
-    pub(crate) store: Arc<Memory>,
-    pub(crate) faults: Faults,
-    pub(crate) recorder: Recorder,
-    pub(crate) pending: Pending,
+pub struct Transport {
+    pub world: World,
+    pub server: Server,
+    pub store: Arc<dyn ReadStore>,
+    pub faults: Faults,
+    pub recorder: Recorder,
+    pub pending: Pending,
+    /// Requests pass one by one or together; who closes it keeps them out.
+    gate: RwLock<()>,
     started: Moment,
 }
 
 impl Transport {
-    pub(crate) fn new(world: &World, server: Server, store: Arc<Memory>) -> Transport {
+    pub fn new(world: &World, server: Server, store: Arc<dyn ReadStore>) -> Transport {
         Transport {
             world: world.clone(),
             server,
@@ -64,12 +76,13 @@ impl Transport {
             faults: Faults::default(),
             recorder: Recorder::default(),
             pending: Pending::default(),
+            gate: RwLock::default(),
             started: world.now(),
         }
     }
 
     /// A client of an authenticated user.
-    pub(crate) fn client(self: &Arc<Transport>, caller: Caller) -> kube::Client {
+    pub fn client(self: &Arc<Transport>, caller: Caller) -> kube::Client {
         let transport = Arc::clone(self);
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
             let (transport, caller) = (Arc::clone(&transport), caller.clone());
@@ -78,29 +91,42 @@ impl Transport {
         kube::Client::new(service, "default")
     }
 
-    pub(crate) fn elapsed(&self) -> Duration {
+    /// Lets requests under way end, and no other one begin until the result is dropped.
+    pub(crate) async fn close(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().await
+    }
+
+    /// The time since it was made.
+    pub fn elapsed(&self) -> Duration {
         self.world.now().since(self.started)
     }
 
     /// Sends a request to the server, and returns its response.
-    pub(crate) async fn send<B>(
+    pub async fn send<B>(
         self: Arc<Transport>,
         credentials: Credentials,
         mut request: Request<B>,
-    ) -> Result<Response<Body>, ConnectionReset>
+    ) -> Result<Response<ResponseBody>, Broken>
     where
         B: http_body::Body<Data: Send, Error: std::error::Error + Send + Sync> + Send + 'static,
     {
-        let caller = credentials.caller().to_owned();
-        if let Credentials::Of(caller) = credentials {
-            request.extensions_mut().insert(caller);
+        let agent = request.headers().get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let sender = Sender {
+            user: credentials.user().to_owned(),
+            agent: agent.unwrap_or_default().to_owned(),
+            is_outside: credentials.is_outside(),
+        };
+        match credentials {
+            Credentials::Of(caller) => drop(request.extensions_mut().insert(caller)),
+            Credentials::Outside(caller) => drop(request.extensions_mut().insert(caller)),
+            Credentials::InHeaders | Credentials::OutsideUnknown => {}
         }
         let info = RequestInfo::of(request.method(), request.uri());
         let path = request.uri().to_string();
-        let source = pending::WatchSource::new(&caller, request.uri().path());
+        let source = pending::WatchSource::new(&sender, request.uri().path());
         let in_flight = self.pending.start(&info, &source, &path);
-        let id = self.recorder.add(self.elapsed(), &caller, &info, path);
-        let effects = self.faults.effects_on(&info, &caller);
+        let id = self.recorder.add(self.elapsed(), &sender, &info, path);
+        let effects = self.faults.effects_on(&info, &sender);
         if !effects.is_empty() {
             let faults: Vec<String> = effects.iter().map(Effect::to_string).collect();
             self.recorder.update(id, |entry| entry.fault = Some(faults.join(", ")));
@@ -123,7 +149,7 @@ impl Transport {
         info: &RequestInfo,
         mut request: Request<B>,
         effects: &[Effect],
-    ) -> Result<Response<server::Body>, ConnectionReset>
+    ) -> Result<Response<server::Body>, Broken>
     where
         B: http_body::Body<Data: Send, Error: std::error::Error + Send + Sync> + Send + 'static,
     {
@@ -132,7 +158,7 @@ impl Transport {
             match effect {
                 Effect::Delay(duration) => self.world.sleep(*duration).await,
                 Effect::Refuse { code, reason } => return Ok(error_response(*code, reason, info)),
-                Effect::LoseRequest => return Err(ConnectionReset),
+                Effect::LoseRequest => return Err(Broken),
                 Effect::Stale(revisions) => {
                     let revision = self.revision().await.saturating_sub(*revisions).max(1);
                     *request.uri_mut() = Effect::stale(info, request.uri(), revision);
@@ -142,14 +168,17 @@ impl Transport {
                 Effect::Hang { .. } | Effect::LoseAnswer | Effect::Watch { .. } | Effect::Lag(_) => {}
             }
         }
-        let response = self.server.handle(request).await;
+        let response = {
+            let _pass = self.gate.read().await;
+            self.server.handle(request).await
+        };
         for effect in effects {
             if let Effect::Hang { reached, .. } = effect {
                 return hang(reached).await;
             }
         }
         match effects.contains(&Effect::LoseAnswer) {
-            true => Err(ConnectionReset),
+            true => Err(Broken),
             false if is_stale && info.verb == "get" => Ok(Effect::only(info, response).await),
             false => Ok(response),
         }
@@ -175,7 +204,7 @@ impl Transport {
         Response::from_parts(head, Full::new(body).boxed_unsync())
     }
 
-    pub(crate) async fn revision(&self) -> u64 {
+    pub async fn revision(&self) -> u64 {
         self.store.revision().await.expect("a store in memory does not fail").0
     }
 }

@@ -1,6 +1,6 @@
 //! The last requests to the cluster and their responses.
 
-use crate::request_info::RequestInfo;
+use crate::request_info::{RequestInfo, Sender};
 use std::{
     collections::VecDeque,
     fmt,
@@ -20,6 +20,8 @@ pub struct Entry {
     pub at: Duration,
     /// The name of the user.
     pub caller: String,
+    /// The User-Agent of its client; empty for most clients inside this process.
+    pub agent: String,
     /// The verb, as RBAC names it.
     pub verb: &'static str,
     /// With the subresource: `pods`, `pods/status`.
@@ -89,7 +91,7 @@ impl fmt::Display for Trace {
 
 /// Records requests.
 #[derive(Debug, Default)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     recorded: Mutex<Recorded>,
     count: watch::Sender<u64>,
 }
@@ -105,12 +107,12 @@ struct Recorded {
 pub(crate) struct EntryId(u64);
 
 impl Recorder {
-    pub(crate) fn add(&self, at: Duration, caller: &str, info: &RequestInfo, path: String) -> EntryId {
-        let RequestInfo { verb, resource, namespace, name } = info.clone();
-        let caller = caller.to_owned();
+    pub(crate) fn add(&self, at: Duration, sender: &Sender, info: &RequestInfo, path: String) -> EntryId {
+        let RequestInfo { verb, resource, namespace, name, .. } = info.clone();
+        let Sender { user: caller, agent, .. } = sender.clone();
         let (code, resource_version, fault) = (None, None, None);
         let entry =
-            Entry { at, caller, verb, resource, namespace, name, path, code, resource_version, fault };
+            Entry { at, caller, agent, verb, resource, namespace, name, path, code, resource_version, fault };
         self.count.modify(|count| *count += 1);
         self.with(|recorded| {
             if recorded.entries.len() == KEPT {
@@ -132,7 +134,7 @@ impl Recorder {
         });
     }
 
-    pub(crate) fn trace(&self) -> Trace {
+    pub fn trace(&self) -> Trace {
         self.with(|recorded| Trace {
             entries: recorded.entries.iter().cloned().collect(),
             forgotten: recorded.forgotten,
@@ -141,14 +143,14 @@ impl Recorder {
 
     /// Sleeps, but at most until there have been so many requests: virtual time does not pass while
     /// clients send requests without a pause.
-    pub(crate) async fn sleep_or_overrun(&self, world: &World, duration: Duration, requests: u64) {
+    pub async fn sleep_or_overrun(&self, world: &World, duration: Duration, requests: u64) {
         let mut count = self.count.subscribe();
         let overrun = std::pin::pin!(count.wait_for(|count| *count >= requests));
         futures::future::select(std::pin::pin!(world.sleep(duration)), overrun).await;
     }
 
     /// How many requests there have been.
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.count.value()
     }
 

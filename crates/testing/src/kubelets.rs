@@ -1,4 +1,4 @@
-//! The way from the server of a test to its simulated nodes: a connection in memory, the same protocol.
+//! The way from a server to the simulated nodes of its cluster: a connection in memory, the same protocol.
 
 use futures::future::BoxFuture;
 use node::{Kubelet, kubelet::API_SERVER};
@@ -9,13 +9,13 @@ use world::World;
 const BUFFER: usize = 64 << 10;
 
 #[derive(Debug)]
-pub(crate) struct InProcessKubelets {
+pub struct InProcessKubelets {
     world: World,
     kubelet: Kubelet,
 }
 
 impl InProcessKubelets {
-    pub(crate) fn new(world: &World, kubelet: &Kubelet) -> InProcessKubelets {
+    pub fn new(world: &World, kubelet: &Kubelet) -> InProcessKubelets {
         InProcessKubelets { world: world.clone(), kubelet: kubelet.clone() }
     }
 }

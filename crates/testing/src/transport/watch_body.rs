@@ -1,11 +1,11 @@
 //! The body of a watch response, with faults: its events are late, held back, or cut off.
 
 use super::{
-    Body, Transport,
-    pending::{InFlight, WatchSource},
+    ResponseBody, Transport,
+    pending::{InFlight, WatchProgress, WatchSource},
 };
 use crate::{
-    fault::{ConnectionReset, Effect, WatchEnd},
+    fault::{Effect, WatchEnd},
     request_info::RequestInfo,
 };
 use bytes::Bytes;
@@ -14,9 +14,15 @@ use futures::{
     stream,
 };
 use http::Response;
-use http_body::Frame;
+use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt, StreamBody};
-use std::{sync::Arc, time::Duration};
+use server::accept::Broken;
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering::SeqCst},
+    time::Duration,
+};
 use tokio::sync::oneshot;
 
 struct WatchBody {
@@ -28,8 +34,11 @@ struct WatchBody {
     /// How many more events come before the watch ends, and how it ends.
     ends: Option<(usize, WatchEnd)>,
     broken: oneshot::Receiver<()>,
+    progress: Arc<WatchProgress>,
     _in_flight: InFlight,
     is_over: bool,
+    /// Whether an event was handed to the connection.
+    has_sent: bool,
 }
 
 /// The response, with the effects applied to its events.
@@ -39,7 +48,7 @@ pub(super) fn wrap(
     source: WatchSource,
     effects: &[Effect],
     response: Response<server::Body>,
-) -> Response<Body> {
+) -> Response<ResponseBody> {
     let (mut lag, mut ends) = (Duration::ZERO, None);
     for effect in effects {
         match effect {
@@ -48,7 +57,7 @@ pub(super) fn wrap(
             _ => {}
         }
     }
-    let (in_flight, broken) = transport.pending.add_watch(&info.resource);
+    let (in_flight, broken, progress) = transport.pending.add_watch(&info.resource, &source);
     let (transport, resource) = (Arc::clone(transport), info.resource.clone());
     let (head, body) = response.into_parts();
     // Boxed: it is large, and every event moves it.
@@ -60,8 +69,10 @@ pub(super) fn wrap(
         lag,
         ends,
         broken,
+        progress,
         _in_flight: in_flight,
         is_over: false,
+        has_sent: false,
     });
     let frames = stream::unfold(events, |mut events| async move {
         let event = events.next().await?;
@@ -71,7 +82,7 @@ pub(super) fn wrap(
 }
 
 impl WatchBody {
-    async fn next(&mut self) -> Option<Result<Bytes, ConnectionReset>> {
+    async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
         if self.is_over {
             return None;
         }
@@ -80,9 +91,17 @@ impl WatchBody {
             Some((left, _)) => self.ends = self.ends.map(|(_, end)| (left - 1, end)),
             None => {}
         }
+        self.progress.delivered.fetch_add(u64::from(self.has_sent), SeqCst);
+        self.has_sent = true;
         let received = {
+            let (body, progress) = (&mut self.body, &self.progress);
             let event = std::pin::pin!(async {
-                let frame = self.body.frame().await?;
+                let frame = poll_fn(|context| {
+                    let polled = Pin::new(&mut *body).poll_frame(context);
+                    progress.is_up_to_date.store(polled.is_pending(), SeqCst);
+                    polled
+                });
+                let frame = frame.await?;
                 if !self.lag.is_zero() {
                     let late = format!("an event of {} that comes late", self.resource);
                     let _in_flight = self.transport.pending.add(late);
@@ -103,7 +122,7 @@ impl WatchBody {
         }
     }
 
-    fn end(&mut self, end: WatchEnd) -> Option<Result<Bytes, ConnectionReset>> {
+    fn end(&mut self, end: WatchEnd) -> Option<Result<Bytes, Broken>> {
         self.is_over = true;
         self.transport.pending.expect_back(&self.transport.world, &self.source);
         end.last_event()

@@ -7,12 +7,8 @@ use bytes::Bytes;
 use http::{Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
+use server::accept::Broken;
 use std::convert::Infallible;
-
-/// The connection broke; the client does not know whether its request was carried out.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("connection reset by peer")]
-pub(crate) struct ConnectionReset;
 
 /// The response of a server that refuses.
 pub(crate) fn error_response(code: u16, reason: &Reason, info: &RequestInfo) -> Response<server::Body> {
@@ -46,9 +42,9 @@ pub(crate) fn answer(code: u16, body: &Value) -> Response<server::Body> {
 
 impl WatchEnd {
     /// The last event of a watch, if there is one.
-    pub(crate) fn last_event(self) -> Option<Result<Bytes, ConnectionReset>> {
+    pub(crate) fn last_event(self) -> Option<Result<Bytes, Broken>> {
         match self {
-            WatchEnd::Broken => Some(Err(ConnectionReset)),
+            WatchEnd::Broken => Some(Err(Broken)),
             WatchEnd::Closed => None,
             WatchEnd::Expired => {
                 let message = "too old resource version: a fault was asked for".to_owned();
