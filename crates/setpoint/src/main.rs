@@ -4,12 +4,14 @@ mod bench;
 mod etcd_stand_in;
 mod kube_apiserver;
 mod logs;
+mod testing_command;
 mod up;
 
 use bench::BenchOptions;
 use clap::{Parser, Subcommand};
 use logs::LogOptions;
 use std::process::ExitCode;
+use testing_command::TestingOptions;
 use up::UpOptions;
 
 /// A write allocates and frees hundreds of small values; this allocator is a quarter faster at that.
@@ -30,6 +32,7 @@ struct Cli {
 enum Command {
     Up(Box<UpOptions>),
     Bench(BenchOptions),
+    Testing(TestingOptions),
     /// The binary runs this when it is called by this name, as test environments do.
     #[command(skip)]
     KubeApiserver(kube_apiserver::Flags),
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         match command {
             Command::Up(options) => up::run(&world, *options).await,
             Command::Bench(options) => bench::run(&world, options).await,
+            Command::Testing(options) => testing_command::run(&world, options).await,
             Command::KubeApiserver(flags) => kube_apiserver::run(&world, flags).await,
             Command::Etcd(arguments) => etcd_stand_in::run(&arguments).await,
         }

@@ -3,6 +3,7 @@
 //! `cargo xtask test` finds the program and sets `SETPOINT_KUBECTL` to it.
 
 mod logs;
+mod testing_guide;
 mod workloads;
 
 use crate::harness::Up;

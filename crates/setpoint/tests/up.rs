@@ -10,6 +10,7 @@ mod nodes;
 mod operators;
 mod overload;
 mod service_account;
+mod testing_api;
 
 use harness::{SETPOINT, Up};
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};

@@ -1,10 +1,10 @@
 //! Runs the control loops beside the server, as clients of it.
 
-use super::{certificates::Certificates, in_process};
+use super::{certificates::Certificates, in_process::Destination};
 use anyhow::{Context, Result};
 use controllers::{Settings, SigningAuthority};
 use futures::future::{Either, FutureExt, select};
-use operator::Manager;
+use operator::{Manager, Running};
 use serde_json::Value;
 use server::Server;
 use std::{pin::pin, sync::Arc, time::Duration};
@@ -19,7 +19,7 @@ const LEASE_NAMESPACE: &str = "kube-system";
 
 /// Which control loops run, and how.
 pub(super) struct ControlLoops {
-    pub(super) server: Server,
+    pub(super) clients: Destination,
     pub(super) names: Vec<&'static str>,
     pub(super) settings: Settings,
     /// Which nodes are simulated.
@@ -55,20 +55,23 @@ impl ControlLoops {
         }
     }
 
+    /// Starts the control loops; they do not start again after an error.
+    pub(super) fn start(&self, world: &World) -> Running {
+        self.manager(world).start()
+    }
+
     fn manager(&self, world: &World) -> Manager {
-        let caches = in_process::user(&self.server, "system:kube-controller-manager", &[]);
-        let account = |name: &str| in_process::account(&self.server, name);
+        let caches = self.clients.user("system:kube-controller-manager", &[]);
+        let account = |name: &str| self.clients.account(name);
         let mut manager = controllers::manager(world, caches, account, &self.settings, &self.names);
         if self.names.contains(&SCHEDULER) {
-            let client = in_process::user(&self.server, "system:kube-scheduler", &[]);
+            let client = self.clients.user("system:kube-scheduler", &[]);
             manager = manager.controller(controllers::scheduler(world, client));
         }
         if self.nodes.count > 0 {
-            let server = self.server.clone();
-            let client_of = move |node: &str| {
-                in_process::user(&server, &format!("system:node:{node}"), &["system:nodes"])
-            };
-            let storage = in_process::user(&self.server, node::PROVISIONER, &["system:masters"]);
+            let clients = self.clients.clone();
+            let client_of = move |node: &str| clients.user(&format!("system:node:{node}"), &["system:nodes"]);
+            let storage = self.clients.user(node::PROVISIONER, &["system:masters"]);
             let controllers = node::controllers(client_of, &self.nodes).into_iter();
             manager = controllers.chain(node::storage(&storage)).fold(manager, Manager::controller);
         }

@@ -6,8 +6,12 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use std::path::Path;
 
 pub(crate) fn write(path: &Path, url: &str, certificates: &Certificates) -> Result<()> {
+    private_file::write(path, &text(url, certificates))
+}
+
+pub(super) fn text(url: &str, certificates: &Certificates) -> String {
     let encode = |pem: &str| STANDARD.encode(pem);
-    let text = format!(
+    format!(
         "\
 apiVersion: v1
 kind: Config
@@ -31,6 +35,5 @@ current-context: setpoint
         ca = encode(&certificates.ca),
         admin = encode(&certificates.admin),
         admin_key = encode(&certificates.admin_key),
-    );
-    private_file::write(path, &text)
+    )
 }
