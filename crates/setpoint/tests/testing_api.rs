@@ -130,7 +130,8 @@ fn forks_go_their_own_way_until_they_are_deleted() {
         let space: Namespace = serde_json::from_value(json!({"metadata": {"name": "space"}})).unwrap();
         Api::<Namespace>::all(one.clone()).create(&PostParams::default(), &space).await.unwrap();
         Api::<Namespace>::all(one.clone()).delete("space", &Default::default()).await.unwrap();
-        create(&one, "Settle", "", json!({})).await;
+        // Kubernetes: the namespace controller waits five seconds before it begins.
+        create(&one, "Advance", "", json!({"by": "10s"})).await;
         assert!(
             Api::<Namespace>::all(one.clone()).get_opt("space").await.unwrap().is_none(),
             "it was removed"

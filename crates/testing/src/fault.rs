@@ -84,14 +84,10 @@ pub(crate) enum Effect {
 }
 
 /// Tells that a request hangs: not carried out, or carried out completely.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Reached(Arc<watch::Sender<bool>>);
 
 impl Reached {
-    pub fn new() -> Reached {
-        Reached(Arc::new(watch::Sender::new(false)))
-    }
-
     pub fn set(&self) {
         self.0.set(true);
     }
@@ -247,7 +243,7 @@ impl Rule {
     /// [`CrashPoint`] drops the client then, as a crash would. Events do not count: they are written in the
     /// background, by a task that outlives its process here.
     pub fn crash(self, is_carried_out: bool) -> (Fault, CrashPoint) {
-        let reached = Reached::new();
+        let reached = Reached::default();
         (self.except("events").hang(is_carried_out, reached.clone()), CrashPoint(reached))
     }
 

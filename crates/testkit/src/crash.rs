@@ -102,7 +102,7 @@ impl Crash<'_> {
         F: Future<Output = ()>,
     {
         let _named_on_failure = NamedOnFailure(self);
-        let reached = Reached::new();
+        let reached = Reached::default();
         let rule = Fault::on("write", "*").by(self.user).nth(self.nth);
         let fault = cluster.inject(rule.hang(self.is_carried_out, reached.clone()));
         let process = start(&cluster).await;

@@ -61,7 +61,7 @@ impl World {
     pub fn now(&self) -> Moment {
         match &self.0 {
             Kind::Real(_) | Kind::Simulated(_) => Moment::now(),
-            Kind::Steered(_, clock) => clock.now(),
+            Kind::Steered(steered) => steered.clock.now(),
         }
     }
 
@@ -69,7 +69,7 @@ impl World {
     pub fn wall(&self) -> Timestamp {
         match &self.0 {
             Kind::Real(_) => Timestamp::now(),
-            Kind::Steered(_, clock) => clock.wall(),
+            Kind::Steered(steered) => steered.clock.wall(),
             Kind::Simulated(simulation) => {
                 let epoch = Timestamp::constant(SIMULATED_EPOCH_SECOND, 0);
                 epoch.saturating_add(simulation.elapsed(self.now())).unwrap_or(Timestamp::MAX)
@@ -103,7 +103,7 @@ impl World {
     /// The clock that someone may steer.
     fn clock(&self) -> Option<&Clock> {
         match &self.0 {
-            Kind::Steered(_, clock) => Some(clock),
+            Kind::Steered(steered) => Some(&steered.clock),
             Kind::Real(_) | Kind::Simulated(_) => None,
         }
     }
