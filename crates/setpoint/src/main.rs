@@ -1,13 +1,26 @@
 //! The binary: parses the command line. Each command has its own file.
 
+mod apply;
+mod assets;
 mod bench;
+mod client;
+mod completion;
+mod delete;
 mod etcd_stand_in;
+mod events;
+mod get;
 mod kube_apiserver;
+mod kubeconfig;
+mod kubectl;
 mod logs;
+mod pod_logs;
+mod tree;
 mod up;
+mod wait;
+mod why;
 
 use bench::BenchOptions;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use logs::LogOptions;
 use std::process::ExitCode;
 use up::UpOptions;
@@ -30,11 +43,18 @@ struct Cli {
 enum Command {
     Up(Box<UpOptions>),
     Bench(BenchOptions),
+    Assets(assets::AssetOptions),
+    Kubeconfig(kubeconfig::KubeconfigOptions),
+    Completion(completion::CompletionOptions),
+    #[command(flatten)]
+    Client(client::ClientCommand),
     /// The binary runs this when it is called by this name, as test environments do.
     #[command(skip)]
     KubeApiserver(kube_apiserver::Flags),
     #[command(skip)]
     Etcd(Vec<String>),
+    #[command(skip)]
+    Kubectl(Vec<std::ffi::OsString>),
 }
 
 /// The name under which the binary was called: a link to it may replace another program.
@@ -52,6 +72,7 @@ fn main() -> ExitCode {
             stand_in(Command::KubeApiserver(kube_apiserver::Flags::parse(std::env::args().skip(1))))
         }
         Some("etcd") => stand_in(Command::Etcd(std::env::args().skip(1).collect())),
+        Some("kubectl") => stand_in(Command::Kubectl(std::env::args_os().skip(1).collect())),
         _ => Cli::parse(),
     };
     logs::start(&logs);
@@ -59,6 +80,11 @@ fn main() -> ExitCode {
         match command {
             Command::Up(options) => up::run(&world, *options).await,
             Command::Bench(options) => bench::run(&world, options).await,
+            Command::Assets(options) => assets::run(&options),
+            Command::Kubeconfig(options) => kubeconfig::run(&options),
+            Command::Completion(options) => completion::run(&options, Cli::command()),
+            Command::Client(command) => client::run(&world, command).await,
+            Command::Kubectl(arguments) => kubectl::run(&world, arguments).await,
             Command::KubeApiserver(flags) => kube_apiserver::run(&world, flags).await,
             Command::Etcd(arguments) => etcd_stand_in::run(&arguments).await,
         }
@@ -66,7 +92,12 @@ fn main() -> ExitCode {
     match outcome.map_err(anyhow::Error::from).flatten() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("setpoint: {error:#}");
+            match error.downcast_ref::<client::failure::ClientError>() {
+                Some(client::failure::ClientError::OutputClosed) => {}
+                // kubectl's words, as they are.
+                Some(error) => eprintln!("{error}"),
+                None => eprintln!("setpoint: {error:#}"),
+            }
             ExitCode::FAILURE
         }
     }

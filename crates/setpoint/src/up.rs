@@ -10,7 +10,7 @@ mod controllers;
 mod in_process;
 mod kubeconfig;
 mod node_listener;
-mod private_file;
+pub(crate) mod private_file;
 mod quota;
 mod store;
 

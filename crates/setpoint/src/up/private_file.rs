@@ -13,7 +13,7 @@ use std::{
 const ATTEMPTS: u32 = 100;
 
 /// Replaces a file atomically.
-pub(super) fn write(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     let put = || -> Result<()> {
         let (mut file, fresh) = create(path)?;
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
