@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask test` finds the program and sets `SETPOINT_KUBECTL` to it.
 
+mod everyday;
 mod logs;
 mod workloads;
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod bench;
+mod client;
 mod harness;
 mod kube_client;
 mod logs;
