@@ -110,7 +110,8 @@ mod tests {
         let third = merge(second, &file("a", "3")).unwrap();
         let servers: Vec<_> =
             third["clusters"].as_array().unwrap().iter().map(|entry| &entry["cluster"]["server"]).collect();
-        assert_eq!((servers, &third["current-context"]), (vec!["3", "2"], &json!("a")));
+        assert_eq!(servers, ["3", "2"]);
+        assert_eq!(third["current-context"], "a");
         assert!(merge(json!("text"), &file("a", "1")).is_err());
     }
 }

@@ -33,6 +33,9 @@ enum LogFormat {
     Json,
 }
 
+/// Says of each failed request what its caller is told as well.
+const QUIET: &str = "kube_client::client::builder=off";
+
 /// Starts logging.
 pub(crate) fn start(options: &LogOptions) {
     let level = match options.verbose {
@@ -43,7 +46,7 @@ pub(crate) fn start(options: &LogOptions) {
     // Libraries log only warnings and errors: one request is many lines of theirs.
     let ours = ["setpoint", "server", "store", "operator"].map(|crate_name| format!("{crate_name}={level}"));
     let filter = EnvFilter::try_from_default_env();
-    let filter = filter.unwrap_or_else(|_| EnvFilter::new(format!("warn,{}", ours.join(","))));
+    let filter = filter.unwrap_or_else(|_| EnvFilter::new(format!("warn,{QUIET},{}", ours.join(","))));
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match options.log_format {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
