@@ -10,6 +10,8 @@ use futures::{StreamExt, stream};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// Events are told apart; the others are deprecated, with a warning for each list.
+const SKIPPED: [&str; 3] = ["componentstatuses", "endpoints", "events"];
 /// How many lists or reads run at once.
 const AT_ONCE: usize = 8;
 /// Owners of owners: more than any chain of controllers has, and the end of a circle.
@@ -100,7 +102,9 @@ async fn relatives(
 ) -> (BTreeMap<String, Vec<Relative>>, Vec<String>) {
     let namespace = subject["metadata"]["namespace"].as_str();
     let listed = catalog.preferred().filter(|resource| {
-        resource.can("list") && resource.plural != "events" && (namespace.is_none() || resource.is_namespaced)
+        resource.can("list")
+            && !SKIPPED.contains(&resource.plural.as_str())
+            && (namespace.is_none() || resource.is_namespaced)
     });
     let lists: Vec<_> = stream::iter(listed)
         .map(|resource| async move {
