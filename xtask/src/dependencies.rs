@@ -18,6 +18,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("controllers", &["world", "api", "operator"]),
     ("node", &["world", "api", "operator"]),
     ("prove", &["world", "api", "operator", "server"]),
+    ("testing", &["world", "store", "api", "server", "node"]),
     ("testkit", &[ANYTHING]),
     ("fuzz", &[ANYTHING]),
     ("twin", &["world", "api", "schema", "kinds"]),

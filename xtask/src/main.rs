@@ -11,6 +11,7 @@ mod examples;
 mod fuzz;
 mod interop;
 mod map;
+mod recipes;
 mod simulate;
 mod source;
 mod steps;
@@ -44,6 +45,8 @@ usage: cargo xtask COMMAND
   conformance    the official conformance tests against a fresh Setpoint; --focus RE, --skip RE,
                  --with-real-controllers, --against setpoint|etcd|real, --everything also runs those that need containers
   suites [NAME …]  third-party suites: controller-runtime, cluster-api, client-go; --against memory|etcd|real
+  recipes [NAME …]  the tests of recipes/, one for each language and tool: python, kopf, node, go-client, go-envtest,
+                 helm, kustomize, java, rust, ci; SETPOINT_BINARY names another build
   fuzz [TARGET]  searches for an input that breaks a target, by default all; --minutes N for each
   twin           the real kube-apiserver and Setpoint side by side on generated requests; --minutes N, --seed S;
                  --controllers: the real control loops and Setpoint's own on generated workloads
@@ -61,6 +64,7 @@ fn main() -> Result<ExitCode> {
         ["interop", ref names @ ..] => interop::run(names),
         ["conformance", ref arguments @ ..] => conformance::run(arguments),
         ["suites", ref arguments @ ..] => suites::run(arguments),
+        ["recipes", ref names @ ..] => recipes::run(names),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["simulate", ref arguments @ ..] => simulate::run(arguments),
         ["twin", ref arguments @ ..] => twin::run(arguments),

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use std::{
     io::{BufRead, BufReader},
-    process::{Command, Stdio},
+    process::{Command, ExitCode, Stdio},
 };
 
 #[derive(Debug, Default)]
@@ -60,6 +60,16 @@ impl Tally {
             println!("── {name}: FAILED");
         }
         Ok(())
+    }
+
+    /// Prints what was skipped, and the numbers; fails if anything failed.
+    pub(crate) fn summary(&self) -> ExitCode {
+        println!();
+        for skipped in &self.skipped {
+            println!("SKIPPED {skipped}");
+        }
+        println!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped.len());
+        if self.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
     pub(crate) fn skip(&mut self, name: &str, reason: &str) {

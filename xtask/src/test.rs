@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all checks and tests, from the cheapest check to third-party programs.
 
-use crate::{dependencies, source::Workspace, steps::Tally, tidy, tools};
+use crate::{dependencies, recipes, source::Workspace, steps::Tally, tidy, tools};
 use anyhow::Result;
 use std::{
     path::PathBuf,
@@ -33,7 +33,12 @@ pub(crate) fn run() -> Result<ExitCode> {
     tally.problems("tidy", &tidy::problems()?);
     tally.suite("tests", &mut cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]))?;
     outside(&mut tally)?;
-    Ok(summary(&tally))
+    tally.suite(
+        "a project from nothing to a running operator",
+        &mut cargo(["test", "--workspace", "--all-features", "--test", "walk", "--", "--nocapture"]),
+    )?;
+    recipes::quick(&tools::root()?.join("target/debug/setpoint"), &mut tally)?;
+    Ok(tally.summary())
 }
 
 /// A suite that needs a third-party program.
@@ -83,15 +88,6 @@ fn outside(tally: &mut Tally) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn summary(tally: &Tally) -> ExitCode {
-    println!();
-    for skipped in &tally.skipped {
-        println!("SKIPPED {skipped}");
-    }
-    println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped.len());
-    if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn cargo<const N: usize>(arguments: [&str; N]) -> Command {

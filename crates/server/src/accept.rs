@@ -1,11 +1,13 @@
 //! Accepts connections: TLS, HTTP/1.1 and HTTP/2, client certificates, graceful shutdown.
 
 mod connections;
+mod front;
 mod lent;
 mod limits;
 mod streams;
 mod unstalled;
 
+pub use front::{Broken, Front, FrontBody, FrontRequest};
 pub use limits::Limits;
 
 use crate::{
@@ -19,7 +21,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use connections::{ConnectionSlot, Connections};
 use http::{Method, header};
 use http_body::Body as _;
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Either, Empty};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -58,6 +60,19 @@ pub async fn serve(
     limits: Limits,
     stop: impl Future<Output = ()>,
 ) {
+    serve_behind(None, world, server, listener, tls, limits, stop).await;
+}
+
+/// As [`serve`], but a front gets the requests.
+pub async fn serve_behind(
+    front: Option<Arc<dyn Front>>,
+    world: &World,
+    server: Server,
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    limits: Limits,
+    stop: impl Future<Output = ()>,
+) {
     let acceptor = TlsAcceptor::from(tls);
     let graceful = GracefulShutdown::new();
     let connections = Connections::new(world, &limits);
@@ -79,8 +94,8 @@ pub async fn serve(
         };
         // No connection is idle: drop the new one.
         let Some(slot) = connections.admit() else { continue };
-        let connection =
-            Connection { world: world.clone(), server: server.clone(), limits: limits.clone(), slot };
+        let (world, server, front) = (world.clone(), server.clone(), front.clone());
+        let connection = Connection { world: world.clone(), server, front, limits: limits.clone(), slot };
         let connection = connection.receive(socket, acceptor.clone(), graceful.watcher());
         world.spawn("connection", connection).detach();
     }
@@ -88,10 +103,14 @@ pub async fn serve(
     let _ = world.timeout(DRAIN, graceful.shutdown()).await;
 }
 
+/// The body of a response: the server's or the front's.
+type ServedBody = Either<Body, FrontBody>;
+
 /// One connection.
 struct Connection {
     world: World,
     server: Server,
+    front: Option<Arc<dyn Front>>,
     limits: Limits,
     slot: Arc<ConnectionSlot>,
 }
@@ -143,6 +162,7 @@ impl Connection {
                 request.extensions_mut().insert(ClientConnection::new(self.slot.begin()));
             }
             let (world, server, limit) = (self.world.clone(), self.server.clone(), self.limits.request);
+            let front = self.front.clone();
             let under_way = self.slot.begin();
             async move {
                 let stream = ThisStream::current();
@@ -151,10 +171,21 @@ impl Connection {
                 let (head, body) = request.into_parts();
                 let (lender, body) = Lender::lend(body);
                 let request = hyper::Request::from_parts(head, body);
-                // Boxed from the start: it is large and moved several times.
-                let answered = world.timeout(limit, Box::pin(server.handle(request))).await;
+                let answered = match front {
+                    // Boxed from the start: it is large and moved several times.
+                    None => {
+                        let answered = world.timeout(limit, Box::pin(server.handle(request))).await;
+                        answered.map(|response| Ok(response.map(Either::Left)))
+                    }
+                    Some(front) => {
+                        let answered =
+                            world.timeout(limit, front.handle(request.map(|body| body.boxed_unsync())));
+                        answered.await.map(|response| response.map(|it| it.map(Either::Right)))
+                    }
+                };
                 lender.finish(&world).await;
-                let response = answered.unwrap_or_else(|_| crate::answer::refusal(too_slow(), form));
+                let too_slow = || crate::answer::refusal(too_slow(), form).map(Either::Left);
+                let response = answered.unwrap_or_else(|_| Ok(too_slow()))?;
                 let response = if is_head { headers_only(response) } else { response };
                 // Other bodies are watches and the like, which last as long as their clients want.
                 let has_end = response.body().size_hint().exact().is_some()
@@ -162,7 +193,7 @@ impl Connection {
                 if let Some(stream) = stream.filter(|_| has_end) {
                     stream.is_answered();
                 }
-                Ok::<_, std::convert::Infallible>(response.map(|body| Holding::new(body, under_way)))
+                Ok::<_, Broken>(response.map(|body| Holding::new(body, under_way)))
             }
         });
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
@@ -172,11 +203,11 @@ impl Connection {
 }
 
 /// The response to HEAD: that to GET without its body. hyper does this in HTTP/1.1 only.
-fn headers_only(mut response: hyper::Response<Body>) -> hyper::Response<Body> {
+fn headers_only(mut response: hyper::Response<ServedBody>) -> hyper::Response<ServedBody> {
     if let Some(length) = response.body().size_hint().exact() {
         response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
     }
-    response.map(|_| Empty::new().boxed_unsync())
+    response.map(|_| Either::Left(Empty::new().boxed_unsync()))
 }
 
 fn builder(world: &World, limits: &Limits) -> auto::Builder<StreamTasks> {

@@ -3,6 +3,7 @@
 //! A plugin is a file. [`mutate`] runs before an object is prepared and validated, [`validate`] after. Each
 //! plugin decides for itself whether a request concerns it.
 
+mod always_pull_images;
 mod authority;
 mod certificate;
 mod claim_resize;
@@ -10,6 +11,7 @@ mod configured;
 mod default_class;
 mod default_toleration_seconds;
 mod evaluation;
+mod external_ips;
 mod facts;
 mod limit_ranger;
 mod matching;
@@ -18,6 +20,7 @@ mod node_restriction;
 mod node_taint;
 mod object_protection;
 mod owner_references;
+mod plugin;
 mod pod_resize;
 mod pod_resources;
 mod pod_security;
@@ -31,8 +34,11 @@ mod service_account;
 mod webhook;
 
 pub(crate) use configured::Configured;
+pub use plugin::{AdmissionPlugin, AdmissionPluginError, AdmissionPlugins};
+pub(crate) use pod_security::POD_TEMPLATES;
 
 use crate::{call::Call, refusal::Refusal};
+use AdmissionPlugin as P;
 use api::{kind::GroupResource, object};
 use reinvocation::Reinvocation;
 use serde_json::Value;
@@ -92,6 +98,11 @@ impl<'a> Review<'a> {
         self.call.served.is(group, resource) && self.call.target.subresource == subresource
     }
 
+    /// Whether a plugin is enabled.
+    fn runs(&self, plugin: AdmissionPlugin) -> bool {
+        self.call.inner.admission_plugins.has(plugin)
+    }
+
     pub(crate) fn namespace(&self) -> &str {
         &self.call.target.namespace
     }
@@ -129,19 +140,46 @@ pub(crate) async fn mutate(review: &mut Review<'_>) -> Result<(), Refusal> {
 }
 
 async fn mutate_once(review: &mut Review<'_>, rounds: &mut Reinvocation) -> Result<(), Refusal> {
-    namespace_lifecycle::check(review).await?; // rejects creates in a missing or terminating namespace
-    limit_ranger::fill(review).await?; // default requests and limits of containers
-    service_account::fill(review).await?; // the service account of a pod and its token volume
-    node_restriction::check(review).await?; // a kubelet writes only its own node and pods
-    node_taint::fill(review); // a new node is tainted as not ready
-    priority::fill(review).await?; // pod priority from its class
-    default_toleration_seconds::fill(review); // tolerations for lost nodes
-    default_class::fill(review).await?; // default storage and ingress class
-    object_protection::fill(review); // finalizers for volumes and claims
-    runtime_class::fill(review).await?; // pod overhead and scheduling from the runtime class
-    pod_topology_labels::fill(review).await?; // zone and region of the pod's node
-    policy::mutate(review, rounds).await?; // MutatingAdmissionPolicies
-    webhook::mutate(review, rounds).await?; // mutating webhooks
+    if review.runs(P::NamespaceLifecycle) {
+        namespace_lifecycle::check(review).await?; // rejects creates in a missing or terminating namespace
+    }
+    if review.runs(P::LimitRanger) {
+        limit_ranger::fill(review).await?; // default requests and limits of containers
+    }
+    if review.runs(P::ServiceAccount) {
+        service_account::fill(review).await?; // the service account of a pod and its token volume
+    }
+    if review.runs(P::NodeRestriction) {
+        node_restriction::check(review).await?; // a kubelet writes only its own node and pods
+    }
+    if review.runs(P::TaintNodesByCondition) {
+        node_taint::fill(review); // a new node is tainted as not ready
+    }
+    if review.runs(P::AlwaysPullImages) {
+        always_pull_images::fill(review); // no pod uses an image that a node has cached
+    }
+    if review.runs(P::Priority) {
+        priority::fill(review).await?; // pod priority from its class
+    }
+    if review.runs(P::DefaultTolerationSeconds) {
+        default_toleration_seconds::fill(review); // tolerations for lost nodes
+    }
+    default_class::fill(review).await?; // DefaultStorageClass, DefaultIngressClass
+    if review.runs(P::StorageObjectInUseProtection) {
+        object_protection::fill(review); // finalizers for volumes and claims
+    }
+    if review.runs(P::RuntimeClass) {
+        runtime_class::fill(review).await?; // pod overhead and scheduling from the runtime class
+    }
+    if review.runs(P::PodTopologyLabels) {
+        pod_topology_labels::fill(review).await?; // zone and region of the pod's node
+    }
+    if review.runs(P::MutatingAdmissionPolicy) {
+        policy::mutate(review, rounds).await?;
+    }
+    if review.runs(P::MutatingAdmissionWebhook) {
+        webhook::mutate(review, rounds).await?;
+    }
     Ok(())
 }
 
@@ -162,8 +200,12 @@ pub(crate) async fn subresource(
 /// Admission of a review, which is not stored: only webhooks are called. Returns what they made of it.
 pub(crate) async fn admit_review(call: &Call, object: Value) -> Result<Value, Refusal> {
     let mut review = Review::create(call, object);
-    webhook::mutate(&mut review, &mut Reinvocation::default()).await?;
-    webhook::validate(&review).await?;
+    if review.runs(P::MutatingAdmissionWebhook) {
+        webhook::mutate(&mut review, &mut Reinvocation::default()).await?;
+    }
+    if review.runs(P::ValidatingAdmissionWebhook) {
+        webhook::validate(&review).await?;
+    }
     Ok(review.object)
 }
 
@@ -176,16 +218,42 @@ pub(crate) async fn delete(call: &Call, old: &Value) -> Result<(), Refusal> {
 
 /// Validating admission, the last stage before the commit. Quota comes after it, within the commit.
 pub(crate) async fn validate(review: &Review<'_>) -> Result<(), Refusal> {
-    limit_ranger::check(review).await?;
-    service_account::check(review).await?;
-    pod_security::check(review).await?;
-    priority::check(review).await?;
-    owner_references::check(review).await?;
-    claim_resize::check(review).await?;
-    runtime_class::check(review).await?;
-    certificate::check(review).await?;
-    pod_resize::check(review).await?;
-    policy::validate(review).await?;
-    webhook::validate(review).await?;
+    if review.runs(P::LimitRanger) {
+        limit_ranger::check(review).await?;
+    }
+    if review.runs(P::ServiceAccount) {
+        service_account::check(review).await?;
+    }
+    if review.runs(P::AlwaysPullImages) {
+        always_pull_images::check(review)?;
+    }
+    if review.runs(P::PodSecurity) {
+        pod_security::check(review).await?;
+    }
+    if review.runs(P::Priority) {
+        priority::check(review).await?;
+    }
+    if review.runs(P::OwnerReferencesPermissionEnforcement) {
+        owner_references::check(review).await?;
+    }
+    if review.runs(P::PersistentVolumeClaimResize) {
+        claim_resize::check(review).await?;
+    }
+    if review.runs(P::RuntimeClass) {
+        runtime_class::check(review).await?;
+    }
+    certificate::check(review).await?; // CertificateApproval, …Signing, …SubjectRestriction, ClusterTrustBundleAttest
+    if review.runs(P::DenyServiceExternalIps) {
+        external_ips::check(review)?;
+    }
+    if review.runs(P::PodResizeValidator) {
+        pod_resize::check(review).await?;
+    }
+    if review.runs(P::ValidatingAdmissionPolicy) {
+        policy::validate(review).await?;
+    }
+    if review.runs(P::ValidatingAdmissionWebhook) {
+        webhook::validate(review).await?;
+    }
     Ok(())
 }

@@ -8,7 +8,7 @@ mod secret_token;
 mod static_token;
 
 pub(crate) use account_token::{Accounts, CREDENTIAL_ID, NODE_NAME};
-pub use keys::{SigningKey, SigningKeyError};
+pub use keys::{SigningKey, SigningKeyError, VerifyingKey};
 pub use static_token::{Token, TokenFile, TokenFileError};
 
 use crate::{Inner, refusal::Refusal};
@@ -115,14 +115,31 @@ impl Caller {
 #[derive(Debug)]
 pub(crate) struct Authenticator {
     tokens: Vec<Token>,
+    allows_anonymous: bool,
     pub(crate) accounts: Accounts,
 }
 
+/// Whom an authenticator believes. The fields are those of [`Config`](crate::Config).
+#[derive(Debug)]
+pub(crate) struct Trusted {
+    pub(crate) tokens: Vec<Token>,
+    pub(crate) signing_key: Option<SigningKey>,
+    pub(crate) verifying_keys: Vec<VerifyingKey>,
+    pub(crate) issuer: Option<String>,
+    pub(crate) more_issuers: Vec<String>,
+    pub(crate) audiences: Vec<String>,
+    pub(crate) allows_anonymous: bool,
+}
+
 impl Authenticator {
-    pub(crate) fn new(tokens: Vec<Token>, key: Option<SigningKey>, issuer: Option<String>) -> Authenticator {
+    pub(crate) fn new(trusted: Trusted) -> Authenticator {
         let made = || SigningKey::make().expect("the system provides random numbers").0;
-        let issuer = issuer.unwrap_or_else(|| ISSUER.to_owned());
-        Authenticator { tokens, accounts: Accounts::new(key.unwrap_or_else(made), issuer) }
+        let Trusted { tokens, allows_anonymous, .. } = trusted;
+        let key = trusted.signing_key.unwrap_or_else(made);
+        let issuer = trusted.issuer.unwrap_or_else(|| ISSUER.to_owned());
+        let accounts =
+            Accounts::new(key, trusted.verifying_keys, issuer, trusted.more_issuers, trusted.audiences);
+        Authenticator { tokens, allows_anonymous, accounts }
     }
 
     /// The user of a request. Removes its credentials, so that later stages do not see them.
@@ -138,6 +155,7 @@ impl Authenticator {
         let by_transport = by_transport.or_else(|| head.extensions.remove::<Caller>().map(Arc::new));
         match (by_transport, secret) {
             (Some(caller), _) => Ok(caller),
+            (None, None) if !self.allows_anonymous => Err(unauthorized()),
             (None, None) => {
                 if has_extra_space {
                     head.extensions.insert(MalformedBearer);
@@ -171,8 +189,8 @@ impl Authenticator {
         let store = inner.store.as_ref();
         match self.accounts.authenticate(store, secret, audiences, now).await {
             Err(BadToken::NotOurs) => {
-                let Accounts { key, audiences: own, .. } = &self.accounts;
-                secret_token::authenticate(store, key, secret, own, audiences).await
+                let Accounts { keys, audiences: own, .. } = &self.accounts;
+                secret_token::authenticate(store, keys, secret, own, audiences).await
             }
             found => found,
         }

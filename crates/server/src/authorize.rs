@@ -1,12 +1,13 @@
 //! Authorization: the only place that makes a [`Permit`].
 //!
-//! Members of system:masters may do everything; then the node authorizer decides, then RBAC. The first that
-//! allows decides; a request that none allows is rejected.
+//! Members of system:masters may do everything; then the modes decide, by default the node authorizer and
+//! RBAC. The first that allows decides; a request that none allows is rejected.
 
 mod coverage;
 pub(crate) mod escalation;
 mod grants;
 pub(crate) mod impersonate;
+mod mode;
 mod node;
 mod rbac;
 mod rule;
@@ -14,6 +15,7 @@ mod rule;
 mod tests;
 
 pub(crate) use grants::RoleRef;
+pub use mode::{AuthorizationMode, BadAuthorizationMode};
 pub(crate) use node::identity as node_identity;
 pub(crate) use rule::Rule;
 
@@ -91,11 +93,29 @@ pub(crate) struct Decision {
 }
 
 /// All authorizers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Authorizer {
+    pub(crate) modes: Vec<AuthorizationMode>,
     pub(crate) rbac: Rbac,
     nodes: Nodes,
     impersonations: impersonate::LastAllowedModes,
+}
+
+impl Default for Authorizer {
+    fn default() -> Authorizer {
+        Authorizer::new(vec![AuthorizationMode::Node, AuthorizationMode::Rbac])
+    }
+}
+
+impl Authorizer {
+    pub(crate) fn new(modes: Vec<AuthorizationMode>) -> Authorizer {
+        Authorizer {
+            modes,
+            rbac: Rbac::default(),
+            nodes: Nodes::default(),
+            impersonations: impersonate::LastAllowedModes::default(),
+        }
+    }
 }
 
 // Kubernetes: audit annotations of the decision.
@@ -260,16 +280,22 @@ pub(crate) async fn allows(
         return Ok(Decision::allow(""));
     }
     let (store, authorizer) = (inner.store.as_ref(), &inner.authorizer);
-    let of_node = authorizer.nodes.decide(store, caller, attributes).await?;
-    if of_node.is_allowed {
-        return Ok(of_node);
+    let mut reasons = Vec::new();
+    for mode in &authorizer.modes {
+        let decision = match mode {
+            AuthorizationMode::Node => authorizer.nodes.decide(store, caller, attributes).await?,
+            AuthorizationMode::Rbac => authorizer.rbac.decide(store, caller, attributes).await?,
+            AuthorizationMode::AlwaysAllow => Decision::allow(""),
+            // Kubernetes: its text.
+            AuthorizationMode::AlwaysDeny => Decision::no_opinion("Everything is forbidden."),
+        };
+        if decision.is_allowed {
+            return Ok(decision);
+        }
+        reasons.push(decision.reason);
     }
-    let mut decision = authorizer.rbac.decide(store, caller, attributes).await?;
-    if !decision.is_allowed && !of_node.reason.is_empty() {
-        let reasons = [of_node.reason.as_str(), &decision.reason];
-        decision.reason = reasons.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n");
-    }
-    Ok(decision)
+    reasons.retain(|reason| !reason.is_empty());
+    Ok(Decision::no_opinion(reasons.join("\n")))
 }
 
 pub(crate) fn is_master(caller: &Caller) -> bool {

@@ -1,8 +1,10 @@
 //! The configuration of a server.
 
 use crate::{
+    admission::AdmissionPlugins,
     audit::Audit,
-    authenticate::{SigningKey, Token},
+    authenticate::{SigningKey, Token, VerifyingKey},
+    authorize::AuthorizationMode,
     fair,
     kubelet::Kubelets,
     webhook::{Outbound, Sockets},
@@ -16,8 +18,18 @@ pub struct Config {
     pub tokens: Vec<Token>,
     /// Signs service account tokens; generated if `None`.
     pub signing_key: Option<SigningKey>,
+    /// Keys of others whose service account tokens are accepted, too.
+    pub verifying_keys: Vec<VerifyingKey>,
     /// The issuer of tokens; `https://kubernetes.default.svc` if `None`.
     pub issuer: Option<String>,
+    /// Issuers whose tokens are accepted, too: former names of this one.
+    pub more_issuers: Vec<String>,
+    /// For whom tokens must be meant to be accepted; the issuer if there are none.
+    pub audiences: Vec<String>,
+    /// Whether a request without credentials is answered as system:anonymous.
+    pub allows_anonymous: bool,
+    /// Who decides what a user may do, in this order.
+    pub authorization: Vec<AuthorizationMode>,
     /// The address range of services.
     pub service_range: ServiceRange,
     /// The address at which the cluster reaches this server: the endpoint of the service `kubernetes`.
@@ -30,10 +42,10 @@ pub struct Config {
     pub authority: Option<String>,
     /// Concurrent requests, in seats; others wait for a seat.
     pub seats: u32,
-    /// Kubernetes' OwnerReferencesPermissionEnforcement; off by default.
-    pub enforces_owner_permissions: bool,
-    /// Kubernetes' ServiceAccount plugin: pods run as an account of their namespace, with a token mounted.
-    pub admits_service_accounts: bool,
+    /// The admission plugins that run.
+    pub admission_plugins: AdmissionPlugins,
+    /// Whether containers may be privileged.
+    pub allows_privileged: bool,
     /// Whether creating a namespace also creates its ServiceAccount `default` and its ConfigMap
     /// `kube-root-ca.crt`. In Kubernetes the controller manager does that.
     pub fills_namespaces: bool,
@@ -46,15 +58,20 @@ impl Default for Config {
         Config {
             tokens: Vec::new(),
             signing_key: None,
+            verifying_keys: Vec::new(),
             issuer: None,
+            more_issuers: Vec::new(),
+            audiences: Vec::new(),
+            allows_anonymous: true,
+            authorization: vec![AuthorizationMode::Node, AuthorizationMode::Rbac],
             service_range: ServiceRange::default(),
             advertised: None,
             outbound: Arc::new(Sockets::default()),
             kubelets: None,
             authority: None,
             seats: fair::SEATS,
-            enforces_owner_permissions: false,
-            admits_service_accounts: true,
+            admission_plugins: AdmissionPlugins::default(),
+            allows_privileged: true,
             fills_namespaces: true,
             audit: None,
         }

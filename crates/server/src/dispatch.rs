@@ -1,7 +1,7 @@
 //! The stages of a request, from authentication to its response.
 
 use crate::{
-    Inner,
+    Inner, Server,
     answer::{self, Body},
     audit,
     audit_trail::Trail,
@@ -12,7 +12,7 @@ use crate::{
     negotiate::Form,
     panics,
     refusal::Refusal,
-    request::{Options, Place, Verb},
+    request::{self, Options, Place, Verb},
     route, trace, verbs,
 };
 use bytes::Bytes;
@@ -32,6 +32,46 @@ struct RequestContext {
     options: Options,
     /// The form of error responses.
     form: Form,
+}
+
+impl Server {
+    /// The user of a request, by its certificate or token, for services in front of the server: the server takes it
+    /// from the extensions then. A request with bad credentials stays as it is, so that the server refuses it.
+    pub async fn identify(&self, head: &mut Parts) -> Option<Arc<Caller>> {
+        let credentials = head.headers.clone();
+        match self.0.authenticator.authenticate(&self.0, head).await {
+            Ok(caller) => {
+                head.extensions.insert(Arc::clone(&caller));
+                Some(caller)
+            }
+            Err(_) => {
+                head.headers = credentials;
+                None
+            }
+        }
+    }
+
+    /// Authenticates and authorizes a request that another service answers. Without permission, returns the
+    /// response to it.
+    pub async fn permit(&self, head: &mut Parts) -> Result<Arc<Caller>, Box<Response<Body>>> {
+        let form = Form::for_errors(&head.headers);
+        let permitted = async {
+            let caller = self.0.authenticator.authenticate(&self.0, head).await?;
+            let Some(place) = request::parse(head.uri.path()) else { return Err(Refusal::not_served()) };
+            let options = Options::parse(head.uri.query().unwrap_or_default());
+            let caller = authorize::act_as(&self.0, caller, head, &place, &options).await?;
+            match place {
+                Place::Other(path) => authorize::path(&self.0, &caller, head, &path).await?,
+                Place::Resource(target) => {
+                    let verb = target.verb(&head.method, options.watch);
+                    let trail = Trail::of(head);
+                    authorize::resource(&self.0, Arc::clone(&caller), trail, verb, target, &options).await?;
+                }
+            }
+            Ok(caller)
+        };
+        permitted.await.map_err(|refusal| Box::new(answer::refused(refusal, form)))
+    }
 }
 
 impl Inner {

@@ -60,15 +60,17 @@ mod openapi;
 mod bootstrap;
 mod config;
 
+pub use admission::{AdmissionPlugin, AdmissionPluginError, AdmissionPlugins};
 pub use answer::Body;
 pub use audit::{Audit, AuditPolicy, BadAuditPolicy};
-pub use authenticate::{Caller, SigningKey, SigningKeyError, Token, TokenFile, TokenFileError};
+pub use authenticate::{Caller, SigningKey, SigningKeyError, Token, TokenFile, TokenFileError, VerifyingKey};
+pub use authorize::{AuthorizationMode, BadAuthorizationMode};
 pub use config::Config;
 pub use kubelet::{BadKubeletTls, KubeletAddress, KubeletSockets, KubeletStream, KubeletTls, Kubelets};
 pub use webhook::{Answer, Exchange, Outbound, Sockets};
 pub use write::{BadRange, ServiceRange};
 
-use authenticate::Authenticator;
+use authenticate::{Authenticator, Trusted};
 use authorize::Authorizer;
 use futures::FutureExt;
 use http::{Request, Response};
@@ -94,8 +96,8 @@ pub(crate) struct Inner {
     pub(crate) fair: fair::Fair,
     pub(crate) admission: admission::Configured,
     pub(crate) service_range: ServiceRange,
-    pub(crate) enforces_owner_permissions: bool,
-    pub(crate) admits_service_accounts: bool,
+    pub(crate) admission_plugins: AdmissionPlugins,
+    pub(crate) allows_privileged: bool,
     pub(crate) fills_namespaces: bool,
     pub(crate) quotas: admission::resource_quota::Quotas,
     pub(crate) outbound: Arc<dyn Outbound>,
@@ -116,18 +118,27 @@ impl Server {
     /// Starts a server on `store`; a new store gets the bootstrap objects.
     pub async fn start(world: &World, store: Arc<dyn Store>, config: Config) -> Result<Server, store::Error> {
         panics::install_location_hook();
+        let trusted = Trusted {
+            tokens: config.tokens,
+            signing_key: config.signing_key,
+            verifying_keys: config.verifying_keys,
+            issuer: config.issuer,
+            more_issuers: config.more_issuers,
+            audiences: config.audiences,
+            allows_anonymous: config.allows_anonymous,
+        };
         let inner = Inner {
             world: world.clone(),
             writer: write::Writer::new(&store),
             store,
             registry: Registry::built_in(),
-            authenticator: Authenticator::new(config.tokens, config.signing_key, config.issuer),
-            authorizer: Authorizer::default(),
+            authenticator: Authenticator::new(trusted),
+            authorizer: Authorizer::new(config.authorization),
             fair: fair::Fair::new(world, config.seats),
             admission: admission::Configured::default(),
             service_range: config.service_range,
-            enforces_owner_permissions: config.enforces_owner_permissions,
-            admits_service_accounts: config.admits_service_accounts,
+            admission_plugins: config.admission_plugins,
+            allows_privileged: config.allows_privileged,
             fills_namespaces: config.fills_namespaces,
             quotas: admission::resource_quota::Quotas::default(),
             outbound: config.outbound,
@@ -221,6 +232,11 @@ where
         let server = self.clone();
         Box::pin(async move { Ok(server.handle(request).await) })
     }
+}
+
+/// The version of Kubernetes that is served.
+pub fn version() -> &'static str {
+    discovery::GIT_VERSION
 }
 
 /// Watches without a timeout end between one and two of these.

@@ -8,6 +8,7 @@ mod metadata;
 mod own_part;
 mod owners;
 mod preconditions;
+mod privileged;
 pub(crate) mod scale;
 mod service_allocation;
 mod validate;

@@ -5,6 +5,7 @@ mod defaults;
 mod first_count;
 mod node_restriction;
 mod owners;
+mod plugins;
 mod pod_security;
 mod quota;
 mod subresources;

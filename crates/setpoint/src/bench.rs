@@ -1,9 +1,9 @@
 //! `setpoint bench`: measures any Kubernetes API server, alone or next to another.
 
-mod client;
+pub(crate) mod client;
 mod contest;
 mod fan_out;
-mod kubeconfig;
+pub(crate) mod kubeconfig;
 mod latency;
 mod measure;
 mod operation;

@@ -1,247 +1,119 @@
-//! Called as `kube-apiserver`: takes the flags that test environments pass to the real one, and runs the API
-//! server alone.
+//! Called as `kube-apiserver`: takes the flags of the real one, and runs the API server alone, or with control
+//! loops, scheduler and a simulated node if `SETPOINT_CONTROLLERS` asks for them.
 
-use crate::{etcd_stand_in, up, up::certificates};
-use anyhow::{Context, Result};
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper_util::rt::TokioIo;
-use server::{Config, KubeletSockets, KubeletTls, Kubelets, Server, SigningKey, TokenFile, accept::Limits};
-use std::{
-    collections::BTreeMap,
-    fs,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::Path,
-    sync::Arc,
+mod access;
+mod flags;
+mod loops;
+mod reloaded;
+mod serving;
+mod storage;
+
+use crate::{
+    logs::LogOptions,
+    up::{self, audit, certificates::Certificates},
 };
-use store::{Etcd, EtcdOptions, Memory, Store};
-use tokio::net::{TcpListener, TcpStream};
+use anyhow::{Context, Result};
+use flags::Flags;
+use loops::Loops;
+use server::{Config, Server, accept::Limits};
+use serving::Identity;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use tokio::net::TcpListener;
 use world::World;
 
-/// Flags of kube-apiserver that have an effect here.
-const KNOWN: [&str; 18] = [
-    "advertise-address",
-    "bind-address",
-    "cert-dir",
-    "client-ca-file",
-    "disable-admission-plugins",
-    "enable-admission-plugins",
-    "etcd-servers",
-    "help",
-    "kubelet-certificate-authority",
-    "kubelet-client-certificate",
-    "kubelet-client-key",
-    "secure-port",
-    "service-account-issuer",
-    "service-account-signing-key-file",
-    "service-cluster-ip-range",
-    "tls-cert-file",
-    "tls-private-key-file",
-    "token-auth-file",
-];
+/// Kubernetes: the default of --service-cluster-ip-range.
+const SERVICE_RANGE: &str = "10.0.0.0/24";
 
-/// The admission plugin that envtest disables.
-const SERVICE_ACCOUNT: &str = "ServiceAccount";
-/// The most bytes of a health response of etcd.
-const MAX_HEALTH: usize = 4096;
+/// The command line, or why it cannot be used.
+#[derive(Debug)]
+pub(crate) struct CommandLine(Result<Flags>);
 
-/// Flags by name, each with all of its values.
-#[derive(Debug, Default)]
-pub(crate) struct Flags(BTreeMap<String, Vec<String>>);
-
-impl Flags {
-    pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Flags {
-        let mut flags = Flags::default();
-        let mut arguments = arguments.peekable();
-        while let Some(argument) = arguments.next() {
-            let name = argument.trim_start_matches('-');
-            let (name, value) = match name.split_once('=') {
-                Some((name, value)) => (name, value.to_owned()),
-                None => (name, arguments.next_if(|next| !next.starts_with('-')).unwrap_or_default()),
-            };
-            flags.0.entry(name.to_owned()).or_default().push(value);
-        }
-        flags
+impl CommandLine {
+    pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> CommandLine {
+        CommandLine(Flags::parse(arguments))
     }
 
-    fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        let values = self.0.get(name).into_iter().flatten();
-        values.flat_map(|value| value.split(',')).filter(|value| !value.is_empty())
-    }
-
-    /// The last value of a flag.
-    fn last(&self, name: &str) -> Option<&str> {
-        self.0.get(name)?.last().map(String::as_str).filter(|value| !value.is_empty())
-    }
-
-    fn has(&self, name: &str, value: &str) -> bool {
-        self.all(name).any(|other| other == value)
-    }
-
-    /// The contents of all files that a flag names.
-    fn files(&self, name: &str) -> Result<String> {
-        let mut texts = String::new();
-        for path in self.all(name) {
-            texts.push_str(&read(path, name)?);
-            texts.push('\n');
-        }
-        Ok(texts)
+    /// How much to log: --v=2 as -v, --v=4 as -vv.
+    pub(crate) fn logs(&self) -> LogOptions {
+        let Ok(flags) = &self.0 else { return LogOptions::default() };
+        let verbosity = match flags.parsed("v", 0_i32).unwrap_or_default() {
+            ..2 => 0,
+            2..4 => 1,
+            4.. => 2,
+        };
+        LogOptions::new(verbosity, flags.last("logging-format") == Some("json"))
     }
 }
 
-pub(crate) async fn run(world: &World, flags: Flags) -> Result<()> {
-    if flags.0.contains_key("help") || flags.0.contains_key("h") {
-        let known: Vec<_> = KNOWN.iter().map(|name| format!("  --{name}")).collect();
-        up::print_line(&format!(
-            "kube-apiserver of Setpoint. Flags that mean something here:\n{}",
-            known.join("\n")
-        ));
+pub(crate) async fn run(world: &World, line: CommandLine) -> Result<()> {
+    let flags = line.0?;
+    if flags.switch("help", false)? {
+        up::print_line(&flags::help());
+        return Ok(());
+    }
+    if flags.switch("version", false)? {
+        up::print_line(&format!("Kubernetes {}", server::version()));
         return Ok(());
     }
     let stopped = up::stopped()?;
-    for name in flags.0.keys().filter(|name| !KNOWN.contains(&name.as_str())) {
-        tracing::info!("--{name} changes nothing here");
-    }
-    for plugin in flags.all("disable-admission-plugins").filter(|plugin| *plugin != SERVICE_ACCOUNT) {
-        tracing::warn!(
-            plugin,
-            "--disable-admission-plugins: this admission plugin cannot be turned off here"
-        );
-    }
-    let ip: IpAddr = flags.last("bind-address").unwrap_or("127.0.0.1").parse().context("--bind-address")?;
-    let port: u16 = flags.last("secure-port").unwrap_or("6443").parse().context("--secure-port")?;
+    flags.warn_of_ignored();
+    let loops = Loops::chosen(&flags)?;
+    let ip: IpAddr = flags.parsed("bind-address", IpAddr::V4(Ipv4Addr::LOCALHOST))?;
+    let port: u16 = flags.parsed("secure-port", 6443)?;
     let listener = TcpListener::bind((ip, port)).await;
     let listener = listener.with_context(|| format!("cannot listen on {ip}:{port}; see --secure-port"))?;
     let address = listener.local_addr()?;
-    let client_cas = flags.files("client-ca-file")?;
-    let tls = tls(world, &flags, address, &client_cas)?;
-    let config = config(&flags, address, client_cas)?;
-    let store = open_store(world, &flags).await?;
-    let server = Server::start(world, store, config).await.context("cannot start on this store")?;
-    server::accept::serve(world, server.clone(), listener, tls, Limits::default(), stopped).await;
+    let identity = serving::identity(&flags)?;
+    let is_needed = matches!(identity, Identity::New) || loops.is_any();
+    let made = is_needed.then(|| Certificates::make(world.wall(), &[address.ip()])).transpose()?;
+    if let (Identity::New, Some(made)) = (&identity, &made) {
+        serving::keep(&flags, made)?;
+    }
+    let tls = serving::tls(&flags, &identity, made.as_ref())?;
+    let mut config = config(&flags, address)?;
+    let store = storage::open(world, &flags).await?;
+    let mut loops = loops.prepare(world, made.as_ref(), &mut config).await?;
+    let server = Server::start(world, store.store.clone(), config).await;
+    let server = server.context("cannot start on this store")?;
+    let running = loops.start(world, &server, &identity, made.as_ref(), store.is_shared)?;
+    let request = flags.duration("request-timeout", Limits::default().request)?;
+    let limits = Limits { request, ..Limits::default() };
+    tracing::info!(%address, "serving securely");
+    server::accept::serve(world, server.clone(), listener, tls, limits, stopped).await;
+    running.stop().await?;
     server.flush().await;
     Ok(())
 }
 
-fn config(flags: &Flags, address: SocketAddr, client_cas: String) -> Result<Config> {
-    let tokens = match flags.last("token-auth-file") {
-        Some(path) => {
-            TokenFile::read(Path::new(path)).with_context(|| format!("--token-auth-file {path}"))?
-        }
-        None => Vec::new(),
-    };
-    let signing_key = match flags.last("service-account-signing-key-file") {
-        Some(path) => {
-            let text = read(path, "service-account-signing-key-file")?;
-            Some(
-                SigningKey::from_pem(&text)
-                    .with_context(|| format!("--service-account-signing-key-file {path}"))?,
-            )
-        }
-        None => None,
-    };
-    let range = flags.last("service-cluster-ip-range").unwrap_or("10.0.0.0/24");
-    let advertised = match flags.last("advertise-address") {
-        Some(ip) => ip.parse().context("--advertise-address")?,
-        None if address.ip().is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        None => address.ip(),
-    };
+fn config(flags: &Flags, address: SocketAddr) -> Result<Config> {
+    let range = flags.last("service-cluster-ip-range").unwrap_or(SERVICE_RANGE);
+    let listening =
+        if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
+    let advertised = flags.parsed("advertise-address", listening)?;
+    let mut issuers = access::issuers(flags)?.into_iter();
+    let authorization = access::authorization(flags)?;
+    let seats = flags.parsed::<u32>("max-requests-inflight", 400)?;
+    let seats = seats.saturating_add(flags.parsed("max-mutating-requests-inflight", 200)?).max(1);
     Ok(Config {
-        tokens,
-        kubelets: kubelets(flags)?,
-        signing_key,
-        issuer: flags.last("service-account-issuer").map(str::to_owned),
+        tokens: access::tokens(flags)?,
+        kubelets: access::kubelets(flags)?,
+        signing_key: access::signing_key(flags)?,
+        verifying_keys: access::verifying_keys(flags)?,
+        issuer: issuers.next(),
+        more_issuers: issuers.collect(),
+        audiences: flags.all("api-audiences").map(str::to_owned).collect(),
+        allows_anonymous: access::allows_anonymous(flags, &authorization)?,
+        authorization,
+        admission_plugins: access::admission_plugins(flags)?,
+        // Kubernetes: off unless the flag is given.
+        allows_privileged: flags.switch("allow-privileged", false)?,
         service_range: range.parse().with_context(|| format!("--service-cluster-ip-range {range}"))?,
         advertised: Some(SocketAddr::new(advertised, address.port())),
-        authority: Some(client_cas).filter(|text| !text.is_empty()),
-        admits_service_accounts: !flags.has("disable-admission-plugins", SERVICE_ACCOUNT),
-        enforces_owner_permissions: flags
-            .has("enable-admission-plugins", "OwnerReferencesPermissionEnforcement"),
+        authority: Some(flags.files("client-ca-file")?).filter(|text| !text.is_empty()),
+        audit: audit::open(flags.last("audit-policy-file"), flags.last("audit-log-path"))?,
+        seats,
         // As with kube-apiserver, that is left to the controller manager.
         fills_namespaces: false,
         ..Config::default()
     })
-}
-
-/// How kubelets are reached. Without a CA to verify them, none is asked.
-fn kubelets(flags: &Flags) -> Result<Option<Arc<dyn Kubelets>>> {
-    let [authority, certificate, key] =
-        ["kubelet-certificate-authority", "kubelet-client-certificate", "kubelet-client-key"]
-            .map(|name| flags.files(name));
-    let (authority, certificate, key) = (authority?, certificate?, key?);
-    if certificate.is_empty() {
-        return Ok(None);
-    }
-    if authority.is_empty() {
-        tracing::warn!("no node is asked without --kubelet-certificate-authority");
-        return Ok(None);
-    }
-    let tls = KubeletTls { certificate: &certificate, key: &key, authority: &authority };
-    Ok(Some(Arc::new(KubeletSockets::new(tls).context("--kubelet-client-certificate")?)))
-}
-
-/// The certificate of the flags, or of the certificate folder, or a new one.
-fn tls(
-    world: &World,
-    flags: &Flags,
-    address: SocketAddr,
-    client_cas: &str,
-) -> Result<Arc<tokio_rustls::rustls::ServerConfig>> {
-    let folder = flags.last("cert-dir").unwrap_or("/var/run/kubernetes");
-    let default = |name: &str| format!("{folder}/{name}");
-    let chain = flags.last("tls-cert-file").map_or_else(|| default("apiserver.crt"), str::to_owned);
-    let key = flags.last("tls-private-key-file").map_or_else(|| default("apiserver.key"), str::to_owned);
-    let is_named = flags.last("tls-cert-file").is_some();
-    if is_named || Path::new(&chain).exists() {
-        let (chain, key) = (read(&chain, "tls-cert-file")?, read(&key, "tls-private-key-file")?);
-        return certificates::server_config(&chain, &key, client_cas);
-    }
-    let made = certificates::Certificates::make(world.wall(), &[address.ip()])?;
-    certificates::server_config(&made.server, &made.server_key, client_cas)
-}
-
-/// The etcd cluster; memory where our stand-in runs instead.
-async fn open_store(world: &World, flags: &Flags) -> Result<Arc<dyn Store>> {
-    let servers: Vec<String> = flags.all("etcd-servers").map(str::to_owned).collect();
-    let Some(first) = servers.first() else { return Ok(Arc::new(Memory::new())) };
-    if health(first).await.is_ok_and(|said| said.contains(etcd_stand_in::MARK)) {
-        return Ok(Arc::new(Memory::new()));
-    }
-    let store = Etcd::connect(world, EtcdOptions::new(servers)).await;
-    Ok(Arc::new(store.context("cannot use the etcd cluster; check --etcd-servers")?))
-}
-
-/// The response of etcd's health endpoint.
-async fn health(url: &str) -> Result<String> {
-    let authority = url.trim_start_matches("http://").trim_end_matches('/');
-    let socket = TokioIo::new(TcpStream::connect(authority).await?);
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(socket).await?;
-    let request = http::Request::get("/health").header(http::header::HOST, authority);
-    let answer = sender.send_request(request.body(Empty::<bytes::Bytes>::new())?);
-    let ((), body) = futures::join!(async { drop(connection.await) }, async move {
-        let answer = answer.await?;
-        let body = Limited::new(answer.into_body(), MAX_HEALTH).collect().await;
-        drop(sender);
-        body.map(|body| body.to_bytes()).map_err(|error| anyhow::anyhow!(error))
-    });
-    Ok(String::from_utf8_lossy(&body?).into_owned())
-}
-
-fn read(path: &str, flag: &str) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("--{flag} {path}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn flags_are_read_as_by_kube_apiserver() {
-        let arguments =
-            ["--secure-port=1", "--client-ca-file", "a", "--client-ca-file=b,c", "--v", "--secure-port=2"];
-        let flags = Flags::parse(arguments.into_iter().map(str::to_owned));
-        assert_eq!(flags.last("secure-port"), Some("2"));
-        assert_eq!(flags.all("client-ca-file").collect::<Vec<_>>(), ["a", "b", "c"]);
-        assert_eq!(flags.last("v"), None);
-        assert!(flags.0.contains_key("v"));
-    }
 }

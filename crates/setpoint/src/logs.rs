@@ -33,6 +33,15 @@ enum LogFormat {
     Json,
 }
 
+/// Says of each failed request what its caller is told as well.
+const QUIET: &str = "kube_client::client::builder=off";
+
+impl LogOptions {
+    pub(crate) fn new(verbose: u8, is_json: bool) -> LogOptions {
+        LogOptions { verbose, log_format: if is_json { LogFormat::Json } else { LogFormat::Text } }
+    }
+}
+
 /// Starts logging.
 pub(crate) fn start(options: &LogOptions) {
     let level = match options.verbose {
@@ -43,7 +52,7 @@ pub(crate) fn start(options: &LogOptions) {
     // Libraries log only warnings and errors: one request is many lines of theirs.
     let ours = ["setpoint", "server", "store", "operator"].map(|crate_name| format!("{crate_name}={level}"));
     let filter = EnvFilter::try_from_default_env();
-    let filter = filter.unwrap_or_else(|_| EnvFilter::new(format!("warn,{}", ours.join(","))));
+    let filter = filter.unwrap_or_else(|_| EnvFilter::new(format!("warn,{QUIET},{}", ours.join(","))));
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match options.log_format {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),

@@ -1,15 +1,37 @@
 //! The binary: parses the command line. Each command has its own file.
 
+mod apply;
+mod assets;
 mod bench;
+mod client;
+mod completion;
+mod create;
+mod delete;
 mod etcd_stand_in;
+mod events;
+mod generate;
+mod get;
+mod install;
 mod kube_apiserver;
+mod kubeconfig;
+mod kubectl;
 mod logs;
+mod new;
+mod pod_logs;
+mod run;
+mod scaffold;
+mod test_command;
+mod testing_command;
+mod tree;
 mod up;
+mod wait;
+mod why;
 
 use bench::BenchOptions;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use logs::LogOptions;
 use std::process::ExitCode;
+use testing_command::TestingOptions;
 use up::UpOptions;
 
 /// A write allocates and frees hundreds of small values; this allocator is a quarter faster at that.
@@ -30,11 +52,27 @@ struct Cli {
 enum Command {
     Up(Box<UpOptions>),
     Bench(BenchOptions),
+    New(new::NewOptions),
+    Create(create::CreateOptions),
+    Generate(generate::GenerateOptions),
+    Install(install::InstallOptions),
+    /// Delete the definitions of the project's kinds from a cluster, with all objects of these kinds.
+    Uninstall(install::InstallOptions),
+    Run(run::RunOptions),
+    Test(test_command::TestOptions),
+    Testing(TestingOptions),
+    Assets(assets::AssetOptions),
+    Kubeconfig(kubeconfig::KubeconfigOptions),
+    Completion(completion::CompletionOptions),
+    #[command(flatten)]
+    Client(client::ClientCommand),
     /// The binary runs this when it is called by this name, as test environments do.
     #[command(skip)]
-    KubeApiserver(kube_apiserver::Flags),
+    KubeApiserver(kube_apiserver::CommandLine),
     #[command(skip)]
     Etcd(Vec<String>),
+    #[command(skip)]
+    Kubectl(Vec<std::ffi::OsString>),
 }
 
 /// The name under which the binary was called: a link to it may replace another program.
@@ -49,9 +87,11 @@ fn main() -> ExitCode {
     let stand_in = |command| Cli { logs: LogOptions::default(), command };
     let Cli { logs, command } = match called.as_deref() {
         Some("kube-apiserver") => {
-            stand_in(Command::KubeApiserver(kube_apiserver::Flags::parse(std::env::args().skip(1))))
+            let line = kube_apiserver::CommandLine::read(std::env::args().skip(1));
+            Cli { logs: line.logs(), command: Command::KubeApiserver(line) }
         }
         Some("etcd") => stand_in(Command::Etcd(std::env::args().skip(1).collect())),
+        Some("kubectl") => stand_in(Command::Kubectl(std::env::args_os().skip(1).collect())),
         _ => Cli::parse(),
     };
     logs::start(&logs);
@@ -59,14 +99,32 @@ fn main() -> ExitCode {
         match command {
             Command::Up(options) => up::run(&world, *options).await,
             Command::Bench(options) => bench::run(&world, options).await,
-            Command::KubeApiserver(flags) => kube_apiserver::run(&world, flags).await,
+            Command::New(options) => new::run(&options),
+            Command::Create(options) => create::run(&options),
+            Command::Generate(options) => generate::run(&options),
+            Command::Install(options) => install::run(&world, &options).await,
+            Command::Uninstall(options) => install::remove(&options).await,
+            Command::Run(options) => run::run(&world, options).await,
+            Command::Test(options) => test_command::run(&options),
+            Command::KubeApiserver(line) => kube_apiserver::run(&world, line).await,
+            Command::Testing(options) => testing_command::run(&world, options).await,
+            Command::Assets(options) => assets::run(&options),
+            Command::Kubeconfig(options) => kubeconfig::run(&options),
+            Command::Completion(options) => completion::run(&options, Cli::command()),
+            Command::Client(command) => client::run(&world, command).await,
+            Command::Kubectl(arguments) => kubectl::run(&world, arguments).await,
             Command::Etcd(arguments) => etcd_stand_in::run(&arguments).await,
         }
     });
     match outcome.map_err(anyhow::Error::from).flatten() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("setpoint: {error:#}");
+            match error.downcast_ref::<client::failure::ClientError>() {
+                Some(client::failure::ClientError::OutputClosed) => {}
+                // kubectl's words, as they are.
+                Some(error) => eprintln!("{error}"),
+                None => eprintln!("setpoint: {error:#}"),
+            }
             ExitCode::FAILURE
         }
     }

@@ -2,25 +2,27 @@
 
 mod account_key;
 mod address;
-mod audit;
+pub(crate) mod audit;
 pub(crate) mod certificates;
 pub(crate) mod compaction;
-mod control_loops;
-mod controllers;
-mod in_process;
+pub(crate) mod control_loops;
+pub(crate) mod controllers;
+pub(crate) mod in_process;
 mod kubeconfig;
-mod node_listener;
-mod private_file;
+pub(crate) mod node_listener;
+pub(crate) mod private_file;
 mod quota;
 mod store;
+mod testing;
 
 use ::controllers::{PodRange, Settings};
 use anyhow::{Context, Result};
 use certificates::Certificates;
 use control_loops::ControlLoops;
 use futures::FutureExt;
+use in_process::Destination;
 use node_listener::Nodes;
-use server::{Config, Server, TokenFile, accept::Limits};
+use server::{Config, Server, Token, TokenFile, accept::Limits};
 use std::{
     future::poll_fn,
     io::Write,
@@ -56,6 +58,9 @@ pub(crate) struct UpOptions {
     /// Keep nothing: as --store memory, with new certificates
     #[arg(long)]
     ephemeral: bool,
+    /// Serve the API testing.setpoint.dev for tests: forks, snapshots, faults, traces, and a clock that can be moved
+    #[arg(long)]
+    testing: bool,
     /// Where to write the kubeconfig; by default next to the data
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
@@ -141,12 +146,7 @@ impl UpOptions {
 pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     // First, so that no signal is missed from here on.
     let stopped = stopped()?;
-    let tokens = match &options.token_auth_file {
-        Some(path) => {
-            TokenFile::read(path).with_context(|| format!("--token-auth-file {}", path.display()))?
-        }
-        None => Vec::new(),
-    };
+    let tokens = read_tokens(&options)?;
     let listener = TcpListener::bind(options.listen).await.with_context(|| {
         format!(
             "cannot listen on {}; choose another address with --listen, or a free port with port 0",
@@ -157,16 +157,16 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     let (store, place) = store::open(world, &options).await?;
     let service_range = options.service_cluster_ip_range;
     let advertised = address::advertised(options.advertise_address, address);
-    let named = [Some(address), advertised].into_iter().flatten().map(|address| address.ip());
-    let named: Vec<IpAddr> = named.chain([IpAddr::V4(service_range.first())]).collect();
-    let certificates = if options.ephemeral {
-        Certificates::make(world.wall(), &named)?
-    } else {
-        Certificates::load_or_make(world.wall(), &options.data_dir.join("pki"), &named)?
-    };
+    let certificates = open_certificates(world, &options, [Some(address), advertised])?;
     let url = format!("https://{address}");
     let kubeconfig = kubeconfig_path(&options)?;
     kubeconfig::write(&kubeconfig, &url, &certificates)?;
+    if options.testing {
+        let recipe = testing::ClusterRecipe::new(options, tokens, certificates, advertised)?;
+        let (cluster, sizes) = recipe.start(world, store).await?;
+        welcome(&url, &place, sizes, &kubeconfig);
+        return cluster.serve(listener, stopped).map(Ok).await;
+    }
     let tls = certificates.server_config()?;
     let interval = Duration::from_secs(options.compaction_interval);
     // Other servers may use the same etcd, which has a compaction of its own.
@@ -178,7 +178,7 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     let config = Config {
         kubelets: nodes.kubelets.clone(),
         tokens,
-        audit: audit::open(&options)?,
+        audit: audit::open(options.audit_policy_file.as_deref(), options.audit_log_path.as_deref())?,
         signing_key: account_key::open(&options)?,
         issuer: Some(options.service_account_issuer),
         service_range,
@@ -196,8 +196,13 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     let (stop, is_stopped) = oneshot::channel::<()>();
     let pod_range = options.allocate_node_cidrs.then_some(options.cluster_cidr);
     let settings = Settings { pod_range, ..control_loops::settings(&server, &certificates)? };
-    let control_loops =
-        ControlLoops { server: server.clone(), names, nodes: nodes.settings, settings, is_shared };
+    let control_loops = ControlLoops {
+        clients: Destination::Server(server.clone()),
+        names,
+        nodes: nodes.settings,
+        settings,
+        is_shared,
+    };
     let control_loops = world.spawn("control loops", control_loops.run(world.clone(), is_stopped.map(drop)));
     welcome(&url, &place, (running, node_count), &kubeconfig);
     let limits = Limits { connections: options.max_connections.max(1), ..Limits::default() };
@@ -206,6 +211,26 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     control_loops.await.context("control loops")?;
     server.flush().await;
     Ok(())
+}
+
+fn read_tokens(options: &UpOptions) -> Result<Vec<Token>> {
+    let Some(path) = &options.token_auth_file else { return Ok(Vec::new()) };
+    TokenFile::read(path).with_context(|| format!("--token-auth-file {}", path.display()))
+}
+
+/// The certificates for these addresses and that of the service `kubernetes`.
+fn open_certificates(
+    world: &World,
+    options: &UpOptions,
+    addresses: [Option<SocketAddr>; 2],
+) -> Result<Certificates> {
+    let named = addresses.into_iter().flatten().map(|address| address.ip());
+    let service = IpAddr::V4(options.service_cluster_ip_range.first());
+    let named: Vec<IpAddr> = named.chain([service]).collect();
+    match options.ephemeral {
+        true => Certificates::make(world.wall(), &named),
+        false => Certificates::load_or_make(world.wall(), &options.data_dir.join("pki"), &named),
+    }
 }
 
 fn kubeconfig_path(options: &UpOptions) -> Result<PathBuf> {

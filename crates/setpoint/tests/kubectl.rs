@@ -2,7 +2,9 @@
 //!
 //! `cargo xtask test` finds the program and sets `SETPOINT_KUBECTL` to it.
 
+mod everyday;
 mod logs;
+mod testing_guide;
 mod workloads;
 
 use crate::harness::Up;

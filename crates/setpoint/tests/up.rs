@@ -3,13 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod bench;
+mod client;
 mod harness;
+mod kube_apiserver;
 mod kube_client;
 mod logs;
 mod nodes;
 mod operators;
 mod overload;
+mod scaffold;
 mod service_account;
+mod testing_api;
 
 use harness::{SETPOINT, Up};
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};

@@ -16,7 +16,8 @@ mod simulated_disk;
 mod tests;
 
 use crate::{
-    Answer, Batch, Error, Feed, Limits, Page, Range, Read, ReadStore, Revision, Store, snapshot, tree::Tree,
+    Answer, Batch, Error, Feed, Limits, Memory, Page, Range, Read, ReadStore, Revision, Store, snapshot,
+    tree::Tree,
 };
 use bytes::Bytes;
 use disk::{Directory, Disk};
@@ -201,6 +202,10 @@ impl Store for Embedded {
 
     fn compact(&self, floor: Revision) -> Answer<'_, ()> {
         Box::pin(ready(self.tree.compact(floor)))
+    }
+
+    fn fork_in_memory(&self) -> Option<Memory> {
+        Some(Memory::of_tree(self.tree.fork()))
     }
 
     fn backup(&self, file: PathBuf) -> Answer<'_, Revision> {

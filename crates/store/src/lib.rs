@@ -142,6 +142,12 @@ pub trait Store: ReadStore {
     /// [`Error::Compacted`].
     fn compact(&self, floor: Revision) -> Answer<'_, ()>;
 
+    /// A separate store in memory with the entries and the history of this one; values are shared. `None` where entries
+    /// are not in this process.
+    fn fork_in_memory(&self) -> Option<Memory> {
+        None
+    }
+
     /// Writes all entries of the latest revision to a new file, without blocking writers.
     fn backup(&self, file: PathBuf) -> Answer<'_, Revision>;
 }

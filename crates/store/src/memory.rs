@@ -27,6 +27,10 @@ impl Memory {
         Memory(Arc::new(self.0.fork()))
     }
 
+    pub(crate) fn of_tree(tree: Tree) -> Memory {
+        Memory(Arc::new(tree))
+    }
+
     /// A store from a backup of any store.
     pub fn restore(backup: &Path) -> Result<Memory, Error> {
         let (revision, entries) = snapshot::read_file(backup)?;
@@ -75,6 +79,10 @@ impl Store for Memory {
 
     fn compact(&self, floor: Revision) -> Answer<'_, ()> {
         Box::pin(ready(self.0.compact(floor)))
+    }
+
+    fn fork_in_memory(&self) -> Option<Memory> {
+        Some(self.fork())
     }
 
     fn backup(&self, file: PathBuf) -> Answer<'_, Revision> {

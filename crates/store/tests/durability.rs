@@ -54,6 +54,22 @@ fn kill_9_loses_no_acknowledged_write() {
     .unwrap();
 }
 
+#[test]
+fn a_fork_in_memory_is_not_in_the_directory() {
+    world::run(|world| async move {
+        let scratch = tempfile::tempdir().unwrap();
+        let store = open(&world, scratch.path()).await;
+        let revision = store.commit(Batch::new().put("a", "here")).await.unwrap();
+        let fork = store.fork_in_memory().unwrap();
+        assert_eq!(fork.revision().await.unwrap(), revision);
+        fork.commit(Batch::new().put("a", "there")).await.unwrap();
+        drop(store);
+        let kept = open(&world, scratch.path()).await.get("a".into(), None).await.unwrap().entry.unwrap();
+        assert_eq!(kept.value, "here");
+    })
+    .unwrap();
+}
+
 /// (revision, writer, number) of every commit that the process reported before it was killed.
 fn write_and_kill(directory: &Path, after: Duration) -> Vec<(u64, u64, u64)> {
     let mut child = Command::new(TORTURE)

@@ -2,10 +2,8 @@
 
 use crate::{
     Fault, HeldWatches, Injected, Trace,
-    kubelets::InProcessKubelets,
     outside::Outside,
     settle::{IdleChecks, MAX_REQUESTS},
-    transport::Transport,
     webhooks::WebhookHandlers,
 };
 use bytes::Bytes;
@@ -14,6 +12,7 @@ use operator::{Manager, Running};
 use server::{Caller, Config, Exchange, Outbound, Server, SigningKey};
 use std::sync::{Arc, OnceLock};
 use store::{Limits, Memory};
+use testing::{InProcessKubelets, Transport};
 use world::World;
 
 /// The key that signs the tokens of all clusters in tests. It protects nothing. RSA, because its signatures
@@ -30,6 +29,7 @@ pub struct Cluster {
 
 pub(crate) struct Inner {
     pub(crate) transport: Arc<Transport>,
+    pub(crate) store: Arc<Memory>,
     pub(crate) idle_checks: IdleChecks,
     pub(crate) admin: kube::Client,
     pub(crate) webhooks: Arc<WebhookHandlers>,
@@ -92,10 +92,11 @@ impl Cluster {
         let config = Config { signing_key: Some(key), outbound, kubelets, ..Config::default() };
         let server = Server::start(world, Arc::clone(&store) as _, config).await;
         let server = server.expect("a store in memory does not fail");
-        let transport = Arc::new(Transport::new(world, server, store));
+        let transport = Arc::new(Transport::new(world, server, Arc::clone(&store) as _));
         let admin = transport.client(administrator("admin"));
         let inner = Inner {
             transport,
+            store,
             idle_checks: IdleChecks::default(),
             admin,
             webhooks,
@@ -206,7 +207,7 @@ impl Cluster {
     /// Compacts the store: watches from an earlier version get 410.
     pub async fn compact(&self) {
         use store::{ReadStore, Store};
-        let store = &self.inner.transport.store;
+        let store = &self.inner.store;
         let revision = store.revision().await.expect("a store in memory does not fail");
         store.compact(revision).await.expect("the latest revision can be compacted");
     }

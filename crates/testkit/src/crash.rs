@@ -1,8 +1,9 @@
 //! Repeats a story with a crash of the operator at every write.
 
-use crate::{Cluster, Fault, fault::Reached, run::seeds, simulate};
+use crate::{Cluster, Fault, run::seeds, simulate};
 use futures::future::{Either, select};
 use std::{fmt, pin::pin};
+use testing::Reached;
 
 /// More writes than this are an endless loop.
 const MAX_WRITES: u64 = 10_000;
@@ -101,7 +102,7 @@ impl Crash<'_> {
         F: Future<Output = ()>,
     {
         let _named_on_failure = NamedOnFailure(self);
-        let reached = Reached::new();
+        let reached = Reached::default();
         let rule = Fault::on("write", "*").by(self.user).nth(self.nth);
         let fault = cluster.inject(rule.hang(self.is_carried_out, reached.clone()));
         let process = start(&cluster).await;

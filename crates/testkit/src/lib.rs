@@ -25,7 +25,6 @@ mod run;
 
 mod cluster;
 mod control_plane;
-mod kubelets;
 mod manifest;
 mod objects;
 mod outside;
@@ -33,20 +32,14 @@ mod settle;
 mod snapshot;
 mod webhooks;
 
-mod fault;
-mod request_info;
 mod scratch;
 mod story;
-mod trace;
-mod transport;
 
 pub use cluster::{Cluster, Setup};
 pub use control_plane::ControlPlane;
 pub use crash::{Crashes, crash_everywhere};
-pub use fault::{CrashPoint, Fault, Injected, Rule};
 pub use objects::Object;
 pub use run::{run, seeds, simulate};
 pub use server::{Exchange, Outbound, Sockets};
 pub use snapshot::Snapshot;
-pub use trace::{Entry, Trace};
-pub use transport::HeldWatches;
+pub use testing::{CrashPoint, Entry, Fault, HeldWatches, Injected, Rule, Trace};

@@ -28,7 +28,7 @@ impl Cluster {
     /// Takes a snapshot.
     pub async fn snapshot(&self) -> Snapshot {
         Snapshot {
-            store: Arc::new(self.inner.transport.store.fork()),
+            store: Arc::new(self.inner.store.fork()),
             webhooks: Arc::clone(&self.inner.webhooks),
             setup: self.inner.setup.clone(),
         }

@@ -17,7 +17,9 @@ const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
 impl World {
     pub fn draw(&self) -> u64 {
         match &self.0 {
-            Kind::Real(_) => getrandom::u64().expect("the operating system gives random numbers"),
+            Kind::Real(_) | Kind::Steered(..) => {
+                getrandom::u64().expect("the operating system gives random numbers")
+            }
             Kind::Simulated(simulation) => simulation.draw(),
         }
     }
@@ -59,7 +61,7 @@ impl World {
     #[expect(clippy::disallowed_methods, reason = "this is where chance comes from")]
     fn draw_wide(&self) -> u128 {
         match &self.0 {
-            Kind::Real(_) => {
+            Kind::Real(_) | Kind::Steered(..) => {
                 let mut bytes = [0; 16];
                 getrandom::fill(&mut bytes).expect("the operating system gives random numbers");
                 u128::from_ne_bytes(bytes)
@@ -73,7 +75,7 @@ impl World {
     /// The seed; `None` in the real world.
     pub fn seed(&self) -> Option<u64> {
         match &self.0 {
-            Kind::Real(_) => None,
+            Kind::Real(_) | Kind::Steered(..) => None,
             Kind::Simulated(simulation) => Some(simulation.seed()),
         }
     }

@@ -22,11 +22,13 @@
 //! ```
 
 mod chance;
+mod clock;
 mod simulation;
 mod task;
 mod time;
 pub mod watch;
 
+pub use clock::Clock;
 pub use jiff::Timestamp;
 pub use simulation::{Run, Stuck, simulate};
 pub use task::{Stopped, Task};
@@ -42,7 +44,16 @@ pub struct World(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Real(tokio::runtime::Handle),
+    /// Real but for its time.
+    Steered(Arc<Steered>),
     Simulated(Arc<Simulation>),
+}
+
+/// A real world with another clock. Behind an `Arc`, so that handles stay small: they are in most futures.
+#[derive(Debug)]
+struct Steered {
+    runtime: tokio::runtime::Handle,
+    clock: Clock,
 }
 
 impl World {
@@ -52,6 +63,15 @@ impl World {
     /// Outside a tokio runtime.
     pub fn real() -> World {
         World(Kind::Real(tokio::runtime::Handle::current()))
+    }
+
+    /// The real world with a clock that can be frozen and moved on, on the tokio runtime that calls this.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn steered(clock: &Clock) -> World {
+        let runtime = tokio::runtime::Handle::current();
+        World(Kind::Steered(Arc::new(Steered { runtime, clock: clock.clone() })))
     }
 
     fn simulated(simulation: Arc<Simulation>) -> World {
@@ -67,6 +87,7 @@ impl World {
         let (body, task) = task::split(work);
         match &self.0 {
             Kind::Real(runtime) => drop(runtime.spawn(body)),
+            Kind::Steered(steered) => drop(steered.runtime.spawn(steered.clock.counted(body))),
             Kind::Simulated(simulation) => simulation.add(name, Box::pin(body)),
         }
         task
@@ -75,12 +96,12 @@ impl World {
     /// Runs `work`, which may block its thread, without holding up other tasks. A simulated world has one
     /// thread and runs it in place.
     pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
-        match &self.0 {
-            Kind::Real(runtime) => match runtime.spawn_blocking(work).await {
+        match self.runtime() {
+            Some(runtime) => match runtime.spawn_blocking(work).await {
                 Ok(output) => output,
                 Err(stopped) => std::panic::resume_unwind(stopped.into_panic()),
             },
-            Kind::Simulated(_) => work(),
+            None => work(),
         }
     }
 
@@ -88,11 +109,30 @@ impl World {
     /// others. A simulated world has one thread.
     pub fn long<T>(&self, work: impl FnOnce() -> T) -> T {
         use tokio::runtime::RuntimeFlavor::CurrentThread;
-        match &self.0 {
+        match self.runtime() {
             // A runtime of one thread has no other thread to run the other tasks.
-            Kind::Real(runtime) if runtime.runtime_flavor() == CurrentThread => work(),
-            Kind::Real(_) => tokio::task::block_in_place(work),
-            Kind::Simulated(_) => work(),
+            Some(runtime) if runtime.runtime_flavor() == CurrentThread => work(),
+            Some(_) => tokio::task::block_in_place(work),
+            None => work(),
+        }
+    }
+
+    /// Whether every thread that runs tasks waits for something: then nothing happens in this process before a timer, a
+    /// socket or another thread wakes a task.
+    pub fn do_threads_wait(&self) -> bool {
+        let Some(runtime) = self.runtime() else { return false };
+        let metrics = runtime.metrics();
+        // A thread counts each time that it begins and ends to wait.
+        let waits = |worker| metrics.worker_park_unpark_count(worker) % 2 == 1;
+        metrics.global_queue_depth() == 0 && (0..metrics.num_workers()).all(waits)
+    }
+
+    /// The runtime of a world that is not simulated.
+    fn runtime(&self) -> Option<&tokio::runtime::Handle> {
+        match &self.0 {
+            Kind::Real(runtime) => Some(runtime),
+            Kind::Steered(steered) => Some(&steered.runtime),
+            Kind::Simulated(_) => None,
         }
     }
 
@@ -104,7 +144,7 @@ impl World {
         work: impl FnOnce() + Send + 'static,
     ) -> io::Result<thread::JoinHandle<()>> {
         match &self.0 {
-            Kind::Real(_) => thread::Builder::new().name(name.to_owned()).spawn(work),
+            Kind::Real(_) | Kind::Steered(..) => thread::Builder::new().name(name.to_owned()).spawn(work),
             Kind::Simulated(_) => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "a simulated world has a single thread"))
             }

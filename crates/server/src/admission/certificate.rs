@@ -1,7 +1,7 @@
 //! CertificateApproval, CertificateSigning, CertificateSubjectRestriction, ClusterTrustBundleAttest: who
 //! may approve and sign for a signer, and which subjects are never signed.
 
-use super::{Operation, Review};
+use super::{AdmissionPlugin as P, Operation, Review};
 use crate::{
     authorize::{self, Attributes, OnResource},
     refusal::Refusal,
@@ -32,17 +32,22 @@ pub(super) struct CertificateSubject {
 pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     if review.call.served.is(GROUP, REQUESTS) {
         match (review.call.target.subresource.as_str(), review.operation, review.old) {
-            ("approval", Operation::Update, Some(old)) => {
+            ("approval", Operation::Update, Some(old)) if review.runs(P::CertificateApproval) => {
                 demand(review, "approve", signer(old), "approve requests with").await?;
             }
-            ("status", Operation::Update, Some(old)) if is_signed(&review.object, old) => {
+            ("status", Operation::Update, Some(old))
+                if review.runs(P::CertificateSigning) && is_signed(&review.object, old) =>
+            {
                 demand(review, "sign", signer(old), "sign requests with").await?;
             }
-            ("", Operation::Create, _) => check_subject(review)?,
+            ("", Operation::Create, _) if review.runs(P::CertificateSubjectRestriction) => {
+                check_subject(review)?
+            }
             _ => {}
         }
     }
     let is_claim = match (review.operation, review.old) {
+        _ if !review.runs(P::ClusterTrustBundleAttest) => false,
         (Operation::Create, _) => true,
         (Operation::Update, Some(old)) => without_links(&review.object) != without_links(old),
         _ => false,

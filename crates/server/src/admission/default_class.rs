@@ -1,6 +1,6 @@
 //! DefaultStorageClass and DefaultIngressClass: set the default class where none is named.
 
-use super::{Operation, Review};
+use super::{AdmissionPlugin, Operation, Review};
 use crate::{lookup, refusal::Refusal};
 use api::object;
 use serde_json::Value;
@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 
 /// A kind of object that has a class.
 struct Classed {
+    plugin: AdmissionPlugin,
     group: &'static str,
     resource: &'static str,
     /// The field in `spec` that names the class.
@@ -21,6 +22,7 @@ struct Classed {
 
 const CLASSED: [Classed; 2] = [
     Classed {
+        plugin: AdmissionPlugin::DefaultStorageClass,
         group: "",
         resource: "persistentvolumeclaims",
         field: "storageClassName",
@@ -32,6 +34,7 @@ const CLASSED: [Classed; 2] = [
         ],
     },
     Classed {
+        plugin: AdmissionPlugin::DefaultIngressClass,
         group: "networking.k8s.io",
         resource: "ingresses",
         field: "ingressClassName",
@@ -45,7 +48,8 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
     if review.operation != Operation::Create {
         return Ok(());
     }
-    let Some(it) = CLASSED.iter().find(|it| review.is_on(it.group, it.resource)) else { return Ok(()) };
+    let is_it = |it: &&Classed| review.runs(it.plugin) && review.is_on(it.group, it.resource);
+    let Some(it) = CLASSED.iter().find(is_it) else { return Ok(()) };
     let is_named = !review.object["spec"][it.field].is_null()
         || review.object["metadata"]["annotations"].get(it.annotation).is_some();
     if is_named {

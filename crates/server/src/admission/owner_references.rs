@@ -15,7 +15,7 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     let owners = |object: &Value| object::owner_references(object).cloned().collect::<Vec<_>>();
     let old = review.old.map(owners).unwrap_or_default();
     let is_exempt = review.operation == Operation::Delete || review.is_on_sub("", "pods", "status");
-    if !review.call.inner.enforces_owner_permissions || is_exempt || owners(&review.object) == old {
+    if is_exempt || owners(&review.object) == old {
         return Ok(());
     }
     if review.operation == Operation::Update {

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_PODS: usize = 3000;
 
 /// Resources with a pod template, and its path in `spec`.
-const TEMPLATES: [(&str, &str, &str); 8] = [
+pub(crate) const POD_TEMPLATES: [(&str, &str, &str); 8] = [
     ("", "podtemplates", "/template"),
     ("", "replicationcontrollers", "/spec/template"),
     ("apps", "daemonsets", "/spec/template"),
@@ -53,7 +53,7 @@ pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     if served.is("", "namespaces") {
         return check_namespace(review).await;
     }
-    let template = TEMPLATES.iter().find(|(group, resource, _)| served.is(group, resource));
+    let template = POD_TEMPLATES.iter().find(|(group, resource, _)| served.is(group, resource));
     match template.and_then(|(.., place)| review.object.pointer(place)) {
         Some(template) => warn_of(review, template).await,
         None => Ok(()),

@@ -11,7 +11,7 @@ mod scope;
 pub(crate) mod status;
 mod usage;
 
-use super::pod_resources::Amounts;
+use super::{AdmissionPlugin, pod_resources::Amounts};
 use crate::{
     Inner,
     call::Call,
@@ -120,7 +120,8 @@ impl Charge {
 pub(crate) async fn turn(call: &Call) -> Result<Turn<'_>, Refusal> {
     let (inner, namespace) = (&*call.inner, call.target.namespace.as_str());
     let is_counted = !UNCOUNTED.iter().any(|(group, resource)| call.served.is(group, resource));
-    if namespace.is_empty() || !is_counted {
+    let is_on = inner.admission_plugins.has(AdmissionPlugin::ResourceQuota);
+    if !is_on || namespace.is_empty() || !is_counted {
         return Ok(Turn { call, right: QuotaLock::Any });
     }
     let _place = namespace_lock(inner, namespace).read().await;

@@ -16,8 +16,7 @@ const MIRROR: &str = "kubernetes.io/config.mirror";
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
 
 pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
-    let is_off = !review.call.inner.admits_service_accounts;
-    if is_off || review.operation != Operation::Create || !review.is_on("", "pods") {
+    if review.operation != Operation::Create || !review.is_on("", "pods") {
         return Ok(());
     }
     if is_mirror(&review.object) {
@@ -43,7 +42,6 @@ pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
 pub(super) async fn check(review: &Review<'_>) -> Result<(), Refusal> {
     let is_debugging = review.is_on_sub("", "pods", "ephemeralcontainers");
     match review.operation {
-        _ if !review.call.inner.admits_service_accounts => return Ok(()),
         Operation::Create if review.is_on("", "pods") => {}
         Operation::Update if is_debugging => {}
         _ => return Ok(()),

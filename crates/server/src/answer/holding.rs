@@ -5,20 +5,19 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use std::{
-    convert::Infallible,
     pin::Pin,
     task::{Context, Poll},
 };
 
 /// `held` is dropped with the body.
 #[derive(Debug)]
-pub(crate) struct Holding<T> {
-    body: Body,
+pub(crate) struct Holding<T, B = Body> {
+    body: B,
     _held: T,
 }
 
-impl<T> Holding<T> {
-    pub(crate) fn new(body: Body, held: T) -> Holding<T> {
+impl<T, B> Holding<T, B> {
+    pub(crate) fn new(body: B, held: T) -> Holding<T, B> {
         Holding { body, _held: held }
     }
 }
@@ -29,14 +28,14 @@ impl<T: Send + Unpin + 'static> Holding<T> {
     }
 }
 
-impl<T: Unpin> http_body::Body for Holding<T> {
+impl<T: Unpin, B: http_body::Body<Data = Bytes> + Unpin> http_body::Body for Holding<T, B> {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         Pin::new(&mut self.body).poll_frame(context)
     }
 

@@ -4,7 +4,7 @@
 use super::{
     Authenticated, Caller,
     jwt::{self, BadToken, BoundObject, Claims, LEEWAY_SECONDS},
-    keys::SigningKey,
+    keys::{SigningKey, VerifyingKey},
 };
 use crate::stored::Stored;
 use api::{go, object};
@@ -27,7 +27,11 @@ const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 #[derive(Debug)]
 pub(crate) struct Accounts {
     pub(crate) key: SigningKey,
+    /// Verify tokens: that of `key`, and others.
+    pub(crate) keys: Vec<VerifyingKey>,
     pub(crate) issuer: String,
+    /// The issuers of accepted tokens: this one, and former ones.
+    issuers: Vec<String>,
     /// The audiences that this server accepts.
     pub(crate) audiences: Vec<String>,
     /// Claims of tokens with a verified signature, by digest. Everything else is checked at each request.
@@ -38,9 +42,20 @@ pub(crate) struct Accounts {
 const MAX_VERIFIED: usize = 4096;
 
 impl Accounts {
-    pub(super) fn new(key: SigningKey, issuer: String) -> Accounts {
-        let audiences = vec![issuer.clone()];
-        Accounts { key, issuer, audiences, verified: Mutex::default() }
+    pub(super) fn new(
+        key: SigningKey,
+        more_keys: Vec<VerifyingKey>,
+        issuer: String,
+        more_issuers: Vec<String>,
+        audiences: Vec<String>,
+    ) -> Accounts {
+        let own = key.verifying_key();
+        let others = more_keys.into_iter().filter(|other| other.id() != own.id());
+        let keys = std::iter::once(own.clone()).chain(others).collect();
+        let issuers: Vec<String> = std::iter::once(issuer.clone()).chain(more_issuers).collect();
+        // Kubernetes: without --api-audiences, all issuers are audiences.
+        let audiences = if audiences.is_empty() { issuers.clone() } else { audiences };
+        Accounts { key, keys, issuer, issuers, audiences, verified: Mutex::default() }
     }
 
     pub(crate) fn sign_claims(&self, claims: &serde_json::Value) -> Option<String> {
@@ -58,7 +73,7 @@ impl Accounts {
         if let Some(known) = lock().get(&digest) {
             return Ok(Arc::clone(known));
         }
-        let claims: Arc<Claims> = Arc::new(jwt::verify(&self.key, &self.issuer, token)?);
+        let claims: Arc<Claims> = Arc::new(jwt::verify(&self.keys, &self.issuers, token)?);
         let mut verified = lock();
         if verified.len() >= MAX_VERIFIED {
             verified.clear();

@@ -1,6 +1,6 @@
 //! Signs and verifies JSON Web Tokens. Claims are used only after the signature is verified.
 
-use super::keys::SigningKey;
+use super::keys::{SigningKey, VerifyingKey};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -116,8 +116,12 @@ impl Issued for Claims {
     }
 }
 
-/// The claims of a token that this key has signed. Times are checked separately.
-pub(super) fn verify<C: Issued>(key: &SigningKey, issuer: &str, token: &str) -> Result<C, BadToken> {
+/// The claims of a token that one of these keys has signed. Times are checked separately.
+pub(super) fn verify<C: Issued>(
+    keys: &[VerifyingKey],
+    issuers: &[impl AsRef<str>],
+    token: &str,
+) -> Result<C, BadToken> {
     if token.len() > MAX_TOKEN_BYTES {
         return Err(BadToken::NotOurs);
     }
@@ -127,19 +131,23 @@ pub(super) fn verify<C: Issued>(key: &SigningKey, issuer: &str, token: &str) -> 
     let decoded = decode(payload)?;
     let claims: C = serde_json::from_slice(&decoded).map_err(|_| BadToken::NotOurs)?;
     let token_header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| BadToken::NotOurs)?;
-    if claims.issuer() != issuer || token_header.crit.is_some() {
+    let is_accepted = issuers.iter().any(|issuer| issuer.as_ref() == claims.issuer());
+    if !is_accepted || token_header.crit.is_some() {
         return Err(BadToken::NotOurs);
     }
-    if !token_header.kid.is_empty() && token_header.kid != key.id() {
+    let mut named =
+        keys.iter().filter(|key| token_header.kid.is_empty() || key.id() == token_header.kid).peekable();
+    if named.peek().is_none() {
         return Err(BadToken::UnknownKey);
     }
     // The algorithm comes from the key, not from the token: otherwise `none`, or HS256 with the public key,
     // would pass.
     let signed = token.rsplit_once('.').map_or("", |(signed, _)| signed);
-    if token_header.alg != key.algorithm() || !key.has_signed(signed.as_bytes(), &decode(signature)?) {
-        return Err(BadToken::BadSignature);
-    }
-    Ok(claims)
+    let signature = decode(signature)?;
+    let has_signed = |key: &VerifyingKey| {
+        token_header.alg == key.algorithm() && key.has_signed(signed.as_bytes(), &signature)
+    };
+    if named.any(has_signed) { Ok(claims) } else { Err(BadToken::BadSignature) }
 }
 
 impl Claims {
@@ -177,7 +185,8 @@ mod tests {
     }
 
     fn verify_at(key: &SigningKey, token: &str, now: i64) -> Result<Claims, BadToken> {
-        let claims: Claims = verify(key, ISSUER, token)?;
+        let keys = [key.verifying_key().clone()];
+        let claims: Claims = verify(&keys, &[ISSUER], token)?;
         claims.check_times(now).map(|()| claims)
     }
 
@@ -187,6 +196,23 @@ mod tests {
         let claims: Claims = serde_json::from_value(claims()).unwrap();
         let token = sign(&key, &claims).unwrap();
         assert_eq!(verify_at(&key, &token, 1500), Ok(claims));
+    }
+
+    #[test]
+    fn any_of_several_keys_and_issuers_is_accepted() {
+        let [old, new, other] = [(); 3].map(|()| SigningKey::make().unwrap().0);
+        let keys = [&new, &old].map(|key| key.verifying_key().clone());
+        let named: Claims = serde_json::from_value(claims()).unwrap();
+        let anonymous = |key: &SigningKey| forge(key, r#"{"alg":"ES256"}"#, &claims().to_string());
+        for key in [&old, &new] {
+            for token in [sign(key, &named).unwrap(), anonymous(key)] {
+                assert_eq!(verify::<Claims>(&keys, &["https://another", ISSUER], &token), Ok(named.clone()));
+                assert_eq!(verify::<Claims>(&keys, &["https://another"], &token), Err(BadToken::NotOurs));
+            }
+        }
+        let unknown = verify::<Claims>(&keys, &[ISSUER], &sign(&other, &named).unwrap());
+        assert_eq!(unknown, Err(BadToken::UnknownKey));
+        assert_eq!(verify::<Claims>(&keys, &[ISSUER], &anonymous(&other)), Err(BadToken::BadSignature));
     }
 
     #[test]
@@ -200,7 +226,10 @@ mod tests {
         };
         let good = claims().to_string();
         let kid = format!(r#"{{"alg":"ES256","kid":"{}"}}"#, key.id());
-        let hmac = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, key.jwk().to_string().as_bytes());
+        let hmac = aws_lc_rs::hmac::Key::new(
+            aws_lc_rs::hmac::HMAC_SHA256,
+            key.verifying_key().jwk().to_string().as_bytes(),
+        );
         let signed =
             format!("{}.{}", URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256"}"#), URL_SAFE_NO_PAD.encode(&good));
         let hs256 =

@@ -1,28 +1,21 @@
 //! The key that signs service account tokens: generated, or read from a file; RS256 or ES256.
 
+mod verifying;
+
+pub use verifying::VerifyingKey;
+
 use aws_lc_rs::{
-    digest::{SHA256, digest},
     encoding::AsDer,
     rand::SystemRandom,
-    signature::{
-        ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair,
-        RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256, RsaKeyPair, UnparsedPublicKey,
-    },
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, RSA_PKCS1_SHA256, RsaKeyPair},
 };
-use base64::{
-    Engine,
-    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
-};
-use serde_json::{Value, json};
+use base64::{Engine, engine::general_purpose::STANDARD};
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, pem::PemObject};
-use x509_parser::{prelude::FromDer, public_key::PublicKey, x509::SubjectPublicKeyInfo};
 
-/// Signs tokens and verifies its own signatures.
+/// Signs tokens.
 pub struct SigningKey {
     pair: Pair,
-    /// The public key.
-    spki: Vec<u8>,
-    id: String,
+    public: VerifyingKey,
 }
 
 enum Pair {
@@ -35,6 +28,9 @@ enum Pair {
 pub enum SigningKeyError {
     #[error("it holds no private key in PEM")]
     NotPem,
+    // Kubernetes: its text.
+    #[error("data does not contain any valid RSA or ECDSA public keys")]
+    NoPublicKey,
     #[error("it must be an RSA key of at least 2048 bits, or an ECDSA key on P-256")]
     Unfit,
     #[error("the system gives no random numbers")]
@@ -43,7 +39,7 @@ pub enum SigningKeyError {
 
 impl std::fmt::Debug for SigningKey {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "signing key {}", self.id)
+        write!(out, "signing key {}", self.id())
     }
 }
 
@@ -62,8 +58,12 @@ impl SigningKey {
     /// A key in PEM: PKCS#8, PKCS#1 or SEC 1.
     pub fn from_pem(text: &str) -> Result<SigningKey, SigningKeyError> {
         let der = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| SigningKeyError::NotPem)?;
+        SigningKey::from_der(&der)
+    }
+
+    fn from_der(der: &PrivateKeyDer<'_>) -> Result<SigningKey, SigningKeyError> {
         let curve = &ECDSA_P256_SHA256_FIXED_SIGNING;
-        let pair = match &der {
+        let pair = match der {
             PrivateKeyDer::Pkcs1(der) => RsaKeyPair::from_der(der.secret_pkcs1_der()).ok().map(Pair::Rsa),
             PrivateKeyDer::Sec1(der) => {
                 EcdsaKeyPair::from_private_key_der(curve, der.secret_sec1_der()).ok().map(Pair::P256)
@@ -83,22 +83,22 @@ impl SigningKey {
             Pair::Rsa(key) => key.public_key().as_der(),
             Pair::P256(key) => key.public_key().as_der(),
         };
-        let spki = spki.map_err(|_| SigningKeyError::Unfit)?.as_ref().to_vec();
-        // Kubernetes: derived from the public key, so that verifiers find the right one of several.
-        let id = URL_SAFE_NO_PAD.encode(digest(&SHA256, &spki));
-        Ok(SigningKey { pair, spki, id })
+        let spki = spki.map_err(|_| SigningKeyError::Unfit)?;
+        Ok(SigningKey { pair, public: VerifyingKey::from_spki(spki.as_ref())? })
     }
 
     pub(crate) fn id(&self) -> &str {
-        &self.id
+        self.public.id()
     }
 
     /// The only algorithm that this key is used with.
     pub(crate) fn algorithm(&self) -> &'static str {
-        match self.pair {
-            Pair::Rsa(_) => "RS256",
-            Pair::P256(_) => "ES256",
-        }
+        self.public.algorithm()
+    }
+
+    /// Verifies what this key signs.
+    pub(crate) fn verifying_key(&self) -> &VerifyingKey {
+        &self.public
     }
 
     pub(crate) fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
@@ -112,45 +112,6 @@ impl SigningKey {
             Pair::P256(key) => key.sign(&chance, message).ok().map(|signature| signature.as_ref().to_vec()),
         }
     }
-
-    pub(crate) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
-        let verified = match &self.pair {
-            Pair::Rsa(key) => {
-                let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, key.public_key());
-                key.verify(message, signature)
-            }
-            Pair::P256(key) => {
-                let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, key.public_key());
-                key.verify(message, signature)
-            }
-        };
-        verified.is_ok()
-    }
-
-    /// The public key as a JSON Web Key, for other verifiers.
-    pub(crate) fn jwk(&self) -> Value {
-        let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
-        let parsed = SubjectPublicKeyInfo::from_der(&self.spki).ok().and_then(|(_, key)| {
-            Some(match key.parsed().ok()? {
-                PublicKey::RSA(key) => {
-                    let significant = |number: &[u8]| {
-                        encode(&number.iter().copied().skip_while(|byte| *byte == 0).collect::<Vec<_>>())
-                    };
-                    json!({"kty": "RSA", "n": significant(key.modulus), "e": significant(key.exponent)})
-                }
-                PublicKey::EC(point) => {
-                    let (x, y) = point.data().get(1..)?.split_at_checked(32)?;
-                    json!({"kty": "EC", "crv": "P-256", "x": encode(x), "y": encode(y)})
-                }
-                _ => return None,
-            })
-        });
-        let mut jwk = parsed.unwrap_or_default();
-        jwk["use"] = "sig".into();
-        jwk["kid"] = self.id().into();
-        jwk["alg"] = self.algorithm().into();
-        jwk
-    }
 }
 
 fn pem(der: &[u8]) -> String {
@@ -163,6 +124,7 @@ fn pem(der: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_key_read_from_its_pem_verifies_its_signatures() {
@@ -170,11 +132,11 @@ mod tests {
         let again = SigningKey::from_pem(&text).unwrap();
         assert_eq!((key.id(), key.algorithm()), (again.id(), "ES256"));
         let signature = key.sign(b"message").unwrap();
-        assert!(again.has_signed(b"message", &signature));
-        assert!(!again.has_signed(b"massage", &signature));
+        assert!(again.verifying_key().has_signed(b"message", &signature));
+        assert!(!again.verifying_key().has_signed(b"massage", &signature));
         let (other, _) = SigningKey::make().unwrap();
-        assert!(!other.has_signed(b"message", &signature));
-        assert_eq!(key.jwk()["x"].as_str().unwrap().len(), 43);
+        assert!(!other.verifying_key().has_signed(b"message", &signature));
+        assert_eq!(key.verifying_key().jwk()["x"].as_str().unwrap().len(), 43);
     }
 
     #[test]
@@ -184,8 +146,9 @@ mod tests {
         let der: Pkcs8V1Der<'_> = made.as_der().unwrap();
         let key = SigningKey::from_pem(&pem(der.as_ref())).unwrap();
         let signature = key.sign(b"message").unwrap();
-        assert!(key.has_signed(b"message", &signature) && !key.has_signed(b"massage", &signature));
-        let jwk = key.jwk();
+        let public = key.verifying_key();
+        assert!(public.has_signed(b"message", &signature) && !public.has_signed(b"massage", &signature));
+        let jwk = public.jwk();
         assert_eq!((&jwk["alg"], &jwk["kty"], &jwk["e"]), (&json!("RS256"), &json!("RSA"), &json!("AQAB")));
         assert_eq!(jwk["n"].as_str().unwrap().len(), 342, "256 bytes");
     }

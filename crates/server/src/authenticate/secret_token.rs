@@ -4,7 +4,7 @@ use super::{
     Authenticated, Caller,
     account_token::read,
     jwt::{self, BadToken},
-    keys::SigningKey,
+    keys::VerifyingKey,
 };
 use api::{go, object};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -41,12 +41,12 @@ impl jwt::Issued for SecretClaims {
 /// The user of a token. It is for this server's audiences only.
 pub(super) async fn authenticate(
     store: &dyn ReadStore,
-    key: &SigningKey,
+    keys: &[VerifyingKey],
     token: &str,
     own: &[String],
     audiences: &[String],
 ) -> Result<Authenticated, BadToken> {
-    let claims: SecretClaims = jwt::verify(key, ISSUER, token)?;
+    let claims: SecretClaims = jwt::verify(keys, &[ISSUER], token)?;
     let common: Vec<String> = own.iter().filter(|it| audiences.contains(it)).cloned().collect();
     if common.is_empty() {
         let (own, wanted) = (go::quote_list(own), go::quote_list(audiences));

@@ -2,7 +2,7 @@
 
 use crate::{
     answer::{self, Body},
-    authenticate::Accounts,
+    authenticate::{Accounts, VerifyingKey},
     negotiate::check_produced,
     refusal::Refusal,
 };
@@ -30,7 +30,8 @@ pub(super) fn document(
             ("application/json", text)
         }
         ["openid", "v1", "jwks"] => {
-            ("application/jwk-set+json", json!({"keys": [accounts.key.jwk()]}).to_string())
+            let keys: Vec<_> = accounts.keys.iter().map(VerifyingKey::jwk).collect();
+            ("application/jwk-set+json", json!({"keys": keys}).to_string())
         }
         _ => return Ok(None),
     };

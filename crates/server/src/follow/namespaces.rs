@@ -3,6 +3,7 @@
 
 use crate::{
     Inner,
+    admission::AdmissionPlugin,
     call::{Call, Committed},
     lookup,
     refusal::Refusal,
@@ -68,7 +69,7 @@ async fn ensure_default_objects(inner: &Arc<Inner>, namespace: &str) -> Result<(
 /// The default objects of a namespace, each with its resource and field manager.
 fn wanted(inner: &Inner, namespace: &str) -> Vec<(&'static str, &'static str, Value)> {
     let mut wanted = Vec::new();
-    if inner.fills_namespaces {
+    if inner.fills_namespaces && inner.admission_plugins.has(AdmissionPlugin::ServiceAccount) {
         wanted.push(("serviceaccounts", BY_CONTROLLERS, json!({"metadata": {"name": ACCOUNT}})));
     }
     if let Some(authority) = inner.authority.as_ref().filter(|_| inner.fills_namespaces) {

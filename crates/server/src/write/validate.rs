@@ -1,6 +1,6 @@
 //! Validation: the last stage before the commit, and the only place that makes a [`Checked`].
 
-use super::{CreateRight, OwnPart, device_rights};
+use super::{CreateRight, OwnPart, device_rights, privileged};
 use crate::{
     admission::{self, Review},
     authorize::{self, Attributes, OnResource},
@@ -34,6 +34,7 @@ impl Checked {
 pub(super) async fn new_object(call: &Call, draft: Value, right: CreateRight) -> Result<Checked, Refusal> {
     let mut errors = device_rights::new_object(call, &draft).await?;
     errors.extend(call.served.check_new(&draft));
+    errors.extend(privileged::new_object(call, &draft));
     refuse(call, &draft, errors)?;
     warn(call, &draft, None);
     // Kubernetes: create is authorized by the first of the validating plugins.
@@ -51,6 +52,7 @@ pub(super) async fn next_object(call: &Call, draft: Value, current: &Value) -> R
     let mut forgiven = ErrorList::new();
     let mut errors = device_rights::next_object(call, &draft, current).await?;
     errors.extend(call.served.check_next(&call.target.subresource, &draft, current, &mut forgiven));
+    errors.extend(privileged::next_object(call, &draft, current));
     forgiven.iter().for_each(|error| call.warn(error.to_string()));
     refuse(call, &draft, errors)?;
     warn(call, &draft, Some(current));

@@ -2,7 +2,7 @@
 
 use super::story;
 use serde_json::{Value, json};
-use server::{Caller, Config};
+use server::{AdmissionPlugin, AdmissionPlugins, Caller, Config};
 
 const MAPS: &str = "/api/v1/namespaces/n/configmaps";
 
@@ -14,7 +14,9 @@ fn owned(name: &str, owner: &str, blocks: bool) -> Value {
 
 #[test]
 fn changing_owners_needs_the_right_to_delete_the_object() {
-    let config = Config { enforces_owner_permissions: true, ..Config::default() };
+    let enforcement = AdmissionPlugin::OwnerReferencesPermissionEnforcement;
+    let config =
+        Config { admission_plugins: AdmissionPlugins::default().with(enforcement), ..Config::default() };
     story(config, |cluster| async move {
         let maps =
             json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "update", "patch"]});

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use world::World;
 
-/// This much of a response is kept; of a longer one only the length counts.
+/// This much of a response is kept by default; of a longer one only the length counts.
 const KEPT: usize = 64 << 10;
 /// A request that takes longer fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,6 +29,8 @@ pub(crate) struct Client {
     requests: http1::SendRequest<Full<Bytes>>,
     connection: Pin<Box<http1::Connection<Stream, Full<Bytes>>>>,
     closed: bool,
+    /// How much of a response is kept.
+    pub(crate) kept: usize,
 }
 
 #[derive(Debug)]
@@ -74,11 +76,11 @@ impl Client {
     pub(crate) async fn connect(world: &World, target: &Target) -> Result<Client> {
         let stream = connect(world, target, "http/1.1").await?;
         let (requests, connection) = http1::handshake(stream).await?;
-        Ok(Client { requests, connection: Box::pin(connection), closed: false })
+        Ok(Client { requests, connection: Box::pin(connection), closed: false, kept: KEPT })
     }
 
     pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Answer> {
-        let Client { requests, connection, closed } = self;
+        let Client { requests, connection, closed, kept } = self;
         let exchange = async {
             requests.ready().await?;
             let response = requests.send_request(request).await?;
@@ -87,7 +89,7 @@ impl Client {
             while let Some(frame) = body.frame().await {
                 let Ok(data) = frame?.into_data() else { continue };
                 answer.length += data.len();
-                let room = KEPT.saturating_sub(answer.body.len());
+                let room = kept.saturating_sub(answer.body.len());
                 answer.body.extend_from_slice(&data[..data.len().min(room)]);
             }
             Ok(answer)

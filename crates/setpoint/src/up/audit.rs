@@ -1,6 +1,5 @@
 //! The audit log: reads its policy from one file, writes its events to another.
 
-use super::UpOptions;
 use anyhow::{Context, Result};
 use server::{Audit, AuditPolicy};
 use std::{
@@ -14,9 +13,9 @@ use std::{
 // Kubernetes: as its own flag has it.
 const STANDARD_OUTPUT: &str = "-";
 
-/// The log by the options, if any.
-pub(super) fn open(options: &UpOptions) -> Result<Option<Audit>> {
-    let (Some(policy), Some(log)) = (&options.audit_policy_file, &options.audit_log_path) else {
+/// The log with this policy in this file; none without both.
+pub(crate) fn open<P: AsRef<Path> + ?Sized>(policy: Option<&P>, log: Option<&P>) -> Result<Option<Audit>> {
+    let (Some(policy), Some(log)) = (policy.map(AsRef::as_ref), log.map(AsRef::as_ref)) else {
         return Ok(None);
     };
     let policy = AuditPolicy::read(policy).with_context(|| {

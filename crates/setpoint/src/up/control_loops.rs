@@ -1,10 +1,10 @@
 //! Runs the control loops beside the server, as clients of it.
 
-use super::{certificates::Certificates, in_process};
+use super::{certificates::Certificates, in_process::Destination};
 use anyhow::{Context, Result};
 use controllers::{Settings, SigningAuthority};
 use futures::future::{Either, FutureExt, select};
-use operator::Manager;
+use operator::{Manager, Running};
 use serde_json::Value;
 use server::Server;
 use std::{pin::pin, sync::Arc, time::Duration};
@@ -13,23 +13,23 @@ use world::World;
 /// How long to wait before the control loops start again after they ended with an error.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The name of the scheduler among those of the control loops.
-pub(super) const SCHEDULER: &str = "kube-scheduler";
+pub(crate) const SCHEDULER: &str = "kube-scheduler";
 /// Kubernetes: the namespace of the lease of its controller manager.
 const LEASE_NAMESPACE: &str = "kube-system";
 
 /// Which control loops run, and how.
-pub(super) struct ControlLoops {
-    pub(super) server: Server,
-    pub(super) names: Vec<&'static str>,
-    pub(super) settings: Settings,
+pub(crate) struct ControlLoops {
+    pub(crate) clients: Destination,
+    pub(crate) names: Vec<&'static str>,
+    pub(crate) settings: Settings,
     /// Which nodes are simulated.
-    pub(super) nodes: node::Settings,
+    pub(crate) nodes: node::Settings,
     /// Whether other processes share the store: then only the one that holds the lease runs the loops.
-    pub(super) is_shared: bool,
+    pub(crate) is_shared: bool,
 }
 
 /// What the control loops need of this process.
-pub(super) fn settings(server: &Server, certificates: &Certificates) -> Result<Settings> {
+pub(crate) fn settings(server: &Server, certificates: &Certificates) -> Result<Settings> {
     let Certificates { ca, ca_key, .. } = certificates;
     let authority = SigningAuthority::from_pem(ca, ca_key).context("cannot sign certificates with the CA")?;
     let server = server.clone();
@@ -44,7 +44,7 @@ pub(super) fn settings(server: &Server, certificates: &Certificates) -> Result<S
 
 impl ControlLoops {
     /// Runs the control loops until `stopped`, then waits for reconciles in progress.
-    pub(super) async fn run(self, world: World, stopped: impl Future<Output = ()>) {
+    pub(crate) async fn run(self, world: World, stopped: impl Future<Output = ()>) {
         let stopped = stopped.shared();
         // Another process leads now, or a cache could not be filled.
         while let Err(error) = self.manager(&world).run_until(stopped.clone()).await {
@@ -55,20 +55,23 @@ impl ControlLoops {
         }
     }
 
+    /// Starts the control loops; they do not start again after an error.
+    pub(super) fn start(&self, world: &World) -> Running {
+        self.manager(world).start()
+    }
+
     fn manager(&self, world: &World) -> Manager {
-        let caches = in_process::user(&self.server, "system:kube-controller-manager", &[]);
-        let account = |name: &str| in_process::account(&self.server, name);
+        let caches = self.clients.user("system:kube-controller-manager", &[]);
+        let account = |name: &str| self.clients.account(name);
         let mut manager = controllers::manager(world, caches, account, &self.settings, &self.names);
         if self.names.contains(&SCHEDULER) {
-            let client = in_process::user(&self.server, "system:kube-scheduler", &[]);
+            let client = self.clients.user("system:kube-scheduler", &[]);
             manager = manager.controller(controllers::scheduler(world, client));
         }
         if self.nodes.count > 0 {
-            let server = self.server.clone();
-            let client_of = move |node: &str| {
-                in_process::user(&server, &format!("system:node:{node}"), &["system:nodes"])
-            };
-            let storage = in_process::user(&self.server, node::PROVISIONER, &["system:masters"]);
+            let clients = self.clients.clone();
+            let client_of = move |node: &str| clients.user(&format!("system:node:{node}"), &["system:nodes"]);
+            let storage = self.clients.user(node::PROVISIONER, &["system:masters"]);
             let controllers = node::controllers(client_of, &self.nodes).into_iter();
             manager = controllers.chain(node::storage(&storage)).fold(manager, Manager::controller);
         }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 /// One word of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(crate) enum Choice {
     /// An empty word. Kubernetes: a list of nothing else runs no controllers.
     None,
     /// `*`: all but those that must be named explicitly.
@@ -19,7 +19,7 @@ pub(super) enum Choice {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unknown(String);
+pub(crate) struct Unknown(String);
 
 impl std::fmt::Display for Unknown {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -47,7 +47,7 @@ impl FromStr for Choice {
 }
 
 /// The controllers to run. A name has precedence over the star, and the first entry for a controller decides.
-pub(super) fn chosen(choices: &[Choice]) -> impl Iterator<Item = &'static str> {
+pub(crate) fn chosen(choices: &[Choice]) -> impl Iterator<Item = &'static str> {
     let is_chosen = |name: &&'static str| {
         let said = choices.iter().find_map(|choice| match choice {
             Choice::With(it) if it == name => Some(true),
@@ -60,7 +60,7 @@ pub(super) fn chosen(choices: &[Choice]) -> impl Iterator<Item = &'static str> {
 }
 
 /// Logs why controllers that are asked for by name do not run here.
-pub(super) fn warn_of_absent(choices: &[Choice]) {
+pub(crate) fn warn_of_absent(choices: &[Choice]) {
     for (controller, reason) in absent(choices) {
         tracing::warn!(controller, reason, "this controller does not run here");
     }
@@ -72,7 +72,7 @@ fn absent(choices: &[Choice]) -> impl Iterator<Item = (&'static str, &'static st
     named.filter(|name| !has_loop(name)).map(|name| (name, names::why_absent(name)))
 }
 
-pub(super) fn has_loop(name: &str) -> bool {
+pub(crate) fn has_loop(name: &str) -> bool {
     name == SCHEDULER || ::controllers::ALL.iter().any(|it| it.name == name)
 }
 

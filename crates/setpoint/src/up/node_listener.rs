@@ -26,15 +26,15 @@ const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// The simulated nodes of this process: how they are set up, and how the server reaches them.
 #[derive(Default)]
-pub(super) struct Nodes {
-    pub(super) settings: node::Settings,
-    pub(super) kubelets: Option<Arc<dyn Kubelets>>,
+pub(crate) struct Nodes {
+    pub(crate) settings: node::Settings,
+    pub(crate) kubelets: Option<Arc<dyn Kubelets>>,
     listener: Option<NodeListener>,
 }
 
 impl Nodes {
     /// So many nodes; with none, there is no listener.
-    pub(super) async fn open(world: &World, certificates: &Certificates, count: u32) -> Result<Nodes> {
+    pub(crate) async fn open(world: &World, certificates: &Certificates, count: u32) -> Result<Nodes> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         if count == 0 {
             return Ok(Nodes {
@@ -49,7 +49,7 @@ impl Nodes {
     }
 
     /// Answers for the nodes until the result is dropped.
-    pub(super) fn serve(&mut self, world: &World) -> Option<Task<()>> {
+    pub(crate) fn serve(&mut self, world: &World) -> Option<Task<()>> {
         let (listener, kubelet) = (self.listener.take()?, self.settings.kubelet.clone());
         Some(world.spawn("listener of simulated nodes", listener.serve(world.clone(), kubelet)))
     }

@@ -13,7 +13,7 @@ use std::{
 const ATTEMPTS: u32 = 100;
 
 /// Replaces a file atomically.
-pub(super) fn write(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     let put = || -> Result<()> {
         let (mut file, fresh) = create(path)?;
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
@@ -30,7 +30,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 /// The content of a file; `None` only if there is no such file, as opposed to an unreadable one.
-pub(super) fn read(path: &Path) -> Result<Option<String>> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

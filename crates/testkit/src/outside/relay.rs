@@ -1,9 +1,5 @@
 //! Carries a request from the socket's thread into the simulation, and its response back.
 
-use crate::{
-    fault::ConnectionReset,
-    transport::{Credentials, Transport},
-};
 use bytes::Bytes;
 use futures::{
     future::{Either, select},
@@ -12,16 +8,18 @@ use futures::{
 use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use server::accept::Broken;
 use std::{
     pin::pin,
     sync::{Arc, mpsc::SyncSender},
 };
+use testing::{Credentials, Transport};
 use tokio::sync::{mpsc, oneshot};
 
 /// Parts of a response that wait for the socket: enough that a list never waits for the simulation.
 const MAX_PARTS: usize = 64;
 
-type Part = Result<Bytes, ConnectionReset>;
+type Part = Result<Bytes, Broken>;
 
 /// A request that has come over the socket.
 pub(super) struct Arrived {
@@ -36,10 +34,10 @@ pub(super) async fn hand_over(
     arrivals: &SyncSender<Arrived>,
     credentials: Credentials,
     request: Request<Full<Bytes>>,
-) -> Result<Response<UnsyncBoxBody<Bytes, ConnectionReset>>, ConnectionReset> {
+) -> Result<Response<UnsyncBoxBody<Bytes, Broken>>, Broken> {
     let (answer, answered) = oneshot::channel();
-    arrivals.try_send(Arrived { request, credentials, answer }).map_err(|_| ConnectionReset)?;
-    let response = answered.await.map_err(|_| ConnectionReset)?;
+    arrivals.try_send(Arrived { request, credentials, answer }).map_err(|_| Broken)?;
+    let response = answered.await.map_err(|_| Broken)?;
     Ok(response.map(|parts| {
         let frames = stream::unfold(parts, |mut parts| async move {
             let part = parts.recv().await?;

@@ -1,7 +1,7 @@
 //! The socket for programs outside: TLS on loopback, on a thread of its own in real time.
 
 use super::relay::{self, Arrived};
-use crate::{cluster::administrator, fault::ConnectionReset, transport::Credentials};
+use crate::cluster::administrator;
 use bytes::Bytes;
 use http::{Request, Response, header};
 use http_body_util::{BodyExt, Full, Limited, combinators::UnsyncBoxBody};
@@ -10,6 +10,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
 };
+use server::accept::Broken;
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
@@ -18,6 +19,7 @@ use std::{
         mpsc::{Receiver, SyncSender, sync_channel},
     },
 };
+use testing::Credentials;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::oneshot,
@@ -114,11 +116,11 @@ impl SocketServer {
     async fn answer(
         &self,
         request: Request<Incoming>,
-    ) -> Result<Response<UnsyncBoxBody<Bytes, ConnectionReset>>, ConnectionReset> {
+    ) -> Result<Response<UnsyncBoxBody<Bytes, Broken>>, Broken> {
         let (mut head, body) = request.into_parts();
         // HTTP/2 has the address of the server in it.
         head.uri = head.uri.path_and_query().cloned().map(http::Uri::from).unwrap_or_default();
-        let body = Limited::new(body, MAX_BODY).collect().await.map_err(|_| ConnectionReset)?;
+        let body = Limited::new(body, MAX_BODY).collect().await.map_err(|_| Broken)?;
         let sent = head.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let is_administrator = sent.and_then(|sent| sent.strip_prefix("Bearer ")) == Some(&self.token);
         let credentials = if is_administrator {

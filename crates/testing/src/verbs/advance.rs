@@ -1,0 +1,89 @@
+//! Advance: moves the clock of a cluster on, from timer to timer, so that each does its work at its own time.
+
+use super::{
+    duration,
+    rest::{rest, rest_outside},
+    settle,
+};
+use crate::{Cluster, problem::Problem};
+use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
+use world::{Moment, Timestamp};
+
+/// How long it may take in real time, if the spec does not say.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// What clients in other processes get to react to events, in real time.
+const QUIET: Duration = Duration::from_millis(50);
+/// Further than this is most likely a mistake, and timers are only kept for some years.
+const FURTHEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+pub(crate) async fn advance(cluster: &Arc<Cluster>, spec: &Value) -> Result<Value, Problem> {
+    let timeout = duration(spec, "timeout")?.unwrap_or(TIMEOUT);
+    let _steering = cluster.steering.lock().await;
+    cluster.start_loops();
+    let by = distance(cluster, spec)?;
+    let begun = cluster.real.now();
+    let was_frozen = cluster.clock.is_frozen();
+    cluster.clock.freeze(true);
+    let target = cluster.clock.now() + by;
+    let steered = Arc::clone(cluster);
+    let moved = cluster.real.blocking(move || go(&steered, target, begun + timeout)).await;
+    let settled = match moved {
+        Ok(_) => settle::wait(cluster, QUIET, timeout).await.map(drop),
+        Err(_) => Ok(()),
+    };
+    cluster.clock.freeze(was_frozen);
+    let timers = moved?;
+    settled?;
+    Ok(json!({
+        "now": cluster.clock.wall().to_string(),
+        "timers": timers,
+        "took": format!("{:?}", cluster.real.now().since(begun)),
+    }))
+}
+
+/// How far the clock is to go.
+fn distance(cluster: &Cluster, spec: &Value) -> Result<Duration, Problem> {
+    let by = match (duration(spec, "by")?, spec["to"].as_str()) {
+        (Some(by), _) => by,
+        (None, Some(text)) => {
+            let to: Timestamp =
+                text.parse().map_err(|error| Problem::invalid(format!("spec.to: {error}")))?;
+            let left = to.duration_since(cluster.clock.wall());
+            left.try_into().map_err(|_| {
+                Problem::invalid(format!("spec.to: {text} is past; the clock shows {}", cluster.clock.wall()))
+            })?
+        }
+        (None, None) => return Err(Problem::invalid("give either spec.by or spec.to")),
+    };
+    if by > FURTHEST {
+        return Err(Problem::invalid("the clock cannot go further than a year at once"));
+    }
+    Ok(by)
+}
+
+/// Goes from timer to timer up to `target`; returns how many stops there were.
+fn go(cluster: &Cluster, target: Moment, deadline: Moment) -> Result<u64, Problem> {
+    let endless = || {
+        let busy = cluster.transport.pending.busy(&cluster.world).join("; ");
+        Problem::timeout(format!("the cluster does not come to rest at {}: {busy}", cluster.clock.wall()))
+    };
+    let mut outside = cluster.transport.pending.outside();
+    let mut timers = 0;
+    if !rest(cluster) {
+        return Err(endless());
+    }
+    while let Some(next) = cluster.clock.next_timer().filter(|next| *next <= target) {
+        if cluster.real.now() >= deadline {
+            let now = cluster.clock.wall();
+            return Err(Problem::timeout(format!("spec.timeout is over; the clock came to {now}")));
+        }
+        cluster.clock.move_to(next);
+        timers += 1;
+        if !rest(cluster) || !rest_outside(cluster, &mut outside, QUIET) {
+            return Err(endless());
+        }
+    }
+    cluster.clock.move_to(target);
+    Ok(timers)
+}
