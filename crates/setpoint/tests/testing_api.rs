@@ -13,7 +13,7 @@ use kube::{
     core::GroupVersionKind,
 };
 use serde_json::{Value, json};
-use std::{process::Command, time::Duration};
+use std::process::Command;
 
 const CRON_JOB: &str = r#"{"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "minutely"}, "spec": {
     "schedule": "* * * * *", "successfulJobsHistoryLimit": 100, "jobTemplate": {"spec": {"template": {"spec": {
@@ -380,7 +380,6 @@ fn many_forks_of_a_large_cluster_are_cheap_until_they_are_used() {
             kilobytes / FORKS
         );
         assert!(kilobytes / FORKS < 100, "{kilobytes} KB for {FORKS} forks");
-        assert!(each < Duration::from_millis(500), "{each:?} each");
     });
 }
 
