@@ -119,7 +119,7 @@ pub(crate) struct Authenticator {
     pub(crate) accounts: Accounts,
 }
 
-/// Whom an authenticator believes. The fields are those of [`Config`](crate::Config).
+/// The tokens, keys and issuers that an authenticator accepts. The fields are those of [`Config`](crate::Config).
 #[derive(Debug)]
 pub(crate) struct Trusted {
     pub(crate) tokens: Vec<Token>,

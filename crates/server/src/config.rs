@@ -24,7 +24,7 @@ pub struct Config {
     pub issuer: Option<String>,
     /// Issuers whose tokens are accepted, too: former names of this one.
     pub more_issuers: Vec<String>,
-    /// For whom tokens must be meant to be accepted; the issuer if there are none.
+    /// Audiences: a service account token must name one of them. If empty, the issuer is the only one.
     pub audiences: Vec<String>,
     /// Whether a request without credentials is answered as system:anonymous.
     pub allows_anonymous: bool,

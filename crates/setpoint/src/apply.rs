@@ -14,7 +14,7 @@ use crate::client::{
 use http::Method;
 use serde_json::Value;
 
-/// Kubernetes: as whom `kubectl apply --server-side` owns fields.
+/// Kubernetes: the field manager of `kubectl apply --server-side`.
 const FIELD_MANAGER: &str = "kubectl";
 const APPLY: &str = "application/apply-patch+yaml";
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Where `setpoint up` puts its kubeconfig.
 const OF_SETPOINT: &str = ".setpoint/kubeconfig";
 
-/// Which cluster, as whom and in which namespace.
+/// The cluster, user and namespace of a client command.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ConnectOptions {
