@@ -225,6 +225,57 @@ fn ephemeral_containers_are_added_only_through_their_subresource() {
 }
 
 #[test]
+fn the_claim_of_extended_resources_names_requests_of_the_pod() {
+    with_server(|server| async move {
+        let requests = json!({"requests": {"acme.io/gpu": "1"}, "limits": {"acme.io/gpu": "1"}});
+        let containers = json!([{"name": "c", "image": "i", "resources": requests}]);
+        let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": containers}});
+        create(&server, "/api/v1/namespaces/default/pods", &pod).await;
+        let mapping = |container: &str, resource: &str, request: &str| json!({"containerName": container, "resourceName": resource, "requestName": request});
+        let right = mapping("c", "acme.io/gpu", "r");
+        let at = "status.extendedResourceClaimStatus";
+        let cases = [
+            (
+                json!({}),
+                vec![
+                    format!("{at}.requestMappings: Required value: at least one request mapping is required"),
+                    format!("{at}.resourceClaimName: Required value"),
+                ],
+            ),
+            (
+                json!({"resourceClaimName": "x", "requestMappings": [mapping("d", "acme.io/gpu", "r")]}),
+                vec![format!("{at}.requestMappings[0].containerName: Invalid value: \"d\"")],
+            ),
+            (
+                json!({"resourceClaimName": "x", "requestMappings": [mapping("c", "cpu", "r")]}),
+                vec![format!("{at}.requestMappings[0].resourceName: Invalid value: \"cpu\"")],
+            ),
+            (
+                json!({"resourceClaimName": "A", "requestMappings": [mapping("c", "acme.io/gpu", "R")]}),
+                vec![
+                    format!("{at}.requestName: Invalid value: \"R\""),
+                    format!("{at}.resourceClaimName: Invalid value: \"A\""),
+                ],
+            ),
+            (
+                json!({"resourceClaimName": "x", "requestMappings": [right, right]}),
+                vec![format!("{at}.requestMappings[1].requestName: Duplicate value: \"r\"")],
+            ),
+            (json!({"resourceClaimName": "x", "requestMappings": [right]}), Vec::new()),
+        ];
+        for (claim, expected) in cases {
+            let status = json!({"status": {"extendedResourceClaimStatus": claim}});
+            let (code, answer) =
+                patch(&server, "/api/v1/namespaces/default/pods/p/status", MERGE, &status).await;
+            assert_eq!(code, if expected.is_empty() { 200 } else { 422 }, "{claim}: {answer}");
+            for expected in expected {
+                assert!(message(&answer).contains(&expected), "{claim}: {expected:?} is not in {answer}");
+            }
+        }
+    });
+}
+
+#[test]
 fn a_pod_is_resized_only_through_its_subresource() {
     with_server(|server| async move {
         let made = create(&server, PODS, &pod()).await;

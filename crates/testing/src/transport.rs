@@ -9,7 +9,7 @@ use crate::{
     trace::{EntryId, Recorder},
 };
 use bytes::Bytes;
-use http::{Request, Response, header};
+use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 pub(crate) use pending::OutsideProgress;
 pub use pending::{HeldWatches, Pending};
@@ -81,11 +81,19 @@ impl Transport {
         }
     }
 
-    /// A client of an authenticated user.
+    /// A client of an authenticated user, without a User-Agent.
     pub fn client(self: &Arc<Transport>, caller: Caller) -> kube::Client {
+        self.client_of(caller, "")
+    }
+
+    /// A client of an authenticated user. `program` is its User-Agent, and so the field manager of what it writes.
+    pub fn client_of(self: &Arc<Transport>, caller: Caller, program: &'static str) -> kube::Client {
         let transport = Arc::clone(self);
-        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+        let service = tower::service_fn(move |mut request: Request<kube::client::Body>| {
             let (transport, caller) = (Arc::clone(&transport), caller.clone());
+            if !program.is_empty() {
+                request.headers_mut().insert(header::USER_AGENT, HeaderValue::from_static(program));
+            }
             async move { transport.send(Credentials::Of(caller), request).await }
         });
         kube::Client::new(service, "default")

@@ -2,6 +2,7 @@
 
 use super::{Operation, Review};
 use crate::{lookup, refusal::Refusal};
+use api::name::Format;
 use serde_json::Value;
 
 pub(super) async fn fill(review: &mut Review<'_>) -> Result<(), Refusal> {
@@ -57,6 +58,12 @@ async fn class_of(review: &Review<'_>) -> Result<Option<Value>, Refusal> {
     else {
         return Ok(None);
     };
+    // Kubernetes: its client refuses names that no path can hold.
+    let problems = Format::PathSegment.problems(name);
+    if !problems.is_empty() {
+        let (name, problems) = (api::go::quote(name), problems.join(" "));
+        return Err(Refusal::unclassified(format!("invalid resource name {name}: [{problems}]")));
+    }
     let found = lookup::object(&review.call.inner, ("node.k8s.io", "v1", "runtimeclasses"), "", name).await?;
     let missing =
         || review.forbidden(format!("pod rejected: RuntimeClass {} not found", api::go::quote(name)));

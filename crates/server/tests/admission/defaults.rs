@@ -109,6 +109,9 @@ fn a_pod_gets_service_account_priority_and_tolerations() {
             let answer = create(&cluster, pod("p", spec.clone())).await;
             answer.is_refused(&spec.to_string(), 403, &format!("pods \"p\" is forbidden: {message}"));
         }
+        let answer = create(&cluster, pod("p", json!({"runtimeClassName": "a/%"}))).await;
+        let message = "invalid resource name \"a/%\": [may not contain '/' may not contain '%']";
+        answer.is_refused("a class that no path can hold", 500, message);
     });
 }
 

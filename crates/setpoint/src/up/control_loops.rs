@@ -61,17 +61,18 @@ impl ControlLoops {
     }
 
     fn manager(&self, world: &World) -> Manager {
-        let caches = self.clients.user("system:kube-controller-manager", &[]);
+        let caches = self.clients.user("kube-controller-manager", "system:kube-controller-manager", &[]);
         let account = |name: &str| self.clients.account(name);
         let mut manager = controllers::manager(world, caches, account, &self.settings, &self.names);
         if self.names.contains(&SCHEDULER) {
-            let client = self.clients.user("system:kube-scheduler", &[]);
+            let client = self.clients.user("kube-scheduler", "system:kube-scheduler", &[]);
             manager = manager.controller(controllers::scheduler(world, client));
         }
         if self.nodes.count > 0 {
             let clients = self.clients.clone();
-            let client_of = move |node: &str| clients.user(&format!("system:node:{node}"), &["system:nodes"]);
-            let storage = self.clients.user(node::PROVISIONER, &["system:masters"]);
+            let client_of =
+                move |node: &str| clients.user("kubelet", &format!("system:node:{node}"), &["system:nodes"]);
+            let storage = self.clients.user("csi-provisioner", node::PROVISIONER, &["system:masters"]);
             let controllers = node::controllers(client_of, &self.nodes).into_iter();
             manager = controllers.chain(node::storage(&storage)).fold(manager, Manager::controller);
         }

@@ -47,6 +47,11 @@ fn a_deployment_rolls_out_back_pauses_and_restarts() {
     kubectl.file("web.yaml", MANIFEST);
     kubectl.output_of("apply -f web.yaml");
     kubectl.rolled_out("deployment/web");
+    let path = "{.items[0].metadata.managedFields[*].manager}";
+    let managers = kubectl.output_of(&format!("get pods --show-managed-fields -o jsonpath={path}"));
+    for program in ["kube-controller-manager", "kubelet"] {
+        assert!(managers.contains(program), "no field of the pod is {program}'s: {managers}");
+    }
     kubectl.output_of("set image deployment web main=nginx:2");
     kubectl.rolled_out("deployment/web");
     let history = kubectl.output_of("rollout history deployment web");

@@ -14,6 +14,7 @@ pub(crate) fn status(new: &At<'_, '_>, old: &At<'_, '_>, errors: &mut ErrorList)
     conditions(&status.field("conditions"), errors);
     let (spec, old_spec) = (new.field("spec"), old.field("spec"));
     claims(&status.field("resourceClaimStatuses"), &spec, errors);
+    extended_claim(&status.field("extendedResourceClaimStatus"), &spec, errors);
     if spec.text_of("nodeName") != old_spec.text_of("nodeName") {
         status.field("nodeName").forbidden(errors, "may not be changed directly");
     }
@@ -134,6 +135,50 @@ fn claims(statuses: &At<'_, '_>, spec: &At<'_, '_>, errors: &mut ErrorList) {
         if !claim.text().is_empty() {
             claim.is_format(errors, Format::Dns1123Subdomain);
         }
+    }
+}
+
+/// The claim made for the extended resources that containers request.
+fn extended_claim(status: &At<'_, '_>, spec: &At<'_, '_>, errors: &mut ErrorList) {
+    if !status.is_set() {
+        return;
+    }
+    let mut requests = HashMap::new();
+    for list in ["initContainers", "containers"] {
+        for container in spec.field(list).items() {
+            requests.insert(container.text_of("name"), &container.value()["resources"]["requests"]);
+        }
+    }
+    let mappings = status.field("requestMappings");
+    if mappings.is_empty() {
+        mappings.required(errors, "at least one request mapping is required");
+    }
+    let mut taken = Taken::default();
+    for mapping in mappings.items() {
+        let fields = ["containerName", "resourceName", "requestName"];
+        let [container, resource, request] = fields.map(|name| mapping.text_of(name));
+        match requests.get(container) {
+            Some(requests) if requests.get(resource).is_some() => {}
+            Some(_) => mapping.field("resourceName").invalid_text(
+                errors,
+                "must match the extended resource name of an entry in spec.initContainers.resources.requests or \
+                 spec.containers.resources.requests",
+            ),
+            None => mapping.field("containerName").invalid_text(
+                errors,
+                "must match the name of an entry in spec.initContainers.name or spec.containers.name",
+            ),
+        }
+        // Kubernetes: the path leaves the mapping out.
+        errors.extend(Format::Dns1123Label.check(status.field("requestName").path(), request));
+        if !taken.add((container, resource, request)) {
+            fields.into_iter().for_each(|name| mapping.field(name).duplicate(errors));
+        }
+    }
+    let claim = status.field("resourceClaimName");
+    match claim.text() {
+        "" => claim.required(errors, ""),
+        _ => claim.is_format(errors, Format::Dns1123Subdomain),
     }
 }
 
