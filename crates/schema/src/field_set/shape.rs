@@ -94,7 +94,7 @@ impl<'t> Place<'t> {
 }
 
 fn is_open(node: &Node) -> bool {
-    matches!(node, Node::Raw | Node::Json | Node::Either(..))
+    matches!(node, Node::Raw | Node::Json | Node::Either(..) | Node::IntOrString)
 }
 
 fn typed_shape<'t>(types: &'t Types, node: &'t Node) -> Option<FieldShape<'t>> {
@@ -105,11 +105,12 @@ fn typed_shape<'t>(types: &'t Types, node: &'t Node) -> Option<FieldShape<'t>> {
         FieldShape::Map(MapShape { of: Some(of), rest: open.then_some(Place::Deduced), atomic })
     };
     Some(match node {
-        Node::Raw | Node::Json | Node::Either(..) => return None,
+        // Kubernetes: the schema of `IntOrString` has no type, so that it may be anything here.
+        Node::Raw | Node::Json | Node::Either(..) | Node::IntOrString => return None,
         Node::String | Node::Bytes => FieldShape::Scalar(Scalar::String),
         Node::Bool => FieldShape::Scalar(Scalar::Boolean),
         Node::Int32 | Node::Int64 | Node::Double => FieldShape::Scalar(Scalar::Numeric),
-        Node::Time | Node::MicroTime | Node::Quantity | Node::IntOrString => FieldShape::Scalar(Scalar::Any),
+        Node::Time | Node::MicroTime | Node::Quantity => FieldShape::Scalar(Scalar::Any),
         Node::FieldsV1 => FieldShape::Map(MapShape { of: None, rest: Some(Place::Deduced), atomic: false }),
         Node::Object(id) => object(*id, false),
         Node::AtomicObject(id) => object(*id, true),

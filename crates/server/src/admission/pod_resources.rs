@@ -35,9 +35,10 @@ pub(super) fn of_pod(pod: &Value, which: &str) -> Amounts {
         }
     }
     raise(&mut total, &first);
-    // Kubernetes: pod-level resources replace the sum for these two.
+    // Kubernetes: pod-level resources replace the sum for these.
+    let is_of_pod = |name: &str| matches!(name, "cpu" | "memory") || name.starts_with("hugepages-");
     let own = amounts(&spec["resources"], which);
-    total.extend(own.into_iter().filter(|(name, _)| name == "cpu" || name == "memory"));
+    total.extend(own.into_iter().filter(|(name, _)| is_of_pod(name)));
     total
 }
 

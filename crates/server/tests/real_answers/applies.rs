@@ -1,7 +1,7 @@
 //! Applies that fit the schema but not the Go type, applies in several versions, and names of terminating
 //! objects.
 
-use super::{APPLY, MAPS, Step, run, step};
+use super::{APPLY, BUDGETS, MAPS, Step, run, step};
 use serde_json::{Value, json};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -22,7 +22,30 @@ fn applies_report_values_that_fit_no_go_type_late() {
         format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers/a?fieldManager=m")
     };
     let target = json!({"kind": "Deployment", "name": "a", "apiVersion": "apps/v1"});
+    let budget =
+        |spec: Value| json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec});
     run(vec![
+        apply(
+            format!("{BUDGETS}/a?fieldManager=m"),
+            budget(json!({"minAvailable": {"a": 1}})),
+            500,
+            &[(
+                "/message",
+                "failed to convert new object (/; policy/v1, Kind=PodDisruptionBudget) to proper version: unable to \
+                 convert unstructured object to policy/v1, Kind=PodDisruptionBudget: json: cannot unmarshal object \
+                 into Go value of type int32",
+            )],
+        ),
+        apply(
+            format!("{BUDGETS}/a?fieldManager=m"),
+            budget(json!({"minAvailable": {}, "selector": {"matchLabels": []}})),
+            500,
+            &[(
+                "/message",
+                "failed to create typed patch object (/; policy/v1, Kind=PodDisruptionBudget): \
+                 .spec.selector.matchLabels: expected map, got &{[]}",
+            )],
+        ),
         apply(
             format!("{MAPS}/a?fieldManager=m"),
             map("!"),

@@ -82,7 +82,7 @@ fn compute(resources: Option<&Members>, what: &str) -> Resources {
 }
 
 /// What all containers together need: those that run at once, or the hungriest moment before them.
-fn of_containers(spec: &Members, what: &str) -> Resources {
+pub(super) fn of_containers(spec: &Members, what: &str) -> Resources {
     let own = |container| member::object(container, "resources").map(|it| read(it, what)).unwrap_or_default();
     let mut running = Resources::new();
     for container in member::items(spec, "containers") {

@@ -3,6 +3,7 @@
 use api::field::{Error, ErrorList, Path};
 use api::name::Format;
 
+use super::super::resources;
 use crate::validate::at::At;
 use crate::validate::resource_names as names;
 use crate::validate::taken::Taken;
@@ -26,6 +27,9 @@ pub(super) fn of_pod(spec: &At<'_, '_>, claims: &[&str], errors: &mut ErrorList)
         resources.field("claims").forbidden(errors, "claims may not be set for Resources at pod-level");
     }
     check(&resources, names::check_for_pod, claims, errors);
+    covers_containers(spec, "requests", |_| true, errors);
+    // Kubernetes: no container may use more huge pages than it asks for, so that limits of them add up as requests do.
+    covers_containers(spec, "limits", names::is_huge_pages, errors);
     let (pod_limits, containers) = (resources.field("limits"), spec.field("containers"));
     for (index, container) in containers.items().enumerate() {
         let limits = container.field("resources");
@@ -41,6 +45,19 @@ pub(super) fn of_pod(spec: &At<'_, '_>, claims: &[&str], errors: &mut ErrorList)
                 errors.push(Error::invalid(&path.key(name).child("limits"), limit.to_string(), problem));
             }
         }
+    }
+}
+
+/// Of `requests` or `limits`, what the pod says of a resource must be enough for its containers together.
+fn covers_containers(spec: &At<'_, '_>, what: &str, counts: fn(&str) -> bool, errors: &mut ErrorList) {
+    let Some(members) = spec.value().as_object() else { return };
+    let whole = spec.field("resources");
+    let whole = whole.field(what);
+    for (name, together) in resources::of_containers(members, what).iter().filter(|(name, _)| counts(name)) {
+        let Some((_, whole)) = whole.entries().find(|(key, _)| key == name) else { continue };
+        let Some(amount) = whole.quantity().filter(|amount| amount < together) else { continue };
+        let problem = format!("must be greater than or equal to aggregate container {what} of {together}");
+        whole.invalid_as(errors, amount.to_string(), problem);
     }
 }
 
