@@ -16,12 +16,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // startControlPlane starts control loops, scheduler and one simulated node, which end with the test.
-func startControlPlane(t *testing.T) *rest.Config {
+func startControlPlane(t *testing.T, flags ...string) *rest.Config {
 	t.Helper()
-	program := exec.Command(setpoint(), "up", "--ephemeral", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir())
+	flags = append([]string{"up", "--ephemeral", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir()}, flags...)
+	program := exec.Command(setpoint(), flags...)
 	program.Stderr = os.Stderr
 	output, err := program.StdoutPipe()
 	if err != nil {

@@ -1,7 +1,7 @@
 //! `cargo xtask suites`: test suites of other projects that start their own control plane, against Setpoint.
 //!
-//! They use envtest, which starts the programs `kube-apiserver` and `etcd` of a folder. Here both are links
-//! to our binary, which acts by the name it is called with; or the real programs, for comparison.
+//! They use envtest, which starts the programs `kube-apiserver` and `etcd` of a folder: the one that `setpoint assets`
+//! writes, or one with the real programs, for comparison.
 
 use crate::{
     cluster::{self, Against},
@@ -13,7 +13,8 @@ use std::{
     io::{BufRead, BufReader, Write},
     os::unix::fs::symlink,
     path::{Path, PathBuf},
-    process::{ExitCode, Stdio},
+    process::{Command, ExitCode, Stdio},
+    time::Instant,
 };
 
 /// A suite: packages of a module in `interop/go.mod`.
@@ -80,7 +81,10 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     let mut tally = SuiteTally::default();
     for suite in chosen {
         println!("\n── {} against {against:?}", suite.name);
+        let (begun, before) = (Instant::now(), (tally.passed, tally.failed));
         suite.run(&assets, &more, &mut tally)?;
+        let (passed, failed) = (tally.passed - before.0, tally.failed - before.1);
+        println!("{}: {passed} passed, {failed} failed in {} s", suite.name, begun.elapsed().as_secs());
     }
     if examples {
         println!("\n── {EXAMPLES} against {against:?}");
@@ -100,18 +104,28 @@ fn assets(against: Against) -> Result<PathBuf> {
     let folder = tools::root()?.join("target/envtest").join(format!("{against:?}").to_lowercase());
     fs::create_dir_all(&folder)?;
     let real = |name: &str| Ok::<_, anyhow::Error>(interop::build(&[name])?.remove(0));
-    let (server, etcd) = match against {
-        Against::Setpoint => {
-            let setpoint = cluster::build_setpoint()?;
-            (setpoint.clone(), setpoint)
-        }
-        Against::SetpointOnEtcd => (cluster::build_setpoint()?, real("etcd")?),
-        Against::Real => (real("kube-apiserver")?, real("etcd")?),
+    let replaced = match against {
+        Against::Setpoint => Vec::new(),
+        Against::SetpointOnEtcd => vec!["etcd"],
+        Against::Real => vec!["etcd", "kube-apiserver"],
     };
-    for (name, program) in [("kube-apiserver", server), ("etcd", etcd), ("kubectl", real("kubectl")?)] {
+    for name in &replaced {
+        drop(fs::remove_file(folder.join(name)));
+    }
+    // As users do it; with the real kubectl on PATH.
+    let kubectl = real("kubectl")?;
+    let bin = kubectl.parent().context("the folder of kubectl")?;
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::env::join_paths([bin.to_owned()].into_iter().chain(std::env::split_paths(&paths)))?;
+    let mut command = Command::new(cluster::build_setpoint()?);
+    let status = command.arg("assets").arg(&folder).env("PATH", paths).stdout(Stdio::null()).status();
+    if !status.with_context(|| format!("cannot run {command:?}"))?.success() {
+        bail!("{command:?} failed");
+    }
+    for name in replaced {
         let link = folder.join(name);
-        drop(fs::remove_file(&link));
-        symlink(program, &link).with_context(|| format!("cannot write {}", link.display()))?;
+        fs::remove_file(&link)?;
+        symlink(real(name)?, &link).with_context(|| format!("cannot write {}", link.display()))?;
     }
     Ok(folder)
 }
