@@ -44,6 +44,15 @@ impl BadValue {
         }
     }
 
+    /// A string that Kubernetes has made a plain one of, whatever the type of the field is: quoted with `%q` for good.
+    #[must_use]
+    pub fn of_plain_type(self) -> Self {
+        match self.0 {
+            Shown::PlainString(text) => BadValue::verbatim(go::quote(&text)),
+            shown => BadValue(shown),
+        }
+    }
+
     /// Whether the message says `null`, as for a pointer that is not set.
     pub fn is_null(&self) -> bool {
         matches!(&self.0, Shown::Verbatim(text) if text == "null")

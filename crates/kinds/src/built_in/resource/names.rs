@@ -67,7 +67,11 @@ pub(super) fn qualified(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
 }
 
 pub(super) fn fully_qualified(at: &At<'_, '_>, errors: &mut ErrorList) {
-    qualified(at.path(), at.text(), errors);
+    let mut parts = ErrorList::new();
+    qualified(at.path(), at.text(), &mut parts);
+    // Kubernetes: the domain and the name are plain strings; the whole has a type of its own.
+    parts.show_values(|error| Some(error.value.clone().of_plain_type()));
+    errors.extend(parts);
     if !at.text().contains('/') {
         at.invalid_text(errors, "a fully qualified name must be a domain and a name separated by a slash");
     }
