@@ -8,6 +8,7 @@ use super::{environment, mounts, probes, requirements, security};
 use crate::validate::at::At;
 use crate::validate::taken::Taken;
 
+const NO_RESTART_POLICY: &str = "must specify restartPolicy when restart rules are used";
 const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
 pub(crate) const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 const EPHEMERAL: &str = "cannot be set for an Ephemeral Container";
@@ -49,7 +50,7 @@ pub(super) fn init(spec: &At<'_, '_>, around: &Surroundings<'_>, errors: &mut Er
     let mut taken = regular.items().map(|container| container.text_of("name")).collect::<Taken<_>>();
     for (index, container) in containers.items().enumerate() {
         any(&container, around, errors);
-        restart_rules(&container, errors);
+        init_restart_rules(&container, errors);
         let name = container.field("name");
         if taken.contains(&name.text()) {
             name.duplicate(errors);
@@ -216,12 +217,21 @@ fn resize_policies(policies: &At<'_, '_>, pod_policy: &str, errors: &mut ErrorLi
     }
 }
 
+/// Kubernetes: without a policy, the rules of an init container are not looked at.
+fn init_restart_rules(container: &At<'_, '_>, errors: &mut ErrorList) {
+    if container.has("restartPolicy") || container.field("restartPolicyRules").is_empty() {
+        restart_rules(container, errors);
+    } else {
+        container.field("restartPolicy").required(errors, NO_RESTART_POLICY);
+    }
+}
+
 fn restart_rules(container: &At<'_, '_>, errors: &mut ErrorList) {
     let (policy, rules) = (container.field("restartPolicy"), container.field("restartPolicyRules"));
     if policy.is_set() {
         policy.one_of(errors, &["Always", "Never", "OnFailure"]);
     } else if !rules.is_empty() {
-        policy.required(errors, "must specify restartPolicy when restart rules are used");
+        policy.required(errors, NO_RESTART_POLICY);
     }
     if rules.list().len() > 20 {
         errors.push(Error::too_many(rules.path(), rules.list().len(), 20));
