@@ -5,13 +5,21 @@
 //! | `answer` | a request → a response: which path is what |
 //! | `follow` | a log, sent as it grows |
 //! | `session` | a command in a container, over the channels of a WebSocket |
+//! | `port_forward` | the connections of a client to ports of a pod |
+//! | `ports` | what listens on the ports of pods |
+//! | `spdy` | bytes ↔ frames, for port forwarding |
+//! | `tunnel` | a connection of bytes, plain or through the messages of a WebSocket |
 //! | `web_socket` | bytes ↔ messages |
 //! | `pages` | what a node tells of itself: its pods, its metrics |
 
 mod answer;
 mod follow;
 mod pages;
+mod port_forward;
+mod ports;
 mod session;
+mod spdy;
+mod tunnel;
 mod web_socket;
 
 use bytes::Bytes;
@@ -64,7 +72,11 @@ struct Inner {
 struct Views {
     pods: View<Pod>,
     nodes: View<Node>,
+    simulates: Simulates,
 }
+
+/// Whether a node is simulated here.
+pub(crate) type Simulates = Arc<dyn Fn(&Node) -> bool + Send + Sync>;
 
 impl Kubelet {
     /// Answers on one connection until the client closes it. `user` is the name in the client's certificate.
@@ -97,7 +109,7 @@ impl Kubelet {
     }
 
     /// Looks for pods and nodes in these caches from now on.
-    pub(crate) fn read(&self, pods: View<Pod>, nodes: View<Node>) {
+    pub(crate) fn read(&self, pods: View<Pod>, nodes: View<Node>, simulates: Simulates) {
         // The cache keeps its subscribers: a strong reference would be a circle.
         let inner: Weak<Inner> = Arc::downgrade(&self.0);
         pods.subscribe(Arc::new(move |delta| {
@@ -108,7 +120,7 @@ impl Kubelet {
                 sender.set(());
             }
         }));
-        *lock(&self.0.views) = Some(Views { pods, nodes });
+        *lock(&self.0.views) = Some(Views { pods, nodes, simulates });
     }
 
     fn views(&self) -> Option<Views> {
@@ -162,6 +174,14 @@ impl Drop for Changes {
             followed.remove(&self.key);
         }
     }
+}
+
+fn is_running(pod: &Pod, container: &str) -> bool {
+    let mut statuses = pod.status.iter().flat_map(|it| {
+        let lists = [&it.init_container_statuses, &it.container_statuses, &it.ephemeral_container_statuses];
+        lists.into_iter().flatten().flatten()
+    });
+    statuses.any(|it| it.name == container && it.state.as_ref().is_some_and(|state| state.running.is_some()))
 }
 
 fn text(code: u16, text: impl Into<Bytes>) -> Response<Body> {

@@ -83,7 +83,11 @@ async fn reconcile(context: PodContext, key: Key) -> Result<Next, Failure> {
 fn fill_ledger(context: &PodContext) -> Result<(), Failure> {
     if !context.state().ledger().is_filled() {
         let pods = context.view::<Pod>()?.list()?;
-        context.state().settings.kubelet.read(context.view::<Pod>()?, context.view::<Node>()?);
+        // The fleet has the kubelet: a strong reference would be a circle.
+        let fleet = Arc::downgrade(context.state());
+        let simulates = move |node: &Node| fleet.upgrade().is_some_and(|fleet| fleet.simulates(node));
+        let kubelet = &context.state().settings.kubelet;
+        kubelet.read(context.view::<Pod>()?, context.view::<Node>()?, Arc::new(simulates));
         context.state().ledger().fill(pods.iter().map(|pod| &**pod));
     }
     Ok(())

@@ -61,6 +61,8 @@ pub struct Part {
     pub memory: Option<String>,
     /// The results of commands that are executed in it.
     pub exec: BTreeMap<String, ExecResult>,
+    /// What HTTP servers on its ports answer to every request, while it runs.
+    pub http: BTreeMap<u16, String>,
 }
 
 /// Whether the image can be pulled.
@@ -181,9 +183,11 @@ mod tests {
         assert!(problem.starts_with("annotation setpoint.dev/script: "), "{problem}");
         assert!(problem.contains("explodes"), "{problem}");
         assert_eq!("".parse::<Script>(), Ok(Script::default()));
-        let script: Script = "{app: {after: 5, imagePull: fail, exec: {ls: {stdout: x}}}}".parse().unwrap();
+        let script: Script =
+            "{app: {after: 5, imagePull: fail, exec: {ls: {stdout: x}}, http: {80: hello}}}".parse().unwrap();
         assert_eq!(script.part("app").after, Some(Span(Duration::from_secs(5))));
         assert_eq!(script.part("app").image_pull, ImagePull::Fail);
+        assert_eq!(script.part("app").http[&80], "hello");
         assert_eq!(script.part("none"), &Part::default());
     }
 }

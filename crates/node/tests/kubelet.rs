@@ -2,6 +2,7 @@
 
 use crate::{
     rig,
+    spdy_client::{Client, Way},
     web_socket_client::{Session, ask, upgrade},
 };
 use bytes::Bytes;
@@ -203,7 +204,9 @@ fn clients_that_break_the_protocol_or_leave_are_cut_off() {
         // Nothing happens for hours.
         let begun = cluster.world().now();
         let mut idle = Session::start(&cluster, path, V5).await;
+        let mut forwarding = Client::start(&cluster, "web", Way::Spdy).await;
         while idle.next().await.is_some() {}
+        forwarding.end().await;
         assert_eq!(cluster.world().now().since(begun).as_secs() / 3600, 4);
         drop(Session::start(&cluster, path, V5).await);
     });
@@ -274,7 +277,7 @@ fn upgrades_that_a_node_does_not_know_are_refused_in_words() {
                 "container x is not valid for pod web",
             ),
             (spdy(), 400, "a simulated node speaks WebSocket, not SPDY"),
-            (upgrade("web/portforward?ports=80", V5), 500, "nothing listens on a port"),
+            (upgrade("web/portforward?ports=80", V5), 400, "offer one of the protocols SPDY/3.1+portforward"),
             (upgrade("none/exec?command=id&stdout=true", V5), 404, "pods \\\"none\\\" not found"),
         ] {
             let path = request.uri().to_string();

@@ -4,7 +4,9 @@
 mod kubelet;
 mod machines;
 mod pods;
+mod ports;
 mod rig;
 mod scale;
+mod spdy_client;
 mod waiting;
 mod web_socket_client;

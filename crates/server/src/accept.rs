@@ -1,5 +1,6 @@
 //! Accepts connections: TLS, HTTP/1.1 and HTTP/2, client certificates, graceful shutdown.
 
+mod breakable;
 mod connections;
 mod front;
 mod lent;
@@ -18,6 +19,7 @@ use crate::{
     request::{ClientAddress, ClientConnection},
 };
 use aws_lc_rs::digest::{SHA256, digest};
+use breakable::breakable;
 use connections::{ConnectionSlot, Connections};
 use http::{Method, header};
 use http_body::Body as _;
@@ -154,7 +156,8 @@ impl Connection {
                 Some(peer) => drop(request.extensions_mut().insert(Arc::clone(&peer.caller))),
                 None => {}
             }
-            if let Some(address) = address.filter(|_| self.server.0.audit.is_some()) {
+            let tells_address = self.server.0.audit.is_some() || request.uri().path().contains("/proxy");
+            if let Some(address) = address.filter(|_| tells_address) {
                 request.extensions_mut().insert(address);
             }
             if request.headers().contains_key(header::UPGRADE) {
@@ -175,7 +178,7 @@ impl Connection {
                     // Boxed from the start: it is large and moved several times.
                     None => {
                         let answered = world.timeout(limit, Box::pin(server.handle(request))).await;
-                        answered.map(|response| Ok(response.map(Either::Left)))
+                        answered.map(|response| Ok(breakable(response)))
                     }
                     Some(front) => {
                         let answered =

@@ -1,6 +1,7 @@
 //! Encodes objects into responses, in the form that the client accepts.
 
 mod at_rest;
+mod broken_off;
 mod encoded;
 mod gzip;
 mod holding;
@@ -9,6 +10,7 @@ mod pieces;
 mod table;
 mod yaml;
 
+pub(crate) use broken_off::BrokenOff;
 pub(crate) use gzip::{Gzip, compress, mark as mark_gzipped};
 pub(crate) use holding::Holding;
 pub(crate) use list::{list, list_meta_value};

@@ -47,6 +47,17 @@ impl Permit {
         &self.target
     }
 
+    pub(crate) fn verb(&self) -> Option<Verb> {
+        self.verb
+    }
+
+    /// For a request that a proxy passes on whatever its method: one without a verb goes the way of a read. Only who
+    /// may do everything with the target has got a permit for it.
+    pub(crate) fn passed_on(mut self) -> Permit {
+        self.verb.get_or_insert(Verb::Get);
+        self
+    }
+
     /// The caller and target. Only the verb that was authorized is permitted.
     pub(crate) fn redeem(self, verb: Verb) -> Result<(Arc<Caller>, Target), Refusal> {
         match self.verb == Some(verb) {

@@ -8,7 +8,7 @@ use crate::{
     input,
     negotiate::Form,
     refusal::Refusal,
-    request::{Options, RawRequest, Target, Verb},
+    request::{Options, RawRequest, Target, Verb, is_web_socket},
     route::{self, Unrouted},
     served::Served,
     stored::Stored,
@@ -41,7 +41,7 @@ pub(crate) struct Call {
     pub(crate) trail: Trail,
     /// Whether its commits are noted for the hooks behind them.
     notes_commits: bool,
-    /// For requests that are passed on to a node.
+    /// For requests that are passed on to a node, or become a WebSocket.
     pub(crate) raw: Option<Arc<RawRequest>>,
 }
 
@@ -78,7 +78,9 @@ impl Call {
         let (caller, mut target) = permit.redeem(verb).map_err(Unrouted::ByRouter)?;
         let form = route::check(verb, &served, &mut target, &head.headers, &options)?;
         let trail = Trail::of(&head).clone();
-        let raw = route::is_connect(&served, &target).then(|| Arc::new(RawRequest::of(&mut head)));
+        let is_raw =
+            route::is_connect(&served, &target) || (verb == Verb::Watch && is_web_socket(&head.headers));
+        let raw = is_raw.then(|| Arc::new(RawRequest::of(&mut head)));
         Ok(Call {
             inner: Arc::clone(inner),
             caller,

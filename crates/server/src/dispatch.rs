@@ -180,8 +180,17 @@ impl Inner {
             _ if self.registry.has_group(&target.group) => return Err(Refusal::not_served()),
             _ => return Ok(health::nothing_here()),
         };
-        // Kubernetes: built-in resources do not support HEAD.
-        let is_answered = |_: &Verb| head.method != Method::HEAD || served.custom().is_some();
+        let permit = match route::is_proxy(&served, permit.target(), &head.method) {
+            true => permit.passed_on(),
+            false => permit,
+        };
+        let (verb, target) = (permit.verb(), permit.target());
+        // Kubernetes: built-in resources do not support HEAD, except through a proxy.
+        let is_answered = |_: &Verb| {
+            head.method != Method::HEAD
+                || served.custom().is_some()
+                || route::is_proxy(&served, target, &head.method)
+        };
         let Some(verb) = verb.filter(is_answered) else { return Err(route::no_verb(&served, target)) };
         let deprecation = served.deprecation().map(|text| text.into_owned());
         let mut call = match Call::new(self, permit, verb, served, head, options) {
@@ -238,9 +247,12 @@ impl Inner {
     {
         // Each boxed, so that the most frequent verbs do not need the space of the largest.
         if route::is_connect(&call.served, &call.target) {
-            // Only a proxy passes a body on; clients that switch protocols send one after that.
-            let has_body = verb.is_write() && call.target.subresource == "proxy";
-            let body = if has_body { call.take(body).await? } else { Bytes::new() };
+            let is_proxy = call.target.subresource == "proxy";
+            if is_proxy && &*call.served.resource.name != "nodes" {
+                return verbs::connect::proxy::proxy(call, verbs::connect::proxy::passed(body)).boxed().await;
+            }
+            // Clients that switch protocols send a body after that.
+            let body = if verb.is_write() && is_proxy { call.take(body).await? } else { Bytes::new() };
             return verbs::connect::connect(call, body).boxed().await;
         }
         let body = if verb.is_write() { call.take(body).await? } else { Bytes::new() };

@@ -1,14 +1,19 @@
-//! Requests to kubelets: to the address that a Node reports, over a connection that is opened for each.
+//! Requests to kubelets and pods: to the address that a Node or a Pod reports, over a connection that is opened for
+//! each.
 //!
 //! | file | content |
 //! |---|---|
 //! | `address` | a Node → host and port |
 //! | `sockets` | TLS with the server's client certificate, to kubelets with a certificate of the CA |
+//! | `pods` | connections to pods, which no certificate identifies |
 
 mod address;
+mod pods;
 mod sockets;
 
 pub(crate) use address::address;
+pub use pods::connect_to_pod;
+pub(crate) use pods::{PodAddress, send_to_pod};
 pub use sockets::{BadKubeletTls, KubeletSockets, KubeletTls};
 
 use crate::Inner;
@@ -19,7 +24,9 @@ use http_body_util::Full;
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use std::{
+    error::Error,
     fmt,
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -33,8 +40,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 const CONNECT: Duration = Duration::from_secs(30);
 /// From the request to the headers of the response: no kubelet needs so long.
 const HEADERS: Duration = Duration::from_secs(30);
-/// Connections to kubelets at once, each with a socket: followed logs and commands, mostly.
+/// Connections to kubelets at once, each with a socket: followed logs and commands, mostly. As many again to pods.
 const MAX_CONNECTIONS: usize = 1024;
+/// All headers of a response, in bytes: a pod is not trusted.
+const MAX_HEADER_BYTES: usize = 64 << 10;
+const MAX_HEADERS: usize = 200;
 /// Tells simulated nodes, which have one address together, which of them is asked.
 const NODE_HEADER: &str = "x-setpoint-node";
 
@@ -62,16 +72,21 @@ pub trait KubeletStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> KubeletStream for S {}
 
-/// Opens connections to kubelets.
+/// What a connection is opened for: the connection, or why there is none, in words for users.
+pub type Connecting<'a> = BoxFuture<'a, Result<Box<dyn KubeletStream>, String>>;
+
+/// Opens connections to kubelets, and to pods on their nodes.
 pub trait Kubelets: Send + Sync + fmt::Debug {
     /// A connection to the kubelet at this address, whose identity is verified. The error text is for users.
-    fn connect<'a>(
-        &'a self,
-        address: &'a KubeletAddress,
-    ) -> BoxFuture<'a, Result<Box<dyn KubeletStream>, String>>;
+    fn connect<'a>(&'a self, address: &'a KubeletAddress) -> Connecting<'a>;
+
+    /// A connection to a port of a pod. Whoever has the address answers.
+    fn connect_to_pod(&self, address: SocketAddr) -> Connecting<'_> {
+        connect_to_pod(address)
+    }
 }
 
-/// How many connections there are to kubelets.
+/// How many connections there are to kubelets, or to pods.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KubeletConnections(Arc<AtomicUsize>);
 
@@ -123,15 +138,6 @@ pub(crate) async fn send(
     let timed_out = || format!("dial tcp {address}: i/o timeout");
     let stream = inner.world.timeout(CONNECT, kubelets.connect(address)).await;
     let stream = stream.unwrap_or_else(|_| Err(timed_out())).map_err(NoResponse::Unreachable)?;
-    let broken = |error: hyper::Error| NoResponse::Broken(in_go(&error));
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-    let connection = connection.with_upgrades();
-    let serve = async move {
-        // Its errors are those of the response.
-        drop(connection.await);
-        drop(open);
-    };
-    inner.world.spawn("connection to a kubelet", serve).detach();
     let headers = request.headers_mut();
     if let Ok(host) = HeaderValue::from_str(&address.to_string()) {
         headers.insert(header::HOST, host);
@@ -139,10 +145,36 @@ pub(crate) async fn send(
     if let Ok(node) = HeaderValue::from_str(&address.node) {
         headers.insert(NODE_HEADER, node);
     }
-    match inner.world.timeout(HEADERS, sender.send_request(request)).await {
-        Ok(response) => response.map_err(broken),
+    match inner.world.timeout(HEADERS, exchange(inner, stream, open, request)).await {
+        Ok(response) => response,
         Err(_) => Err(NoResponse::Broken("net/http: timeout awaiting response headers".to_owned())),
     }
+}
+
+/// One request over a connection of its own, which lasts until the response is read or dropped.
+async fn exchange<B>(
+    inner: &Inner,
+    stream: impl KubeletStream + 'static,
+    open: KubeletConnection,
+    request: Request<B>,
+) -> Result<Response<Incoming>, NoResponse>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let broken = |error: hyper::Error| NoResponse::Broken(in_go(&error));
+    let mut builder = http1::Builder::new();
+    builder.max_buf_size(MAX_HEADER_BYTES).max_headers(MAX_HEADERS);
+    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    let connection = connection.with_upgrades();
+    let serve = async move {
+        // Its errors are those of the response.
+        drop(connection.await);
+        drop(open);
+    };
+    inner.world.spawn("connection to a kubelet or pod", serve).detach();
+    sender.send_request(request).await.map_err(broken)
 }
 
 // Kubernetes: Go's text where there is one.

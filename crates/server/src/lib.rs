@@ -66,7 +66,10 @@ pub use audit::{Audit, AuditPolicy, BadAuditPolicy};
 pub use authenticate::{Caller, SigningKey, SigningKeyError, Token, TokenFile, TokenFileError, VerifyingKey};
 pub use authorize::{AuthorizationMode, BadAuthorizationMode};
 pub use config::Config;
-pub use kubelet::{BadKubeletTls, KubeletAddress, KubeletSockets, KubeletStream, KubeletTls, Kubelets};
+pub use kubelet::{
+    BadKubeletTls, Connecting, KubeletAddress, KubeletSockets, KubeletStream, KubeletTls, Kubelets,
+    connect_to_pod,
+};
 pub use webhook::{Answer, Exchange, Outbound, Sockets};
 pub use write::{BadRange, ServiceRange};
 
@@ -103,6 +106,7 @@ pub(crate) struct Inner {
     pub(crate) outbound: Arc<dyn Outbound>,
     pub(crate) kubelets: Option<Arc<dyn Kubelets>>,
     pub(crate) kubelet_connections: kubelet::KubeletConnections,
+    pub(crate) pod_connections: kubelet::KubeletConnections,
     pub(crate) authority: Option<String>,
     pub(crate) advertised: Option<SocketAddr>,
     pub(crate) metrics: metrics::Metrics,
@@ -144,6 +148,7 @@ impl Server {
             outbound: config.outbound,
             kubelets: config.kubelets,
             kubelet_connections: kubelet::KubeletConnections::default(),
+            pod_connections: kubelet::KubeletConnections::default(),
             authority: config.authority,
             advertised: config.advertised,
             metrics: metrics::Metrics::default(),

@@ -6,7 +6,7 @@ mod path;
 pub(crate) use options::{Match, Options, encode, flag, pairs};
 pub(crate) use path::{Place, Target, decode, parse};
 
-use http::{Method, Uri, request::Parts};
+use http::{HeaderMap, Method, Uri, header, request::Parts};
 use hyper::upgrade::OnUpgrade;
 use std::{
     any::Any,
@@ -31,11 +31,13 @@ impl ClientConnection {
     }
 }
 
-/// What requests that are passed on to a node need beside their parsed parts.
+/// What requests that are passed on to a node, or become a WebSocket, need beside their parsed parts.
 #[derive(Debug)]
 pub(crate) struct RawRequest {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
+    /// Known where it is needed.
+    pub(crate) client: Option<SocketAddr>,
     upgrade: Mutex<Option<Upgrade>>,
 }
 
@@ -51,13 +53,26 @@ impl RawRequest {
         let connection = head.extensions.remove::<ClientConnection>();
         let upgrade =
             head.extensions.remove::<OnUpgrade>().map(|on_upgrade| Upgrade { on_upgrade, connection });
-        RawRequest { method: head.method.clone(), uri: head.uri.clone(), upgrade: Mutex::new(upgrade) }
+        let client = head.extensions.get::<ClientAddress>().map(|address| address.0);
+        let (method, uri) = (head.method.clone(), head.uri.clone());
+        RawRequest { method, uri, client, upgrade: Mutex::new(upgrade) }
     }
 
     /// The connection, once, if it can switch.
     pub(crate) fn take_upgrade(&self) -> Option<Upgrade> {
         self.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+/// Whether a client asks to switch to another protocol.
+pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|word| word.trim().eq_ignore_ascii_case("upgrade"))
+}
+
+pub(crate) fn is_web_socket(headers: &HeaderMap) -> bool {
+    let asked = headers.get(header::UPGRADE).and_then(|value| value.to_str().ok());
+    asked.is_some_and(|protocol| protocol.eq_ignore_ascii_case("websocket")) && is_upgrade(headers)
 }
 
 impl std::fmt::Debug for ClientConnection {

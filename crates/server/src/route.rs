@@ -12,7 +12,7 @@ use api::{
     go,
     name::NameRule,
 };
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 use schema::managed_fields::validate_manager;
 
 /// Whether a request is for the running thing behind an object (a node, a pod, endpoints of a service).
@@ -23,6 +23,15 @@ pub(crate) fn is_connect(served: &Served, target: &Target) -> bool {
             | ("", "services" | "nodes", "proxy")
     )
 }
+
+/// Whether a request is passed on to a pod or node as it is.
+pub(crate) fn is_proxy(served: &Served, target: &Target, method: &Method) -> bool {
+    is_connect(served, target) && target.subresource == "proxy" && PROXIED.contains(method)
+}
+
+/// Kubernetes: the methods of its proxies.
+const PROXIED: [Method; 7] =
+    [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD, Method::OPTIONS];
 
 /// Kubernetes: rejections by a handler carry warnings, those by the router do not.
 pub(crate) enum Unrouted {
@@ -46,6 +55,15 @@ pub(crate) fn check(
     headers: &HeaderMap,
     options: &Options,
 ) -> Result<Form, Unrouted> {
+    if is_connect(served, target) && target.subresource == "proxy" {
+        // Its media types and options are those of whoever answers.
+        check_built_in(verb, served, target).map_err(Unrouted::ByRouter)?;
+        check_name(&target.name).map_err(Unrouted::ByHandler)?;
+        return match options.dry_run.is_empty() {
+            true => Ok(Form::for_errors(headers)),
+            false => Err(Unrouted::ByHandler(Refusal::bad_request("dryRun is not supported"))),
+        };
+    }
     if served.custom().is_none() {
         let routed = check_built_in(verb, served, target);
         routed.and_then(|()| check_media_types(verb, headers)).map_err(Unrouted::ByRouter)?;

@@ -14,6 +14,7 @@
 //! | `patterns` | regular expressions that take long to compile |
 //! | `damage` | damaged admission configurations in the store: writes are rejected |
 //! | `panics` | requests that make a handler panic |
+//! | `proxies` | pods that lead the server astray, exhaust it, or never end |
 
 mod clocks;
 mod create_rights;
@@ -25,6 +26,7 @@ mod nesting;
 mod panics;
 mod paths;
 mod patterns;
+mod proxies;
 mod smuggling;
 mod tokens;
 mod webhooks;

@@ -26,6 +26,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Lab {
     pub(crate) world: World,
+    pub(crate) server: Server,
     pub(crate) address: SocketAddr,
     client: Arc<ClientConfig>,
     _serving: Task<()>,
@@ -41,6 +42,16 @@ impl Lab {
         limits: Limits,
         store: Arc<dyn store::Store>,
         audit: Option<Audit>,
+    ) -> Lab {
+        Lab::start_with(world, limits, store, Config { audit, ..Config::default() }).await
+    }
+
+    /// With the token of an administrator beside this configuration.
+    pub(crate) async fn start_with(
+        world: &World,
+        limits: Limits,
+        store: Arc<dyn store::Store>,
+        config: Config,
     ) -> Lab {
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -63,16 +74,16 @@ impl Lab {
         let scratch = tempfile::tempdir().unwrap();
         let tokens = scratch.path().join("tokens");
         std::fs::write(&tokens, "t0ken,admin,admin,system:masters\n").unwrap();
-        let config = Config { tokens: TokenFile::read(&tokens).unwrap(), audit, ..Config::default() };
+        let config = Config { tokens: TokenFile::read(&tokens).unwrap(), ..config };
         let server = Server::start(world, store, config).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let serving_world = world.clone();
+        let (serving_world, served) = (world.clone(), server.clone());
         let serving = world.spawn("serving", async move {
-            accept::serve(&serving_world, server, listener, Arc::new(tls), limits, std::future::pending())
+            accept::serve(&serving_world, served, listener, Arc::new(tls), limits, std::future::pending())
                 .await;
         });
-        Lab { world: world.clone(), address, client: Arc::new(client), _serving: serving }
+        Lab { world: world.clone(), server, address, client: Arc::new(client), _serving: serving }
     }
 
     pub(crate) async fn tcp(&self) -> TcpStream {

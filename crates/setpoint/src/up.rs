@@ -10,6 +10,7 @@ pub(crate) mod controllers;
 pub(crate) mod in_process;
 mod kubeconfig;
 pub(crate) mod node_listener;
+pub(crate) mod pod_network;
 pub(crate) mod private_file;
 mod quota;
 mod store;
@@ -158,7 +159,7 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     let service_range = options.service_cluster_ip_range;
     let advertised = address::advertised(options.advertise_address, address);
     let certificates = open_certificates(world, &options, [Some(address), advertised])?;
-    let url = format!("https://{address}");
+    let url = format!("https://{}", address::local(address));
     let kubeconfig = kubeconfig_path(&options)?;
     kubeconfig::write(&kubeconfig, &url, &certificates)?;
     if options.testing {

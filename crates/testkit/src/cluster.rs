@@ -4,6 +4,7 @@ use crate::{
     Fault, HeldWatches, Injected, Trace,
     outside::Outside,
     settle::{IdleChecks, MAX_REQUESTS},
+    simulated_nodes::SimulatedNodes,
     webhooks::WebhookHandlers,
 };
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use operator::{Manager, Running};
 use server::{Caller, Config, Exchange, Outbound, Server, SigningKey};
 use std::sync::{Arc, OnceLock};
 use store::{Limits, Memory};
-use testing::{InProcessKubelets, Transport};
+use testing::Transport;
 use world::World;
 
 /// The key that signs the tokens of all clusters in tests. It protects nothing. RSA, because its signatures
@@ -88,7 +89,7 @@ impl Cluster {
         let outbound = setup.outbound.clone().unwrap_or_else(|| Arc::clone(&webhooks) as Arc<dyn Outbound>);
         let key = SigningKey::from_pem(SIGNING_KEY).expect("the file holds a key");
         let kubelet = Kubelet::default();
-        let kubelets = Some(Arc::new(InProcessKubelets::new(world, &kubelet)) as Arc<dyn server::Kubelets>);
+        let kubelets = Some(Arc::new(SimulatedNodes::new(world, &kubelet)) as Arc<dyn server::Kubelets>);
         let config = Config { signing_key: Some(key), outbound, kubelets, ..Config::default() };
         let server = Server::start(world, Arc::clone(&store) as _, config).await;
         let server = server.expect("a store in memory does not fail");

@@ -29,6 +29,7 @@ mod manifest;
 mod objects;
 mod outside;
 mod settle;
+mod simulated_nodes;
 mod snapshot;
 mod webhooks;
 

@@ -3,7 +3,8 @@
 use super::{
     Body, Kubelet, NODE_HEADER,
     follow::{self, FollowedLog},
-    page, pages,
+    is_running, page, pages,
+    port_forward::{self, PortForward},
     session::{self, Streams},
     text,
     web_socket::accept,
@@ -14,7 +15,7 @@ use crate::{
     logs::{self, LogOptions, NoLog},
     query::pairs,
 };
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use k8s_openapi::api::core::v1::Pod;
@@ -26,6 +27,9 @@ use world::World;
 const PROTOCOLS: [&str; 2] = [V5, "v4.channel.k8s.io"];
 /// With a signal for the end of the input.
 pub(super) const V5: &str = "v5.channel.k8s.io";
+
+/// How clients of SPDY name the protocol within.
+const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-version");
 
 const BAD_REQUEST: u16 = 400;
 const NOT_FOUND: u16 = 404;
@@ -58,12 +62,10 @@ impl Kubelet {
                 let pod = self.pod_on(namespace, pod, named.as_deref())?;
                 Ok(self.session(world, kind, pod, container, &mut request))
             }
-            ["portForward", namespace, pod] => Ok(match self.pod_on(namespace, pod, named.as_deref())? {
-                Some(_) => {
-                    text(INTERNAL, "no container runs on a simulated node, so nothing listens on a port")
-                }
-                None => text(NOT_FOUND, "pod does not exist"),
-            }),
+            ["portForward", namespace, pod] => {
+                let pod = self.pod_on(namespace, pod, named.as_deref())?;
+                Ok(forward(world, pod, &mut request))
+            }
             _ => {
                 let named = named.unwrap_or_default();
                 if self.node(&named).is_some_and(|node| is_stopped(&node)) {
@@ -136,7 +138,7 @@ impl Kubelet {
         if !is_running(&pod, container) {
             return text(INTERNAL, format!("container not found (\"{container}\")"));
         }
-        let (mut response, protocol) = match upgrade(request) {
+        let (mut response, protocol) = match upgrade(request, &PROTOCOLS) {
             Ok(agreed) => agreed,
             Err(refusal) => return *refusal,
         };
@@ -177,43 +179,84 @@ fn name(pod: &Pod) -> &str {
     pod.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn is_running(pod: &Pod, container: &str) -> bool {
-    let mut statuses = pod.status.iter().flat_map(|it| {
-        let lists = [&it.init_container_statuses, &it.container_statuses, &it.ephemeral_container_statuses];
-        lists.into_iter().flatten().flatten()
-    });
-    statuses.any(|it| it.name == container && it.state.as_ref().is_some_and(|state| state.running.is_some()))
+/// Connections of a client to the ports of a pod, over SPDY: as itself, or through a WebSocket.
+fn forward(world: &World, pod: Option<Arc<Pod>>, request: &mut Request<Incoming>) -> Response<Body> {
+    let Some(pod) = pod else { return text(NOT_FOUND, "pod does not exist") };
+    let is_web_socket = !has(request, &header::UPGRADE, port_forward::SPDY);
+    let agreed = match is_web_socket {
+        true => upgrade(request, &[port_forward::TUNNELLED])
+            .map(|(response, protocol)| with(response, header::SEC_WEBSOCKET_PROTOCOL, protocol)),
+        false => upgrade_to_spdy(request),
+    };
+    let response = match agreed {
+        Ok(response) => response,
+        Err(refusal) => return *refusal,
+    };
+    let upgrade = hyper::upgrade::on(request);
+    let forward = PortForward { world: world.clone(), pod, upgrade, is_web_socket };
+    world.spawn("port forwarding", forward.run()).detach();
+    response
+}
+
+fn all<'a>(request: &'a Request<Incoming>, name: &HeaderName) -> Vec<&'a str> {
+    let values = request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim).collect()
+}
+
+fn has(request: &Request<Incoming>, name: &HeaderName, word: &str) -> bool {
+    all(request, name).iter().any(|it| it.eq_ignore_ascii_case(word))
+}
+
+fn refuse(problem: impl Into<String>) -> Box<Response<Body>> {
+    Box::new(text(BAD_REQUEST, problem.into()))
+}
+
+fn with(mut response: Response<Body>, name: HeaderName, value: &'static str) -> Response<Body> {
+    response.headers_mut().insert(name, HeaderValue::from_static(value));
+    response
+}
+
+/// The response that makes a connection one of another protocol.
+fn switching(protocol: &'static str) -> Response<Body> {
+    let mut response = Response::new(Empty::new().boxed_unsync());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let response = with(response, header::CONNECTION, "Upgrade");
+    with(response, header::UPGRADE, protocol)
+}
+
+fn upgrade_to_spdy(request: &Request<Incoming>) -> Result<Response<Body>, Box<Response<Body>>> {
+    let offered = all(request, &STREAM_PROTOCOL);
+    if !has(request, &header::CONNECTION, "upgrade") {
+        return Err(refuse("Upgrade request required"));
+    }
+    if !offered.is_empty() && !offered.contains(&port_forward::PROTOCOL) {
+        return Err(refuse(format!("offer the protocol {}", port_forward::PROTOCOL)));
+    }
+    Ok(with(switching(port_forward::SPDY), STREAM_PROTOCOL, port_forward::PROTOCOL))
 }
 
 /// The response that makes a connection a WebSocket, and its protocol; or why it does not become one.
-fn upgrade(request: &Request<Incoming>) -> Result<(Response<Body>, &'static str), Box<Response<Body>>> {
-    let refuse = |problem: &str| Box::new(text(BAD_REQUEST, problem.to_owned()));
-    let all = |name: header::HeaderName| {
-        let values = request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
-        values.flat_map(|value| value.split(',')).map(str::trim).collect::<Vec<_>>()
-    };
-    let has = |name: header::HeaderName, word: &str| all(name).iter().any(|it| it.eq_ignore_ascii_case(word));
-    if !has(header::CONNECTION, "upgrade") {
+fn upgrade(
+    request: &Request<Incoming>,
+    protocols: &[&'static str],
+) -> Result<(Response<Body>, &'static str), Box<Response<Body>>> {
+    if !has(request, &header::CONNECTION, "upgrade") {
         return Err(refuse("Upgrade request required"));
     }
-    if !has(header::UPGRADE, "websocket") {
+    if !has(request, &header::UPGRADE, "websocket") {
         return Err(refuse("a simulated node speaks WebSocket, not SPDY: use kubectl 1.31 or later"));
     }
-    if !has(header::SEC_WEBSOCKET_VERSION, "13") {
+    if !has(request, &header::SEC_WEBSOCKET_VERSION, "13") {
         return Err(refuse("the version of the WebSocket protocol must be 13"));
     }
-    let offered = all(header::SEC_WEBSOCKET_PROTOCOL);
-    let Some(protocol) = PROTOCOLS.into_iter().find(|it| offered.contains(it)) else {
-        return Err(refuse(&format!("offer one of the protocols {}", PROTOCOLS.join(", "))));
+    let offered = all(request, &header::SEC_WEBSOCKET_PROTOCOL);
+    let Some(protocol) = protocols.iter().find(|it| offered.contains(it)) else {
+        return Err(refuse(format!("offer one of the protocols {}", protocols.join(", "))));
     };
-    let keys = all(header::SEC_WEBSOCKET_KEY);
+    let keys = all(request, &header::SEC_WEBSOCKET_KEY);
     let [key] = keys[..] else { return Err(refuse("the key of the WebSocket is missing")) };
-    let mut response = Response::new(Empty::new().boxed_unsync());
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let headers = response.headers_mut();
-    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
-    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     let accepted = HeaderValue::from_str(&accept(key)).map_err(|_| refuse("the key cannot be used"))?;
-    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accepted);
+    let mut response = switching("websocket");
+    response.headers_mut().insert(header::SEC_WEBSOCKET_ACCEPT, accepted);
     Ok((response, protocol))
 }

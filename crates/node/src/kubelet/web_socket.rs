@@ -17,10 +17,10 @@ const READ: usize = 16 << 10;
 
 const CONTINUATION: u8 = 0;
 const TEXT: u8 = 1;
-const BINARY: u8 = 2;
-const CLOSE: u8 = 8;
+pub(super) const BINARY: u8 = 2;
+pub(super) const CLOSE: u8 = 8;
 const PING: u8 = 9;
-const PONG: u8 = 10;
+pub(super) const PONG: u8 = 10;
 
 /// Why a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +56,13 @@ pub(super) struct WebSocket<S> {
     parts: Option<BytesMut>,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
+impl<S> WebSocket<S> {
     pub(super) fn new(stream: S) -> WebSocket<S> {
         WebSocket { stream, received: BytesMut::new(), parts: None }
     }
+}
 
+impl<S: AsyncRead + Unpin> WebSocket<S> {
     /// The next message. To drop this future loses nothing.
     pub(super) async fn next(&mut self) -> Message {
         loop {
@@ -114,7 +116,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
             _ => Some(Message::Wrong(CloseCode::ProtocolError)),
         }
     }
+}
 
+impl<S: AsyncWrite + Unpin> WebSocket<S> {
     /// Sends one binary message: a byte that names the channel, and its data.
     pub(super) async fn send(&mut self, channel: u8, data: &[u8]) -> io::Result<()> {
         let mut payload = Vec::with_capacity(data.len() + 1);
@@ -138,23 +142,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     }
 
     async fn write(&mut self, opcode: u8, payload: &[u8]) -> io::Result<()> {
-        let mut frame = BytesMut::with_capacity(payload.len() + 10);
-        frame.put_u8(0x80 | opcode);
-        match u16::try_from(payload.len()) {
-            Ok(length @ 0..126) => frame.put_u8(length as u8),
-            Ok(length) => {
-                frame.put_u8(126);
-                frame.put_u16(length);
-            }
-            Err(_) => {
-                frame.put_u8(127);
-                frame.put_u64(payload.len() as u64);
-            }
-        }
-        frame.put_slice(payload);
-        self.stream.write_all(&frame).await?;
+        self.stream.write_all(&frame(opcode, payload)).await?;
         self.stream.flush().await
     }
+}
+
+/// A whole message as the server sends it.
+pub(super) fn frame(opcode: u8, payload: &[u8]) -> BytesMut {
+    let mut frame = BytesMut::with_capacity(payload.len() + 10);
+    frame.put_u8(0x80 | opcode);
+    match u16::try_from(payload.len()) {
+        Ok(length @ 0..126) => frame.put_u8(length as u8),
+        Ok(length) => {
+            frame.put_u8(126);
+            frame.put_u16(length);
+        }
+        Err(_) => {
+            frame.put_u8(127);
+            frame.put_u64(payload.len() as u64);
+        }
+    }
+    frame.put_slice(payload);
+    frame
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -204,7 +213,7 @@ mod tests {
     use super::*;
 
     /// A frame as a client sends it.
-    fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
         let mask = [1, 2, 3, 4];
         let mut frame = vec![first];
         match payload.len() {
@@ -258,25 +267,25 @@ mod tests {
         let data = |text: &[u8]| Message::Data(Bytes::copy_from_slice(text));
         let wrong = |code| vec![Message::Wrong(code)];
         let long = vec![7; 70_000];
-        let cut = [frame(0x02, b"\0a"), frame(0x89, b"?"), frame(0x80, b"b")].concat();
+        let cut = [masked(0x02, b"\0a"), masked(0x89, b"?"), masked(0x80, b"b")].concat();
         let huge = [0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff].to_vec();
-        let many: Vec<u8> = frame(0x02, &long).into_iter().chain(frame(0x00, &long).repeat(20)).collect();
+        let many: Vec<u8> = masked(0x02, &long).into_iter().chain(masked(0x00, &long).repeat(20)).collect();
         for (name, sent, expected) in [
             ("nothing", vec![], vec![Message::End]),
-            ("one message", frame(0x82, b"\0hi"), vec![data(b"\0hi"), Message::End]),
-            ("an empty one", frame(0x82, b""), vec![data(b""), Message::End]),
-            ("medium", frame(0x82, &long[..200]), vec![data(&long[..200]), Message::End]),
-            ("long", frame(0x82, &long), vec![data(&long), Message::End]),
+            ("one message", masked(0x82, b"\0hi"), vec![data(b"\0hi"), Message::End]),
+            ("an empty one", masked(0x82, b""), vec![data(b""), Message::End]),
+            ("medium", masked(0x82, &long[..200]), vec![data(&long[..200]), Message::End]),
+            ("long", masked(0x82, &long), vec![data(&long), Message::End]),
             ("in parts, with a ping", cut, vec![Message::Ping("?".into()), data(b"\0ab"), Message::End]),
-            ("a pong", frame(0x8a, b"x"), vec![Message::End]),
-            ("a close", frame(0x88, &[3, 232]), vec![Message::End]),
-            ("cut off", frame(0x82, b"\0hi")[..6].to_vec(), vec![Message::End]),
+            ("a pong", masked(0x8a, b"x"), vec![Message::End]),
+            ("a close", masked(0x88, &[3, 232]), vec![Message::End]),
+            ("cut off", masked(0x82, b"\0hi")[..6].to_vec(), vec![Message::End]),
             ("not masked", vec![0x82, 1, b'a'], wrong(CloseCode::ProtocolError)),
-            ("an extension", frame(0xc2, b"a"), wrong(CloseCode::ProtocolError)),
-            ("an unknown frame", frame(0x83, b"a"), wrong(CloseCode::ProtocolError)),
-            ("a part of nothing", frame(0x80, b"a"), wrong(CloseCode::ProtocolError)),
-            ("a ping in parts", frame(0x09, b"a"), wrong(CloseCode::ProtocolError)),
-            ("a long ping", frame(0x89, &long[..126]), wrong(CloseCode::ProtocolError)),
+            ("an extension", masked(0xc2, b"a"), wrong(CloseCode::ProtocolError)),
+            ("an unknown frame", masked(0x83, b"a"), wrong(CloseCode::ProtocolError)),
+            ("a part of nothing", masked(0x80, b"a"), wrong(CloseCode::ProtocolError)),
+            ("a ping in parts", masked(0x09, b"a"), wrong(CloseCode::ProtocolError)),
+            ("a long ping", masked(0x89, &long[..126]), wrong(CloseCode::ProtocolError)),
             ("too long", huge, wrong(CloseCode::TooLarge)),
             ("too long in parts", many, wrong(CloseCode::TooLarge)),
         ] {

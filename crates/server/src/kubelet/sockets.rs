@@ -1,8 +1,7 @@
 //! Connections to kubelets over real sockets: TLS in both directions, always verified.
 
-use super::{KubeletAddress, KubeletStream, Kubelets};
+use super::{Connecting, KubeletAddress, KubeletStream, Kubelets};
 use crate::webhook::{Trust, root_cause};
-use futures::future::BoxFuture;
 use std::{fmt, sync::Arc};
 use tokio::net::TcpStream;
 use tokio_rustls::{
@@ -61,10 +60,7 @@ impl KubeletSockets {
 }
 
 impl Kubelets for KubeletSockets {
-    fn connect<'a>(
-        &'a self,
-        address: &'a KubeletAddress,
-    ) -> BoxFuture<'a, Result<Box<dyn KubeletStream>, String>> {
+    fn connect<'a>(&'a self, address: &'a KubeletAddress) -> Connecting<'a> {
         Box::pin(async move {
             let place = address.to_string();
             let name = ServerName::try_from(address.host.clone())

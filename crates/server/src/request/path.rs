@@ -32,10 +32,17 @@ pub(crate) struct Target {
 pub(crate) fn parse(path: &str) -> Option<Place> {
     // Kubernetes: an escaped slash is a slash.
     let path = decoded(path)?;
-    Some(match ResourcePath::parse(&path) {
+    Some(match proxied(&path).or_else(|| ResourcePath::parse(&path)) {
         Some(resource) => Place::Resource(Target::from(resource)),
         None => Place::Other(path.to_string()),
     })
+}
+
+/// The resource of a path whose end is for a pod or node, which may have any form.
+fn proxied(path: &str) -> Option<ResourcePath<'_>> {
+    let ends = path.match_indices("/proxy/").map(|(at, _)| at + "/proxy".len());
+    let mut whole = ends.filter_map(|end| ResourcePath::parse(&path[..end]));
+    whole.find(|resource| resource.subresource == "proxy")
 }
 
 impl From<ResourcePath<'_>> for Target {
@@ -112,6 +119,8 @@ mod tests {
             ("/apis/apps/v1/namespaces/a/deployments/b%2Fscale", Some("/apps/v1/deployments/a/b/scale/")),
             ("/api/v1/%70ods/", Some("//v1/pods////")),
             ("/api/v1/namespaces/a/pods/b/proxy/c/d", Some("//v1/pods/a/b/proxy/")),
+            ("/api/v1/namespaces/a/pods/b/proxy/c//d", Some("//v1/pods/a/b/proxy/")),
+            ("/api/v1/namespaces/proxy/pods/proxy/proxy//", Some("//v1/pods/proxy/proxy/proxy/")),
             ("/api//v1/pods", None),
             ("/api/v1/watch/pods", Some("//v1/pods////watch")),
             ("/api/v1", None),

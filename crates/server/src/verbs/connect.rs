@@ -1,27 +1,27 @@
-//! `log`, `exec`, `attach`, `portforward` and `proxy`: finds the kubelet behind a pod or node, and connects the
-//! caller with it.
+//! `log`, `exec`, `attach`, `portforward` and `proxy`: finds the kubelet behind a pod or node, or the pod itself, and
+//! connects the caller with it.
 
 mod log;
 mod node_proxy;
+pub(crate) mod proxy;
 mod stream;
 mod upgraded;
 
 use crate::{
-    answer::Body,
+    answer::{self, Body},
     call::Call,
     convert::in_request_version,
     kubelet::{self, KubeletAddress},
     lookup,
     refusal::Refusal,
 };
-use api::go;
 use bytes::Bytes;
-use http::Response;
+use http::{Response, StatusCode, header};
 use serde_json::Value;
 
 const NODES: (&str, &str, &str) = ("", "v1", "nodes");
 
-/// `body` is that of a request through a proxy; the others have none.
+/// Everything but the proxies of pods and services. `body` is that of a request through a node's; the others have none.
 pub(crate) async fn connect(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
     let subresource = call.target.subresource.as_str();
     if &*call.served.resource.name == "nodes" {
@@ -32,15 +32,20 @@ pub(crate) async fn connect(call: &Call, body: Bytes) -> Result<Response<Body>, 
         stream::demand_create(call).await?;
     }
     let object = in_request_version(call, &lookup::find(call, &call.target.name).await?).await?;
-    match (&*call.served.resource.name, subresource) {
-        ("services", _) => {
-            let name = go::quote(&call.target.name);
-            Err(Refusal::service_unavailable(format!("no endpoints available for service {name}")))
-        }
-        (_, "log") => log::log(call, &object).await,
-        _ if is_stream => stream::stream(call, &object).await,
-        _ => Err(Refusal::bad_request("address not allowed")),
+    match is_stream {
+        true => stream::stream(call, &object).await,
+        false => log::log(call, &object).await,
     }
+}
+
+/// Kubernetes: without a path, the client is sent to the one with a slash.
+fn moved(path: &str, query: Option<&str>) -> Response<Body> {
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    let mut response = answer::full(StatusCode::MOVED_PERMANENTLY, "text/plain; charset=utf-8", "");
+    if let Ok(location) = format!("{path}/{query}").parse() {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
 }
 
 fn node_of(pod: &Value) -> &str {

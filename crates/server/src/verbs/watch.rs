@@ -2,6 +2,7 @@
 
 mod bookmark;
 mod shared;
+mod web_socket;
 
 pub(crate) use shared::SharedChanges;
 
@@ -82,13 +83,13 @@ pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Refusal> {
     // Boxed: it is large, and every event moves it.
     let follow = Box::new(follow);
     let events = stream::unfold(follow, |mut follow| async move { Some((follow.next().await?, follow)) });
-    Ok(response(call.form, write_all(call, events)))
+    Ok(response(call, write_all(call, events)))
 }
 
 /// Kubernetes: the answer is 200, and its first event is the error.
 fn failed(call: &Call, mut pending: VecDeque<WatchEvent>, refusal: Refusal) -> Response<Body> {
     pending.push_back(WatchEvent::Error(refusal));
-    response(call.form, write_all(call, stream::iter(pending)))
+    response(call, write_all(call, stream::iter(pending)))
 }
 
 /// Whether existing objects are sent first; `None` where the request does not say and its resourceVersion
@@ -267,13 +268,13 @@ impl Follow {
 fn write_all<S: Stream<Item = WatchEvent> + Send + 'static>(
     call: &Call,
     events: S,
-) -> impl Stream<Item = Result<Frame<Bytes>, std::convert::Infallible>> + Send + use<S> {
+) -> impl Stream<Item = Bytes> + Send + use<S> {
     let events = Box::pin(events);
     let start = (Box::new(call.clone()), events, Bookmarks::default(), true);
     stream::unfold(start, |(call, mut events, mut bookmarks, is_first)| async move {
         let event = events.next().await?;
         let bytes = write(&call, event, &mut bookmarks, is_first).await;
-        Some((Ok(Frame::data(bytes)), (call, events, bookmarks, false)))
+        Some((bytes, (call, events, bookmarks, false)))
     })
 }
 
@@ -325,13 +326,18 @@ fn failure(call: &Call, refusal: Refusal) -> Bytes {
     answer::refusal_bytes(refusal, Form { shape: Shape::AsIs, ..call.form })
 }
 
-fn response<S>(form: Form, frames: S) -> Response<Body>
+/// The events as the body of a response, or over the client's WebSocket.
+fn response<S>(call: &Call, events: S) -> Response<Body>
 where
-    S: Stream<Item = Result<Frame<Bytes>, std::convert::Infallible>> + Send + 'static,
+    S: Stream<Item = Bytes> + Send + 'static,
 {
+    if let Some(raw) = &call.raw {
+        return web_socket::open(call, raw, events);
+    }
+    let frames = events.map(|event| Ok::<_, std::convert::Infallible>(Frame::data(event)));
     let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
     *response.status_mut() = StatusCode::OK;
-    let content_type = match form.encoding {
+    let content_type = match call.form.encoding {
         Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
         _ => "application/json",
     };

@@ -1,6 +1,6 @@
 //! The address at which the cluster reaches this server.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// An address reserved for documentation: no packet is sent there, only the route is looked up.
 const ELSEWHERE: &str = "192.0.2.1:9";
@@ -11,6 +11,16 @@ pub(crate) fn advertised(given: Option<IpAddr>, listening: SocketAddr) -> Option
     let own = Some(listening.ip()).filter(|ip| !ip.is_unspecified() && !ip.is_loopback());
     let ip = given.or(own).or_else(of_machine)?;
     Some(SocketAddr::new(ip, listening.port()))
+}
+
+/// Where clients on this machine reach the server: one that listens everywhere has no such address in its certificate.
+pub(crate) fn local(listening: SocketAddr) -> SocketAddr {
+    let ip = match listening.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, listening.port())
 }
 
 /// The address from which this machine would reach others. Nothing is sent.
@@ -24,6 +34,17 @@ fn of_machine() -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_listens_everywhere_is_reached_on_loopback() {
+        for (listening, expected) in [
+            ("0.0.0.0:6443", "127.0.0.1:6443"),
+            ("[::]:6443", "[::1]:6443"),
+            ("192.0.2.7:6443", "192.0.2.7:6443"),
+        ] {
+            assert_eq!(local(listening.parse().unwrap()), expected.parse().unwrap());
+        }
+    }
 
     #[test]
     fn the_given_address_has_precedence() {

@@ -1,7 +1,7 @@
 //! The CA of this control plane, and the certificates of its server and its administrator.
 
 use super::private_file;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
@@ -53,23 +53,27 @@ pub(crate) struct NodeCertificates {
 
 impl Certificates {
     /// Reads those in `directory`; creates them on the first start and renews them in time. The server's is
-    /// for all `addresses`.
+    /// for all `addresses`. A CA that somebody else has put there signs them, and is never replaced.
     pub(crate) fn load_or_make(
         now: Timestamp,
         directory: &Path,
         addresses: &[IpAddr],
     ) -> Result<Certificates> {
         let files = Files(directory.to_owned());
-        let is_fresh = |kept: &Certificates| {
+        let is_outdated = |kept: &Certificates| {
             let left = years_left(now, &kept.ca);
             let left =
                 left.with_context(|| format!("{} holds no certificate", directory.join("ca.crt").display()))?;
-            Ok::<_, anyhow::Error>(left >= CA_RENEWED_YEARS)
+            Ok::<_, anyhow::Error>(left < CA_RENEWED_YEARS && is_named(&kept.ca, CA_NAME)?)
         };
         let mut kept = match files.read()? {
-            Some(kept) if is_fresh(&kept)? => kept,
-            _ => {
-                let made = Certificates::make(now, addresses)?;
+            Some(kept) if !is_outdated(&kept)? => kept,
+            kept => {
+                let of_others = if kept.is_none() { files.ca_of_others()? } else { None };
+                let made = match of_others {
+                    Some((ca, key)) => Certificates::issue(now, addresses, ca, key)?,
+                    None => Certificates::make(now, addresses)?,
+                };
                 files.write(&made)?;
                 return Ok(made);
             }
@@ -83,17 +87,21 @@ impl Certificates {
     /// New ones, not stored.
     pub(crate) fn make(now: Timestamp, addresses: &[IpAddr]) -> Result<Certificates> {
         let ca_key = KeyPair::generate()?;
-        let ca_pem = ca_params(now)?.self_signed(&ca_key)?.pem();
+        let ca = ca_params(now)?.self_signed(&ca_key)?.pem();
+        Certificates::issue(now, addresses, ca, ca_key.serialize_pem())
+    }
+
+    /// New ones of a CA.
+    fn issue(now: Timestamp, addresses: &[IpAddr], ca: String, ca_key: String) -> Result<Certificates> {
         let (server_key, admin_key) = (KeyPair::generate()?, KeyPair::generate()?);
-        let ca_key_pem = ca_key.serialize_pem();
-        let issuer = Issuer::new(ca_params(now)?, ca_key);
+        let issuer = issuer(&ca, &ca_key)?;
         Ok(Certificates {
-            ca: ca_pem,
-            ca_key: ca_key_pem,
             server: server_certificate(now, addresses, &server_key, &issuer)?,
             server_key: server_key.serialize_pem(),
             admin: admin_certificate(now, &admin_key, &issuer)?,
             admin_key: admin_key.serialize_pem(),
+            ca,
+            ca_key,
         })
     }
 
@@ -105,7 +113,7 @@ impl Certificates {
         if !renew_server && !renew_admin {
             return Ok(false);
         }
-        let issuer = Issuer::new(ca_params(now)?, KeyPair::from_pem(&self.ca_key)?);
+        let issuer = issuer(&self.ca, &self.ca_key)?;
         if renew_server {
             let key = KeyPair::from_pem(&self.server_key)?;
             self.server = server_certificate(now, addresses, &key, &issuer)?;
@@ -119,7 +127,7 @@ impl Certificates {
 
     /// New ones for the way from the server to its nodes; not stored: both ends are in this process.
     pub(crate) fn of_nodes(&self, now: Timestamp, address: IpAddr) -> Result<NodeCertificates> {
-        let issuer = Issuer::new(ca_params(now)?, KeyPair::from_pem(&self.ca_key)?);
+        let issuer = issuer(&self.ca, &self.ca_key)?;
         let (node_key, client_key) = (KeyPair::generate()?, KeyPair::generate()?);
         let mut node = params(now, "system:node:simulated", &["system:nodes"], YEARS)?;
         node.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -174,12 +182,19 @@ fn tls_config(chain: &str, key: &str, client_cas: &str, needs_client: bool) -> R
     Ok(builder.with_single_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes())?)?)
 }
 
-/// Always the same name: certificates refer to their issuer by it.
+/// The name of a CA that was made here.
+const CA_NAME: &str = "setpoint-ca";
+
 fn ca_params(now: Timestamp) -> Result<CertificateParams> {
-    let mut ca = params(now, "setpoint-ca", &[], CA_YEARS)?;
+    let mut ca = params(now, CA_NAME, &[], CA_YEARS)?;
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     Ok(ca)
+}
+
+fn issuer(ca: &str, ca_key: &str) -> Result<Issuer<'static, KeyPair>> {
+    let key = KeyPair::from_pem(ca_key).context("cannot read the key of the CA")?;
+    Issuer::from_ca_cert_pem(ca, key).context("cannot read the certificate of the CA")
 }
 
 fn server_certificate(
@@ -219,6 +234,21 @@ fn years_left(now: Timestamp, pem: &str) -> Result<i64> {
     let (_, certificate) = X509Certificate::from_der(&der)?;
     let left = certificate.validity().not_after.timestamp() - now.as_second();
     Ok(left.div_euclid(YEAR_SECONDS))
+}
+
+/// Whether the subject of a certificate is this common name.
+fn is_named(pem: &str, name: &str) -> Result<bool> {
+    let der = CertificateDer::from_pem_slice(pem.as_bytes())?;
+    let (_, certificate) = X509Certificate::from_der(&der)?;
+    Ok(certificate.subject().iter_common_name().any(|found| found.as_str().is_ok_and(|found| found == name)))
+}
+
+/// Whether a certificate is for this key.
+fn is_for_key(pem: &str, key: &str) -> Result<bool> {
+    let der = CertificateDer::from_pem_slice(pem.as_bytes())?;
+    let (_, certificate) = X509Certificate::from_der(&der)?;
+    let key = KeyPair::from_pem(key)?;
+    Ok(certificate.public_key().subject_public_key.data.as_ref() == key.public_key_raw())
 }
 
 fn names_all(pem: &str, addresses: &[IpAddr]) -> Result<bool> {
@@ -287,6 +317,25 @@ impl Files {
             admin: read("admin.crt")?,
             admin_key,
         }))
+    }
+
+    /// The CA that somebody has put there before the first start, and its key. One of ours is left over from a first start
+    /// that did not end.
+    fn ca_of_others(&self) -> Result<Option<(String, String)>> {
+        let [certificate, key] = ["ca.crt", "ca.key"].map(|name| self.0.join(name));
+        let Some(ca) = private_file::read(&certificate)? else { return Ok(None) };
+        let broken = || format!("{} holds no certificate: correct it, or remove it", certificate.display());
+        if is_named(&ca, CA_NAME).with_context(broken)? {
+            return Ok(None);
+        }
+        let Some(ca_key) = private_file::read(&key)? else {
+            bail!("{} is missing: put the key of the CA there, or remove ca.crt", key.display());
+        };
+        let broken = || format!("{} holds no key: correct it, or remove it", key.display());
+        if !is_for_key(&ca, &ca_key).with_context(broken)? {
+            bail!("{} is not the key of {}", key.display(), certificate.display());
+        }
+        Ok(Some((ca, ca_key)))
     }
 
     fn write(&self, certificates: &Certificates) -> Result<()> {
@@ -369,6 +418,39 @@ mod tests {
             spoil(&scratch.path().join("ca.crt"));
             assert!(Certificates::load_or_make(now, scratch.path(), &LISTEN).is_err(), "{name}");
             assert_eq!(fs::read(scratch.path().join("ca.key")).unwrap(), key, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_ca_of_others_signs_and_is_never_replaced() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (certificate, key) = (scratch.path().join("ca.crt"), scratch.path().join("ca.key"));
+        let mut now = 1_767_225_600;
+        let load = |now: i64| {
+            Certificates::load_or_make(Timestamp::from_second(now).unwrap(), scratch.path(), &LISTEN)
+        };
+        let begun = Timestamp::from_second(now).unwrap();
+        let mut theirs = params(begun, "their CA", &["Acme", "IT"], 2).unwrap();
+        theirs.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let their_key = KeyPair::generate().unwrap();
+        let theirs = theirs.self_signed(&their_key).unwrap().pem();
+        fs::write(&certificate, &theirs).unwrap();
+        let refused = format!("{:#}", load(now).unwrap_err());
+        assert!(refused.contains("ca.key is missing: put the key of the CA there"), "{refused}");
+        fs::write(&key, KeyPair::generate().unwrap().serialize_pem()).unwrap();
+        let refused = format!("{:#}", load(now).unwrap_err());
+        assert!(refused.contains("ca.key is not the key of"), "{refused}");
+        fs::write(&key, their_key.serialize_pem()).unwrap();
+        for _ in 0..2 {
+            let certificates = load(now).unwrap();
+            assert_eq!((&certificates.ca, &certificates.ca_key), (&theirs, &their_key.serialize_pem()));
+            let der = CertificateDer::from_pem_slice(certificates.server.as_bytes()).unwrap();
+            let (_, server) = X509Certificate::from_der(&der).unwrap();
+            let der = CertificateDer::from_pem_slice(theirs.as_bytes()).unwrap();
+            let (_, ca) = X509Certificate::from_der(&der).unwrap();
+            assert_eq!(server.issuer(), ca.subject());
+            server.verify_signature(Some(ca.public_key())).unwrap();
+            now += YEAR_SECONDS;
         }
     }
 

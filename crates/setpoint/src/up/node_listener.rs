@@ -1,6 +1,9 @@
 //! The listener of the simulated nodes' kubelet: TLS on loopback, for the API server only.
 
-use super::certificates::{self, Certificates, NodeCertificates};
+use super::{
+    certificates::{self, Certificates, NodeCertificates},
+    pod_network::SimulatedNodes,
+};
 use anyhow::{Context, Result};
 use node::Kubelet;
 use server::{KubeletSockets, KubeletTls, Kubelets};
@@ -45,6 +48,7 @@ impl Nodes {
         let (listener, kubelets) = open(world, certificates).await?;
         let kubelet_address = Some(listener.address);
         let settings = node::Settings { count, kubelet_address, ..node::Settings::default() };
+        let kubelets = SimulatedNodes::new(world, kubelets, &settings.kubelet);
         Ok(Nodes { settings, kubelets: Some(Arc::new(kubelets)), listener: Some(listener) })
     }
 

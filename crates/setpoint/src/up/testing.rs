@@ -7,6 +7,7 @@ use super::{
     controllers,
     in_process::Destination,
     kubeconfig,
+    pod_network::SimulatedNodes,
 };
 use ::controllers::Settings;
 use anyhow::{Result, anyhow};
@@ -76,9 +77,11 @@ impl ClusterRecipe {
             None => account_key::open(&self.options)?,
         };
         let options = &self.options;
+        let kubelets = InProcessKubelets::new(world, kubelet);
+        let kubelets = SimulatedNodes::new(world, kubelets, kubelet);
         let seats = options.max_requests_inflight.saturating_add(options.max_mutating_requests_inflight);
         Ok(Config {
-            kubelets: (options.nodes > 0).then(|| Arc::new(InProcessKubelets::new(world, kubelet)) as _),
+            kubelets: (options.nodes > 0).then(|| Arc::new(kubelets) as _),
             tokens: self.tokens.clone(),
             audit: audit::open(options.audit_policy_file.as_deref(), options.audit_log_path.as_deref())?,
             signing_key,

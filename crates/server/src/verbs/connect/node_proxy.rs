@@ -1,6 +1,6 @@
 //! `nodes/proxy`: a request for a page of a kubelet, passed on to it.
 
-use super::NODES;
+use super::{NODES, moved};
 use crate::{
     answer::{self, Body},
     call::Call,
@@ -83,16 +83,6 @@ fn split(id: &str) -> Option<(&str, &str)> {
 fn path_behind(path: &str) -> Option<&str> {
     let slashes = path.match_indices('/').nth(5);
     slashes.map(|(at, _)| &path[at..])
-}
-
-/// Kubernetes: without a path, the client is sent to the one with a slash.
-fn moved(path: &str, query: Option<&str>) -> Response<Body> {
-    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-    let mut response = answer::full(StatusCode::MOVED_PERMANENTLY, "text/plain; charset=utf-8", "");
-    if let Ok(location) = format!("{path}/{query}").parse() {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
-    response
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! `exec`, `attach` and `portforward`: the connection of the client becomes one with the kubelet.
 
-use super::{container, kubelet_of, pod_path, upgraded};
+use super::{container, kubelet_of, pod_path, proxy::without_credentials, upgraded};
 use crate::{
     answer::{self, Body},
     authorize::{self, Attributes, OnResource},
     call::Call,
     kubelet::{self, NoResponse},
     refusal::Refusal,
-    request::{Verb, encode, flag, pairs},
+    request::{Verb, encode, flag, is_upgrade, pairs},
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Request, Response, StatusCode, header};
@@ -62,7 +62,7 @@ pub(super) async fn stream(call: &Call, pod: &Value) -> Result<Response<Body>, R
     let mut request = Request::get(&target)
         .body(Full::default())
         .map_err(|error| Refusal::unclassified(error.to_string()))?;
-    copy(&AGREEMENT, &call.headers, request.headers_mut());
+    copy(&AGREEMENT, &without_credentials(&call.headers), request.headers_mut());
     let response = kubelet::send(&call.inner, &address, request).await.map_err(|problem| match problem {
         NoResponse::TooManyConnections => Refusal::too_many_requests(problem.to_string(), 1),
         NoResponse::Unreachable(problem) => {
@@ -77,21 +77,19 @@ pub(super) async fn stream(call: &Call, pod: &Value) -> Result<Response<Body>, R
         upgraded::join(call, client, response);
         return Ok(agreed);
     }
-    // Kubernetes: an error is passed on, anything else makes no sense here.
-    if code.as_u16() < 400 {
-        return Err(Refusal::unclassified(format!(
-            "invalid upgrade response: status code {}",
-            code.as_u16()
-        )));
-    }
+    passed_back(code)?;
     let body = Limited::new(response.into_body(), MAX_PROBLEM).collect().await;
     let body = body.map(|body| body.to_bytes()).unwrap_or_else(|_| Bytes::new());
     Ok(answer::full(code, "text/plain; charset=utf-8", body))
 }
 
-fn is_upgrade(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|word| word.trim().eq_ignore_ascii_case("upgrade"))
+/// Whether an answer that switches no protocol is passed back.
+// Kubernetes: an error is, anything else makes no sense here.
+pub(super) fn passed_back(code: StatusCode) -> Result<(), Refusal> {
+    match code.as_u16() {
+        400.. => Ok(()),
+        code => Err(Refusal::unclassified(format!("invalid upgrade response: status code {code}"))),
+    }
 }
 
 fn copy(names: &[HeaderName], from: &HeaderMap, to: &mut HeaderMap) {
