@@ -1,11 +1,14 @@
 //! `cargo xtask bench …`: measurements, each next to a peer or a limit in the same run.
 
-use crate::{interop, tools};
+use crate::{interop, size, tools};
 use anyhow::{Result, bail};
 use std::process::{Command, ExitCode};
 
 /// Measures a subject, or only some parts of it.
 pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
+    if subject == "size" {
+        return size::run(parts);
+    }
     let mut command = Command::new(tools::cargo());
     if subject == "growth" {
         command.args(["test", "--release", "--package", "server", "--test", "growth", "--"]);
@@ -25,7 +28,7 @@ pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
         other => {
             bail!(
                 "nothing to measure is called {other}; there are: store, server, definitions, admission, attacks, \
-                 operator, controllers, growth"
+                 operator, controllers, growth, size"
             )
         }
     };

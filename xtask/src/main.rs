@@ -10,9 +10,13 @@ mod dependencies;
 mod examples;
 mod fuzz;
 mod interop;
+mod licences;
 mod map;
+mod metadata;
 mod recipes;
+mod rust_version;
 mod simulate;
+mod size;
 mod source;
 mod steps;
 mod suites;
@@ -41,6 +45,7 @@ usage: cargo xtask COMMAND
   bench operator     the operator framework next to kube-rs's runtime; a number sets how many objects
   bench controllers  the control loops next to kube-controller-manager and kube-scheduler; a number is the size of
                      the work in percent
+  bench size         the size of the release binary, its start and its idle memory; fails beyond a limit
   interop [PROGRAM …]  builds official programs of Kubernetes (all, or those named) into target/tools/bin
   conformance    the official conformance tests against a fresh Setpoint; --focus RE, --skip RE,
                  --with-real-controllers, --against setpoint|etcd|real, --everything also runs those that need containers

@@ -41,49 +41,63 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(tally.summary())
 }
 
-/// A suite that needs a third-party program.
+/// A suite that needs third-party programs.
 struct Outside {
     name: &'static str,
     suite: &'static str,
     /// The prefix of its tests' names.
     filter: &'static str,
-    /// Finds the program; `variable` passes its path to the suite.
-    tool: fn() -> Result<PathBuf>,
-    variable: &'static str,
+    tool: Option<Tool>,
 }
 
-const OUTSIDE: [Outside; 3] = [
+/// The variable that passes the path of a program to a suite, and what finds the program.
+type Tool = (&'static str, fn() -> Result<PathBuf>);
+
+const OUTSIDE: [Outside; 6] = [
     Outside {
         name: "the store on a real etcd",
         suite: "etcd",
         filter: "",
-        tool: tools::etcd,
-        variable: "SETPOINT_ETCD",
+        tool: Some(("SETPOINT_ETCD", tools::etcd)),
     },
     Outside {
         name: "setpoint up with a real kubectl",
         suite: "outside",
         filter: "kubectl::",
-        tool: tools::kubectl,
-        variable: "SETPOINT_KUBECTL",
+        tool: Some(("SETPOINT_KUBECTL", tools::kubectl)),
     },
     Outside {
         name: "setpoint up with the Python client",
         suite: "outside",
         filter: "python::",
-        tool: tools::python_client,
-        variable: "SETPOINT_PYTHON",
+        tool: Some(("SETPOINT_PYTHON", tools::python_client)),
+    },
+    Outside {
+        name: "README and the book: every command is run or has a reason why not",
+        suite: "outside",
+        filter: "book::text::",
+        tool: None,
+    },
+    Outside {
+        name: "README and the book with a real kubectl",
+        suite: "outside",
+        filter: "book::kubectl::",
+        tool: Some(("SETPOINT_KUBECTL", tools::kubectl)),
+    },
+    Outside {
+        name: "the book's page on several servers with a real etcd",
+        suite: "outside",
+        filter: "book::etcd::",
+        tool: Some(("SETPOINT_ETCD", tools::etcd)),
     },
 ];
 
 fn outside(tally: &mut Tally) -> Result<()> {
-    for Outside { name, suite, filter, tool, variable } in OUTSIDE {
-        match tool() {
-            Ok(path) => {
-                // The whole workspace, so that everything is built with the same features as before.
-                let mut command = cargo(["test", "--workspace", "--all-features", "--test", suite, filter]);
-                tally.suite(name, command.env(variable, path))?;
-            }
+    for Outside { name, suite, filter, tool } in OUTSIDE {
+        // The whole workspace, so that everything is built with the same features as before.
+        let mut command = cargo(["test", "--workspace", "--all-features", "--test", suite, filter]);
+        match tool.map(|(variable, find)| find().map(|path| (variable, path))).transpose() {
+            Ok(program) => tally.suite(name, command.envs(program))?,
             Err(error) => tally.skip(name, &format!("{error:#}")),
         }
     }

@@ -16,7 +16,7 @@ mod type_names;
 
 pub(crate) use module_order::{KRATE as ORDERED_CRATE, order as module_order};
 
-use crate::{map, source::Workspace, tools};
+use crate::{licences, map, metadata, rust_version, source::Workspace, tools};
 use anyhow::{Context, Result};
 use excuses::Excuses;
 use std::{collections::BTreeMap, fs, process::ExitCode};
@@ -74,6 +74,9 @@ pub(crate) fn problems() -> Result<Vec<String>> {
     let excuses = Excuses::parse(&fs::read_to_string(root.join(EXCUSES)).context(EXCUSES)?)?;
     let mut problems = judge(&findings(&workspace), &excuses);
     problems.extend(map::problems(&root, &workspace)?);
+    let packages = metadata::packages()?;
+    problems.extend(licences::problems(&packages)?);
+    problems.extend(rust_version::problems(&packages)?);
     Ok(problems)
 }
 

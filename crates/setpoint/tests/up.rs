@@ -11,6 +11,7 @@ mod logs;
 mod nodes;
 mod operators;
 mod overload;
+mod reference;
 mod scaffold;
 mod service_account;
 mod testing_api;
