@@ -80,7 +80,7 @@ pub trait Kubelets: Send + Sync + fmt::Debug {
     /// A connection to the kubelet at this address, whose identity is verified. The error text is for users.
     fn connect<'a>(&'a self, address: &'a KubeletAddress) -> Connecting<'a>;
 
-    /// A connection to a port of a pod. Whoever has the address answers.
+    /// A connection to a port of a pod. Any program that has the address may answer.
     fn connect_to_pod(&self, address: SocketAddr) -> Connecting<'_> {
         connect_to_pod(address)
     }

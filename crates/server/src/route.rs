@@ -56,7 +56,7 @@ pub(crate) fn check(
     options: &Options,
 ) -> Result<Form, Unrouted> {
     if is_connect(served, target) && target.subresource == "proxy" {
-        // Its media types and options are those of whoever answers.
+        // Its media types and options are those of the pod, service or node that answers.
         check_built_in(verb, served, target).map_err(Unrouted::ByRouter)?;
         check_name(&target.name).map_err(Unrouted::ByHandler)?;
         return match options.dry_run.is_empty() {

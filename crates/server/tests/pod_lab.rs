@@ -116,7 +116,7 @@ impl PodLab {
         assert_eq!(code, 201, "{answer}");
     }
 
-    /// Whoever dials this address reaches a listener that sends these pieces once it has read the headers of a request,
+    /// Connections to this address reach a listener that sends these pieces once it has read the headers of a request,
     /// and then closes if `closes`, or reads on.
     pub(crate) async fn listen(&self, ip: &str, pieces: &[&str], closes: bool) -> TestPod {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

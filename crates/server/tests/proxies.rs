@@ -382,7 +382,7 @@ fn a_pod_with_a_real_address_is_reached_over_a_socket() {
         let (code, body) = world.timeout(PATIENCE, send_raw(&server, "GET", &path, "")).await.unwrap();
         assert_eq!((code, &body[..]), (200, &b"hello"[..]));
         assert!(serving.await.unwrap().starts_with("GET /x?y=z HTTP/1.1\r\n"));
-        // Nobody listens there any more.
+        // The listener is closed.
         let (code, status) = send(&server, "GET", &path, "").await;
         let refused = format!("error trying to reach service: dial tcp {ip}:{port}: connect: connection refused");
         assert_eq!((code, &status["message"]), (503, &json!(refused)));

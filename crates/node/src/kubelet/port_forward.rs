@@ -5,8 +5,8 @@
 
 use super::{
     IDLE, ports,
-    spdy::{self, Frame, Framer, Headers, Replies, ResetCode},
-    tunnel::{Outgoing, Piece, Source},
+    spdy::{self, Framer, Headers, Replies, ResetCode, SpdyFrame},
+    tunnel::{Outgoing, Source, TunnelEvent},
 };
 use futures::future::{Either, select};
 use hyper::upgrade::{OnUpgrade, Upgraded};
@@ -60,7 +60,7 @@ impl PortForward {
         let (source, sink) = super::tunnel::split(TokioIo::new(upgraded), is_web_socket);
         let (out, waiting) = mpsc::channel(MAX_WAITING);
         let writer = world.spawn("writer of a port forwarding", sink.run(waiting));
-        let streams = Streams {
+        let streams = ForwardStreams {
             world: world.clone(),
             pod,
             out,
@@ -68,23 +68,23 @@ impl PortForward {
             single: BTreeMap::new(),
             replies: Replies::default(),
         };
-        Session { world: world.clone(), source, framer: Framer::default(), streams }.run().await;
+        ForwardSession { world: world.clone(), source, framer: Framer::default(), streams }.run().await;
         // The writer ends once it has written what the streams have left behind, or the client reads no more.
         let _ = world.timeout(FAREWELL, writer).await;
     }
 }
 
-struct Session {
+struct ForwardSession {
     world: World,
     source: Source<ReadHalf<TokioIo<Upgraded>>>,
     framer: Framer,
-    streams: Streams,
+    streams: ForwardStreams,
 }
 
 /// The client has left, or must.
 struct Over;
 
-impl Session {
+impl ForwardSession {
     async fn run(mut self) {
         let mut idle_at = self.world.now() + IDLE;
         loop {
@@ -99,9 +99,9 @@ impl Session {
             let carried_on = match piece {
                 None if self.world.now() >= idle_at => return,
                 None => self.streams.give_up_singles().await,
-                Some(Piece::End) => return,
-                Some(Piece::Ping(payload)) => self.streams.send(Outgoing::Pong(payload)).await,
-                Some(Piece::Bytes(bytes)) => {
+                Some(TunnelEvent::End) => return,
+                Some(TunnelEvent::Ping(payload)) => self.streams.send(Outgoing::Pong(payload)).await,
+                Some(TunnelEvent::Bytes(bytes)) => {
                     idle_at = self.world.now() + IDLE;
                     self.take(&bytes).await
                 }
@@ -116,12 +116,12 @@ impl Session {
         self.framer.add(bytes);
         while let Some(frame) = self.framer.next().map_err(|_| Over)? {
             match frame {
-                Frame::Open { id, headers, is_last } => self.streams.open(id, &headers, is_last).await?,
-                Frame::Data { id, data, is_last } => self.streams.data(id, &data, is_last).await?,
-                Frame::Reset(id) => self.streams.forget(id),
-                Frame::Ping(id) => self.streams.send(Outgoing::Bytes(spdy::ping(id).into())).await?,
-                Frame::GoAway => return Err(Over),
-                Frame::Other => {}
+                SpdyFrame::Open { id, headers, is_last } => self.streams.open(id, &headers, is_last).await?,
+                SpdyFrame::Data { id, data, is_last } => self.streams.data(id, &data, is_last).await?,
+                SpdyFrame::Reset(id) => self.streams.forget(id),
+                SpdyFrame::Ping(id) => self.streams.send(Outgoing::Bytes(spdy::ping(id).into())).await?,
+                SpdyFrame::GoAway => return Err(Over),
+                SpdyFrame::Other => {}
             }
         }
         Ok(())
@@ -129,7 +129,7 @@ impl Session {
 }
 
 /// The streams of one client.
-struct Streams {
+struct ForwardStreams {
     world: World,
     pod: Arc<Pod>,
     out: mpsc::Sender<Outgoing>,
@@ -163,7 +163,7 @@ struct Single {
     until: Moment,
 }
 
-impl Streams {
+impl ForwardStreams {
     async fn send(&self, outgoing: Outgoing) -> Result<(), Over> {
         self.out.send(outgoing).await.map_err(|_| Over)
     }
@@ -228,7 +228,7 @@ impl Streams {
 
     async fn data(&mut self, id: u32, data: &[u8], is_last: bool) -> Result<(), Over> {
         if self.single.values().any(|single| single.is_data && single.id == id) {
-            // Nobody is there yet.
+            // Nothing is connected yet.
             self.forget(id);
             return self.send_frame(spdy::reset(id, ResetCode::Refused)).await;
         }

@@ -29,7 +29,7 @@ const MAX_CONTROL: usize = 16 << 10;
 
 /// What a client has sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(super) enum SpdyFrame {
     /// A new stream; `is_last` if the client sends no data in it.
     Open {
         id: u32,
@@ -76,7 +76,7 @@ impl Framer {
     }
 
     /// The next frame, if it is complete.
-    pub(super) fn next(&mut self) -> Result<Option<Frame>, Malformed> {
+    pub(super) fn next(&mut self) -> Result<Option<SpdyFrame>, Malformed> {
         let Some(mut head) = self.received.get(..HEAD) else { return Ok(None) };
         let (first, second) = (head.get_u32(), head.get_u32());
         let (flags, length) = ((second >> 24) as u8, (second & 0x00ff_ffff) as usize);
@@ -91,7 +91,7 @@ impl Framer {
         let payload = self.received.split_to(length).freeze();
         let is_last = flags & FIN != 0;
         if !is_control {
-            return Ok(Some(Frame::Data { id: first, data: payload, is_last }));
+            return Ok(Some(SpdyFrame::Data { id: first, data: payload, is_last }));
         }
         if (first & ID) >> 16 != u32::from(VERSION) {
             return Err(Malformed);
@@ -99,7 +99,7 @@ impl Framer {
         self.control((first & 0xffff) as u16, payload, is_last).map(Some)
     }
 
-    fn control(&mut self, kind: u16, mut payload: Bytes, is_last: bool) -> Result<Frame, Malformed> {
+    fn control(&mut self, kind: u16, mut payload: Bytes, is_last: bool) -> Result<SpdyFrame, Malformed> {
         match kind {
             OPEN => {
                 // Its number, that of a stream it belongs to, priority and slot.
@@ -114,18 +114,18 @@ impl Framer {
                     return Err(Malformed);
                 }
                 self.latest = id;
-                Ok(Frame::Open { id, headers, is_last })
+                Ok(SpdyFrame::Open { id, headers, is_last })
             }
             HEADERS if payload.len() >= 4 => {
                 payload.advance(4);
                 // All headers are compressed as one text: those of no use are read, too.
-                self.headers.read(&payload).map(|_| Frame::Other)
+                self.headers.read(&payload).map(|_| SpdyFrame::Other)
             }
-            RESET if payload.len() == 8 => Ok(Frame::Reset(payload.get_u32() & ID)),
-            PING if payload.len() == 4 => Ok(Frame::Ping(payload.get_u32())),
-            GO_AWAY => Ok(Frame::GoAway),
+            RESET if payload.len() == 8 => Ok(SpdyFrame::Reset(payload.get_u32() & ID)),
+            PING if payload.len() == 4 => Ok(SpdyFrame::Ping(payload.get_u32())),
+            GO_AWAY => Ok(SpdyFrame::GoAway),
             HEADERS | RESET | PING | REPLY => Err(Malformed),
-            _ => Ok(Frame::Other),
+            _ => Ok(SpdyFrame::Other),
         }
     }
 }
@@ -178,7 +178,7 @@ mod tests {
         control(OPEN, &[&id.to_be_bytes(), &[0; 6][..], headers].concat())
     }
 
-    fn frames(sent: &[u8], piece: usize) -> Result<Vec<Frame>, Malformed> {
+    fn frames(sent: &[u8], piece: usize) -> Result<Vec<SpdyFrame>, Malformed> {
         let (mut framer, mut frames) = (Framer::default(), Vec::new());
         for part in sent.chunks(piece) {
             framer.add(part);
@@ -192,13 +192,13 @@ mod tests {
     #[test]
     fn bytes_become_frames_however_they_are_cut() {
         let none = headers::none(false);
-        let opened = |id, is_last| Frame::Open { id, headers: Headers::new(), is_last };
+        let opened = |id, is_last| SpdyFrame::Open { id, headers: Headers::new(), is_last };
         let finished = |mut frame: Vec<u8>| {
             frame[4] |= FIN;
             frame
         };
         let sent =
-            |frame: &[u8], is_last| Frame::Data { id: 1, data: Bytes::copy_from_slice(frame), is_last };
+            |frame: &[u8], is_last| SpdyFrame::Data { id: 1, data: Bytes::copy_from_slice(frame), is_last };
         let window = control(9, &[0; 8]);
         let mut version = ping(1);
         version[1] = 2;
@@ -219,12 +219,12 @@ mod tests {
             (
                 "a reset and pings",
                 [reset(1, ResetCode::Cancel), ping(7)].concat(),
-                Ok(vec![Frame::Reset(1), Frame::Ping(7)]),
+                Ok(vec![SpdyFrame::Reset(1), SpdyFrame::Ping(7)]),
             ),
             (
                 "a window and the end",
                 [window, control(GO_AWAY, &[0; 8])].concat(),
-                Ok(vec![Frame::Other, Frame::GoAway]),
+                Ok(vec![SpdyFrame::Other, SpdyFrame::GoAway]),
             ),
             ("cut off", ping(7)[..11].to_vec(), Ok(vec![])),
             ("an even number", open(2, &none), Err(Malformed)),

@@ -11,7 +11,7 @@ use tokio::{
 const READ: usize = 16 << 10;
 
 /// What has come.
-pub(super) enum Piece {
+pub(super) enum TunnelEvent {
     Bytes(Bytes),
     /// To be answered with [`Outgoing::Pong`].
     Ping(Bytes),
@@ -49,26 +49,26 @@ pub(super) fn split<S: AsyncRead + AsyncWrite>(
 
 impl<S: AsyncRead + Unpin> Source<S> {
     /// What comes next. To drop this future loses nothing.
-    pub(super) async fn next(&mut self) -> Piece {
+    pub(super) async fn next(&mut self) -> TunnelEvent {
         match self {
             Source::Plain(stream) => {
                 let mut bytes = BytesMut::with_capacity(READ);
                 match stream.read_buf(&mut bytes).await {
-                    Ok(1..) => Piece::Bytes(bytes.freeze()),
-                    Ok(0) | Err(_) => Piece::End,
+                    Ok(1..) => TunnelEvent::Bytes(bytes.freeze()),
+                    Ok(0) | Err(_) => TunnelEvent::End,
                 }
             }
             Source::Tunnelled(socket) => match socket.next().await {
-                Message::Data(bytes) => Piece::Bytes(bytes),
-                Message::Ping(payload) => Piece::Ping(payload),
-                Message::End | Message::Wrong(_) => Piece::End,
+                Message::Data(bytes) => TunnelEvent::Bytes(bytes),
+                Message::Ping(payload) => TunnelEvent::Ping(payload),
+                Message::End | Message::Wrong(_) => TunnelEvent::End,
             },
         }
     }
 }
 
 impl<S: AsyncWrite + Unpin> Sink<S> {
-    /// Writes until nobody sends any more, or the client is gone; then closes the connection.
+    /// Writes until all senders are gone, or the client is; then closes the connection.
     pub(super) async fn run(mut self, mut waiting: mpsc::Receiver<Outgoing>) {
         while let Some(outgoing) = waiting.recv().await {
             let bytes = match outgoing {

@@ -1,4 +1,4 @@
-//! Connections to pods: to an address that a pod reports, in plain text or in TLS whose certificate nobody verifies.
+//! Connections to pods: to an address that a pod reports, in plain text or in TLS with an unverified certificate.
 
 use super::{CONNECT, Connecting, KubeletStream, NoResponse, exchange};
 use crate::{Inner, webhook::root_cause};
@@ -76,7 +76,7 @@ where
     exchange(inner, stream.map_err(NoResponse::Unreachable)?, open, request).await
 }
 
-/// TLS without a client certificate, to whoever answers.
+/// TLS without a client certificate, to any server.
 // Kubernetes: the certificate of a pod is not verified, since it need not name the pod's address.
 fn tls() -> TlsConnector {
     let provider = Arc::new(aws_lc_rs::default_provider());

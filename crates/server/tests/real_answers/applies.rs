@@ -12,16 +12,7 @@ fn apply(path: String, config: Value, code: u16, holds: &'static [(&'static str,
 }
 
 #[test]
-fn applies_report_values_that_fit_no_go_type_late() {
-    let map = |binary: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "binaryData": {"b": binary}});
-    let scaler = |version: &str, spec: Value| {
-        let (version, kind) = (format!("autoscaling/{version}"), "HorizontalPodAutoscaler");
-        json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": spec})
-    };
-    let scalers = |version: &str| {
-        format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers/a?fieldManager=m")
-    };
-    let target = json!({"kind": "Deployment", "name": "a", "apiVersion": "apps/v1"});
+fn applies_report_a_count_or_percentage_of_another_type_after_the_merge() {
     let budget =
         |spec: Value| json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec});
     run(vec![
@@ -46,6 +37,21 @@ fn applies_report_values_that_fit_no_go_type_late() {
                  .spec.selector.matchLabels: expected map, got &{[]}",
             )],
         ),
+    ]);
+}
+
+#[test]
+fn applies_report_values_that_fit_no_go_type_late() {
+    let map = |binary: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "binaryData": {"b": binary}});
+    let scaler = |version: &str, spec: Value| {
+        let (version, kind) = (format!("autoscaling/{version}"), "HorizontalPodAutoscaler");
+        json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": spec})
+    };
+    let scalers = |version: &str| {
+        format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers/a?fieldManager=m")
+    };
+    let target = json!({"kind": "Deployment", "name": "a", "apiVersion": "apps/v1"});
+    run(vec![
         apply(
             format!("{MAPS}/a?fieldManager=m"),
             map("!"),

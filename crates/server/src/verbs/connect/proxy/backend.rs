@@ -96,7 +96,7 @@ async fn port_name(call: &Call, id: Id<'_>) -> Result<String, Refusal> {
     port.map(|port| text(&port["name"]).to_owned()).ok_or_else(missing)
 }
 
-/// Kubernetes: whoever may write endpoints must not reach what is no pod of their namespace.
+/// Kubernetes: a user who may write endpoints must not reach what is no pod of their namespace.
 async fn is_of_a_pod(call: &Call, address: &Value) -> Result<bool, Refusal> {
     let target = &address["targetRef"];
     if text(&target["namespace"]) != call.target.namespace {
@@ -146,7 +146,7 @@ fn backend(ip: &str, port: &str, is_tls: bool) -> Result<Backend, Refusal> {
     Ok(Backend { address: PodAddress { socket: SocketAddr::new(ip, number), is_tls }, host })
 }
 
-/// Whoever may write the status of a pod must not reach this machine, nor its cloud's metadata.
+/// A user who may write the status of a pod must not reach this machine, nor its cloud's metadata.
 // Kubernetes: only global unicast addresses, private ones included.
 fn is_allowed(ip: IpAddr) -> bool {
     // An IPv4 address within an IPv6 address is that address.
