@@ -152,7 +152,7 @@ impl Kubelets for Endless {
     fn connect_to_pod(&self, _: SocketAddr) -> Connecting<'_> {
         let (near, mut far) = tokio::io::duplex(4096);
         let begin = async move {
-            far.read(&mut [0; 4096]).await.unwrap();
+            assert_ne!(far.read(&mut [0; 4096]).await.unwrap(), 0, "the request has come");
             let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n";
             far.write_all(head).await.unwrap();
             drop(far.read_to_end(&mut Vec::new()).await);
