@@ -4,6 +4,7 @@ use crate::{
     Failure, Key,
     cache::{Caches, View},
     event::{EventTasks, Recorder},
+    metrics::Metrics,
     queue::Reason,
     source::{Cacheable, Kind},
 };
@@ -31,6 +32,7 @@ pub(crate) struct ControllerContext {
     pub(crate) views: Views,
     pub(crate) wrap: WrapClient,
     pub(crate) event_tasks: EventTasks,
+    pub(crate) metrics: Metrics,
 }
 
 /// Makes a client as the manager's: fenced, measured, with its writes in the caches.
@@ -189,6 +191,11 @@ impl<S> Context<S> {
     /// The state that the controller was made with.
     pub fn state(&self) -> &S {
         &self.state
+    }
+
+    /// The metrics of this process, to which a reconcile may add its own.
+    pub fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
     }
 
     /// Time, random numbers and tasks.

@@ -141,7 +141,8 @@ impl Controller {
 }
 
 impl<P: Cacheable> Builder<P> {
-    /// Reconciles the owner when an object that it controls changes.
+    /// Reconciles the owner when an object that it controls changes. The RBAC rules allow to apply and prune this kind:
+    /// for one that is only looked at, use [`Builder::watches`].
     pub fn owns<K: Cacheable>(self, source: Source<K>) -> Builder<P> {
         self.declare(source.declared(Use::Owns)).connect(move |sources| {
             let view = sources.open(&source);
@@ -243,8 +244,8 @@ impl<P> Builder<P> {
         })
     }
 
-    /// Declares that objects of this kind are written without being watched: for the RBAC rules. If the primary
-    /// source is only of some namespaces, so is this.
+    /// Declares that objects of this kind are written, for the RBAC rules: a kind of [`Builder::owns`] needs no such
+    /// declaration. If the primary source is only of some namespaces, so is this.
     pub fn applies<K: Kind>(self) -> Builder<P>
     where
         K::Scope: 'static,

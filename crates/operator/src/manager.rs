@@ -214,6 +214,23 @@ impl Manager {
         self
     }
 
+    /// The metrics of this process, which `/metrics` shows: counters, gauges and histograms of the operator's own are
+    /// added here, or in a reconcile with [`Context::metrics`](crate::Context::metrics).
+    ///
+    /// ```
+    /// use operator::Manager;
+    ///
+    /// # tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+    /// let manager = Manager::disconnected("baker");
+    /// let loaves = manager.metrics().counter("bakery_loaves_total", "Loaves baked.", &[("flour", "rye")]);
+    /// loaves.add(3);
+    /// assert!(manager.metrics().render().contains("bakery_loaves_total{flour=\"rye\"} 3\n"));
+    /// # });
+    /// ```
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
     /// The kinds that its controllers use, for their RBAC rules.
     pub fn declared(&self) -> Vec<Declared> {
         self.controllers.iter().flat_map(|controller| controller.declared().to_vec()).collect()

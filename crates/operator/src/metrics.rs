@@ -24,7 +24,9 @@ use std::{
 /// More series in one family only come of a label with too many values; they are not shown.
 const MAX_SERIES: usize = 2000;
 
-/// All metrics of a process. Cheap to clone; all clones are the same.
+/// All metrics of a process. Cheap to clone; all clones are the same. Those of a manager are
+/// [`Manager::metrics`](crate::Manager::metrics), and in a reconcile [`Context::metrics`](crate::Context::metrics): what
+/// is added there is on the page of that manager.
 ///
 /// ```
 /// let metrics = operator::metrics::Metrics::default();
@@ -32,6 +34,9 @@ const MAX_SERIES: usize = 2000;
 /// orders.add(2);
 /// let page = metrics.render();
 /// assert!(page.contains("# TYPE shop_orders_total counter\nshop_orders_total{shop=\"corner\"} 2\n"));
+///
+/// metrics.remove("shop_orders_total", &[("shop", "corner")]);
+/// assert!(!metrics.render().contains("corner"), "the shop is gone");
 /// ```
 #[derive(Clone, Default)]
 pub struct Metrics(Arc<MetricsInner>);
@@ -72,7 +77,7 @@ impl Metrics {
         if let Series::Gauge(gauge) = made { gauge } else { Gauge::default() }
     }
 
-    /// The histogram of this name and these labels; every call returns the same one.
+    /// The histogram of this name and these labels, with these upper bounds; every call returns the same one.
     pub fn histogram(
         &self,
         name: &'static str,
@@ -84,6 +89,18 @@ impl Metrics {
         match self.series(name, help, MetricType::Histogram, labels, make) {
             Series::Histogram(histogram) => histogram,
             _ => Histogram::new(bounds),
+        }
+    }
+
+    /// Takes the series with these labels off the page: for an object that is gone. Handles of it count on unseen.
+    pub fn remove(&self, name: &str, labels: &[(&'static str, &str)]) {
+        let labels = owned_labels(labels);
+        let mut families = self.0.families.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(family) = families.get_mut(name) {
+            family.series.remove(&labels);
+            if family.series.is_empty() {
+                families.remove(name);
+            }
         }
     }
 
@@ -133,8 +150,11 @@ impl Metrics {
         labels: &[(&'static str, &str)],
         make: impl FnOnce() -> Series,
     ) -> Series {
-        let mut labels: Labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        labels.sort();
+        let labels = owned_labels(labels);
+        if !is_name(name) || !labels.iter().all(|(label, _)| is_name(label)) {
+            tracing::error!(name, "this is no name of a metric and its labels");
+            return make();
+        }
         let mut families = self.0.families.write().unwrap_or_else(PoisonError::into_inner);
         let family =
             families.entry(name).or_insert_with(|| Family { help, metric_type, series: BTreeMap::new() });
@@ -147,6 +167,19 @@ impl Metrics {
         }
         family.series.entry(labels).or_insert_with(make).clone()
     }
+}
+
+fn owned_labels(labels: &[(&'static str, &str)]) -> Labels {
+    let mut labels: Labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    labels.sort();
+    labels
+}
+
+/// Prometheus: with another name in it, it does not read the page.
+fn is_name(name: &str) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_' || *byte == b':';
+    name.as_bytes().first().is_some_and(is_letter)
+        && name.bytes().all(|byte| is_letter(&byte) || byte.is_ascii_digit())
 }
 
 impl fmt::Debug for Metrics {

@@ -18,7 +18,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 pub enum Use {
     /// Reconciles it: reads it, sets finalizers, writes its status, and makes it the owner of children.
     For,
-    /// Watches its children of this kind.
+    /// Watches its children of this kind, applies and prunes them.
     Owns,
     /// Watches other objects of this kind.
     Watches,
@@ -68,7 +68,8 @@ impl Use {
                 // Kubernetes: required to create children with blockOwnerDeletion.
                 ("finalizers", &["update"]),
             ],
-            Use::Owns | Use::Watches | Use::Reads => &[("", CACHED)],
+            Use::Owns => &[("", &["create", "delete", "get", "list", "patch", "watch"])],
+            Use::Watches | Use::Reads => &[("", CACHED)],
             Use::Applies => &[("", &["create", "delete", "get", "list", "patch"])],
         }
     }
@@ -262,7 +263,7 @@ mod tests {
     use super::*;
     use k8s_openapi::api::{
         apps::v1::Deployment,
-        core::v1::{ConfigMap, Secret},
+        core::v1::{ConfigMap, Secret, Service},
     };
 
     fn show(rules: &[PolicyRule]) -> Vec<String> {
@@ -279,13 +280,14 @@ mod tests {
         let declared = [
             Declared::of::<Deployment>(Use::For),
             Declared::of::<ConfigMap>(Use::Owns),
-            Declared::of::<ConfigMap>(Use::Applies),
+            Declared::of::<Service>(Use::Applies),
             Declared::of::<Secret>(Use::Reads),
             Declared::of::<Secret>(Use::Watches),
         ];
         let expected = [
             ": configmaps: create,delete,get,list,patch,watch",
             ": secrets: get,list,watch",
+            ": services: create,delete,get,list,patch",
             "apps: deployments: get,list,patch,watch",
             "apps: deployments/finalizers: update",
             "apps: deployments/status: patch,update",

@@ -2,7 +2,9 @@
 
 use k8s_openapi::api::{core::v1::ConfigMap, events::v1::Event};
 use kube::{Api, api::ListParams};
-use operator::{Context, Controller, Error, Failure, Key, Manager, Next, all, lease::Election};
+use operator::{
+    Context, Controller, Error, Failure, Key, Manager, Next, all, lease::Election, metrics::Counter,
+};
 use std::{
     error::Error as _,
     sync::{
@@ -217,4 +219,56 @@ fn own_checks_are_part_of_the_probes() {
         running.stop().await.unwrap();
     })
     .unwrap();
+}
+
+const SEEN: (&str, &str) = ("shop_orders_seen_total", "Orders that were seen.");
+const SIZES: &[f64] = &[1.0, 10.0];
+
+/// Counts the objects that it has seen, and measures their size; what is gone has no size any more.
+async fn count(context: Context<Counter>, key: Key) -> Result<Next, Failure> {
+    let labels = [("order", key.name())];
+    match context.get::<ConfigMap>(&key)? {
+        Some(map) => {
+            let size = map.data.iter().flatten().count() as f64;
+            context.state().add(1);
+            context.metrics().gauge("shop_order_size", "Lines of an order.", &labels).set(size);
+            context.metrics().histogram("shop_sizes", "Lines of all orders.", &[], SIZES).observe_value(size);
+        }
+        None => context.metrics().remove("shop_order_size", &labels),
+    }
+    Ok(Next::Settled)
+}
+
+#[test]
+fn own_metrics_are_on_the_page_of_the_manager() {
+    testkit::run(|cluster| async move {
+        let manager = Manager::new("shop", cluster.world(), cluster.client());
+        let seen = manager.metrics().counter(SEEN.0, SEEN.1, &[]);
+        let orders = all::<ConfigMap>().labelled("order=yes");
+        let running = cluster.run(manager.controller(Controller::new("shop", orders).reconcile(seen, count)));
+        let order = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {order: 'yes'}}, data: {size: small}}";
+        cluster.apply(order).await;
+        cluster.settle().await;
+        let page = running.metrics().render();
+        for sample in [
+            "shop_orders_seen_total 1\n",
+            "shop_order_size{order=\"a\"} 1\n",
+            "shop_sizes_bucket{le=\"1\"} 1\nshop_sizes_bucket{le=\"10\"} 1\n",
+            "# HELP controller_runtime_active_workers ",
+        ] {
+            assert!(page.contains(sample), "{sample}{page}");
+        }
+        cluster.delete::<ConfigMap>("default", "a").await;
+        cluster.settle().await;
+        assert!(!running.metrics().render().contains("shop_order_size"), "the order is gone");
+    });
+}
+
+#[test]
+fn a_metric_with_an_unreadable_name_is_not_on_the_page() {
+    let metrics = operator::metrics::Metrics::default();
+    for (name, label) in [("1st", "a"), ("the first", "a"), ("", "a"), ("first", "b c")] {
+        metrics.counter(name, "Not shown.", &[(label, "x")]).add(1);
+    }
+    assert_eq!(metrics.render(), "");
 }

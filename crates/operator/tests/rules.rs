@@ -21,10 +21,7 @@ const ACCOUNT: &str = "copier";
 
 /// Gives every map that asks for it a secret of its own, and says so.
 fn copier() -> Controller {
-    Controller::new("copier", all::<ConfigMap>())
-        .owns(all::<Secret>())
-        .applies::<Secret>()
-        .reconcile((), copy)
+    Controller::new("copier", all::<ConfigMap>()).owns(all::<Secret>()).reconcile((), copy)
 }
 
 async fn copy(context: Context<()>, key: Key) -> Result<Next, Failure> {
@@ -93,7 +90,6 @@ fn sources_of_some_namespaces_need_roles_there_and_nothing_else() {
         cluster.apply("{apiVersion: v1, kind: Namespace, metadata: {name: other}}").await;
         let controller = Controller::new("copier", all::<ConfigMap>().in_namespace("other"))
             .owns(all::<Secret>().in_namespace("other"))
-            .applies::<Secret>()
             .reconcile((), copy);
         let access = Access::new(NAMESPACE, ACCOUNT, controller.declared());
         assert_eq!(reach(&access), "0 everywhere, other default");
@@ -156,6 +152,41 @@ fn a_server_takes_the_manifests_of_a_manager() {
         cluster.settle().await;
         running.stop().await.unwrap();
     });
+}
+
+/// The ways to reach webhooks, with and without other namespaces, ports and several servers of webhooks.
+#[test]
+fn a_server_takes_the_manifests_whatever_the_settings_of_the_manager_are() {
+    let (every, local) = ([0, 0, 0, 0], [127, 0, 0, 1]);
+    let service = |namespace| Address::service(namespace, "copier");
+    let url = || Address::Url("https://copier.example.com".to_owned());
+    for (namespace, probes, webhooks) in [
+        ("default", None, vec![]),
+        ("default", Some(8080), vec![(url(), (local, 9443))]),
+        ("ops", Some(8080), vec![(service("ops"), (every, 9443))]),
+        ("ops", None, vec![(url(), (local, 9443)), (service("ops"), (every, 9444))]),
+        // As in tests: any free port.
+        ("ops", Some(0), vec![(url(), (local, 0))]),
+    ] {
+        testkit::simulate(1, |cluster| async move {
+            cluster.apply("{apiVersion: v1, kind: Namespace, metadata: {name: ops}}").await;
+            let mut manager = Manager::new("copier", cluster.world(), cluster.client());
+            manager = manager.elect_in(namespace).controller(copier());
+            if let Some(port) = probes {
+                manager = manager.probes((every, port));
+            }
+            for (nth, (address, listen)) in webhooks.into_iter().enumerate() {
+                let hook =
+                    Hook::defaulter(|_: &mut ConfigMap, _: &operator::webhook::Request| {}).fails_open();
+                let secret = format!("copier-webhooks-{nth}");
+                let certificates = Certificates::Shared { namespace: namespace.to_owned(), secret };
+                let webhooks = Webhooks::new(&format!("copier-{nth}")).hook(hook);
+                manager = manager.webhooks(webhooks, listen, Site { address, certificates });
+            }
+            cluster.apply(&manager.manifests(&Installation::new(namespace, "example.com/copier:1"))).await;
+            cluster.get::<Deployment>(namespace, "copier").await;
+        });
+    }
 }
 
 /// Or the tests above would prove nothing.

@@ -12,6 +12,9 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json};
 
+/// A free port, chosen when the process listens: no manifest can name it.
+const ANY_PORT: u16 = 0;
+
 /// Where and how an operator is installed: what its code does not say.
 #[derive(Clone, Debug)]
 pub struct Installation {
@@ -98,6 +101,17 @@ impl Manager {
         json!({"app.kubernetes.io/name": self.name})
     }
 
+    /// The ports of the container, each with a name of its own.
+    fn ports(&self) -> Vec<Value> {
+        let probes = self.probes.map(|address| ("probes".to_owned(), address.port()));
+        let webhooks = self.webhooks.iter().enumerate().map(|(nth, (_, address, _))| match nth {
+            0 => ("webhooks".to_owned(), address.port()),
+            _ => (format!("webhooks-{}", nth + 1), address.port()),
+        });
+        let ports = probes.into_iter().chain(webhooks).filter(|(_, port)| *port != ANY_PORT);
+        ports.map(|(name, port)| json!({"name": name, "containerPort": port})).collect()
+    }
+
     fn deployment(&self, installation: &Installation) -> Value {
         let mut container = json!({
             "name": "operator", "image": installation.image,
@@ -108,15 +122,11 @@ impl Manager {
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
         });
-        let probes = self.probes.map(|address| ("probes", address.port()));
-        let hooks = self.webhooks.iter().map(|(_, address, _)| ("webhooks", address.port()));
-        let ports = probes.into_iter().chain(hooks);
-        let ports: Vec<Value> =
-            ports.map(|(name, port)| json!({"name": name, "containerPort": port})).collect();
+        let ports = self.ports();
         if !ports.is_empty() {
             container["ports"] = json!(ports);
         }
-        if let Some(address) = self.probes {
+        if let Some(address) = self.probes.filter(|address| address.port() != ANY_PORT) {
             let probe = |path: &str| json!({"httpGet": {"path": path, "port": address.port()}});
             container["livenessProbe"] = probe("/healthz");
             container["readinessProbe"] = probe("/readyz");

@@ -308,6 +308,7 @@ impl Runtime {
             caches: self.clusters.own().clone(),
             wrap,
             event_tasks: self.event_tasks.clone(),
+            metrics: self.metrics.clone(),
         }
     }
 

@@ -36,7 +36,7 @@ pub struct Counter(Arc<AtomicU64>);
 #[derive(Clone, Debug, Default)]
 pub struct Gauge(Arc<AtomicU64>);
 
-/// Counts durations by upper bounds.
+/// Counts durations, in seconds, or other values by upper bounds.
 #[derive(Clone, Debug)]
 pub struct Histogram(Arc<prometheus::Histogram>);
 
@@ -99,6 +99,11 @@ impl Histogram {
     /// Counts a duration.
     pub fn observe(&self, duration: Duration) {
         self.0.observe_duration(duration);
+    }
+
+    /// Counts a value that is no duration, such as a size.
+    pub fn observe_value(&self, value: f64) {
+        self.0.observe(value);
     }
 }
 
