@@ -4,6 +4,7 @@
 
 mod everyday;
 mod logs;
+mod ports;
 mod testing_guide;
 mod workloads;
 
