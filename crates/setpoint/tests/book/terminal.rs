@@ -154,7 +154,10 @@ impl Terminal {
                 }
                 return (lines, code.trim().parse().unwrap());
             }
-            lines.push(self.as_on_the_page(read.trim_end()));
+            // Whether kubectl has to wait depends on the machine.
+            if !read.starts_with("Waiting for ") {
+                lines.push(self.as_on_the_page(read.trim_end()));
+            }
         }
     }
 
