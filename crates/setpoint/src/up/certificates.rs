@@ -53,7 +53,7 @@ pub(crate) struct NodeCertificates {
 
 impl Certificates {
     /// Reads those in `directory`; creates them on the first start and renews them in time. The server's is
-    /// for all `addresses`. A CA that somebody else has put there signs them, and is never replaced.
+    /// for all `addresses`. If the user has put a CA of their own into `directory`, it signs them, and is never replaced.
     pub(crate) fn load_or_make(
         now: Timestamp,
         directory: &Path,
@@ -69,8 +69,8 @@ impl Certificates {
         let mut kept = match files.read()? {
             Some(kept) if !is_outdated(&kept)? => kept,
             kept => {
-                let of_others = if kept.is_none() { files.ca_of_others()? } else { None };
-                let made = match of_others {
+                let user_ca = if kept.is_none() { files.user_ca()? } else { None };
+                let made = match user_ca {
                     Some((ca, key)) => Certificates::issue(now, addresses, ca, key)?,
                     None => Certificates::make(now, addresses)?,
                 };
@@ -319,9 +319,9 @@ impl Files {
         }))
     }
 
-    /// The CA that somebody has put there before the first start, and its key. One of ours is left over from a first start
-    /// that did not end.
-    fn ca_of_others(&self) -> Result<Option<(String, String)>> {
+    /// `ca.crt` and `ca.key` that the user has put there before the first start. `None` if there are none, or if `ca.crt`
+    /// was made by a first start that was cut off before it had written all files.
+    fn user_ca(&self) -> Result<Option<(String, String)>> {
         let [certificate, key] = ["ca.crt", "ca.key"].map(|name| self.0.join(name));
         let Some(ca) = private_file::read(&certificate)? else { return Ok(None) };
         let broken = || format!("{} holds no certificate: correct it, or remove it", certificate.display());

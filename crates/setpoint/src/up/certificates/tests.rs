@@ -1,4 +1,4 @@
-//! Certificates over the years: made, renewed, kept; a CA of others.
+//! Certificates over the years: made, renewed, kept; a CA of the user's own.
 
 use super::*;
 
@@ -62,7 +62,7 @@ fn a_ca_that_cannot_be_read_is_not_replaced() {
 }
 
 #[test]
-fn a_ca_of_others_signs_and_is_never_replaced() {
+fn a_ca_of_the_user_signs_and_is_never_replaced() {
     let scratch = tempfile::tempdir().unwrap();
     let (certificate, key) = (scratch.path().join("ca.crt"), scratch.path().join("ca.key"));
     let mut now = 1_767_225_600;
