@@ -14,6 +14,22 @@ pub(super) fn count(text: &str, completions: i64) -> Result<i64, String> {
     Ok(total)
 }
 
+/// The first index that is in both lists. Intervals that cannot be read are passed over: their form is told elsewhere.
+pub(super) fn overlap(one: &str, other: &str, completions: i64) -> Option<i64> {
+    let intervals = |text: &str| -> Vec<(i64, i64)> {
+        text.split(',').filter_map(|interval| parse(interval, completions).ok()).collect()
+    };
+    let (ones, others) = (intervals(one), intervals(other));
+    let (mut at_one, mut at_other) = (0, 0);
+    while let (Some(one), Some(other)) = (ones.get(at_one), others.get(at_other)) {
+        if one.0 <= other.1 && other.0 <= one.1 {
+            return Some(one.0.max(other.0));
+        }
+        if one.0 <= other.0 { at_one += 1 } else { at_other += 1 }
+    }
+    None
+}
+
 fn parse(interval: &str, completions: i64) -> Result<(i64, i64), String> {
     let number = |text: &str| {
         let quoted = api::go::quote(text);
