@@ -48,7 +48,7 @@ pub(crate) use item::Reader;
 pub(crate) use memo::Memo;
 
 #[cfg(test)]
-pub(crate) use item::tests::item as test_item;
+pub(crate) use item::tests::{item as test_item, reader as test_reader};
 
 use kube::{
     Client, Resource,

@@ -38,6 +38,7 @@ pub mod service_account;
 pub mod lease;
 mod manager;
 pub mod metrics;
+mod connections;
 #[cfg(feature = "otel")]
 pub mod otel;
 pub mod probe;

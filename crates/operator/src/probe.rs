@@ -3,7 +3,7 @@
 //! The responses are those of controller-runtime: `ok`, or with `?verbose` and on failure a line for
 //! each check; `/healthz/<name>` runs one check, and says why it fails.
 
-use crate::{controller::SyncCheck, metrics::Metrics, queue::Queue};
+use crate::{connections::Connections, controller::SyncCheck, metrics::Metrics, queue::Queue};
 use api::prometheus;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
@@ -18,18 +18,13 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-};
+use tokio::net::{TcpListener, TcpStream};
 use world::{Task, World};
 
 /// Enough for a kubelet and a few Prometheus servers; further connections wait.
 const CONNECTIONS: usize = 32;
 /// For one connection, which serves one request.
 const EXCHANGE: Duration = Duration::from_secs(10);
-/// The pause after the system has refused another socket.
-const NO_ROOM: Duration = Duration::from_millis(50);
 const TEXT_TYPE: &str = "text/plain; charset=utf-8";
 
 /// The metrics and health checks of a process.
@@ -106,27 +101,15 @@ impl Probe {
         self
     }
 
-    /// Serves all connections, for ever.
+    /// Serves all connections until it is dropped.
     pub async fn serve(self, world: World, listener: TcpListener) {
-        let seats = Arc::new(Semaphore::new(CONNECTIONS));
-        loop {
-            let seat = Arc::clone(&seats).acquire_owned().await.expect("the semaphore is never closed");
-            let (socket, _) = match listener.accept().await {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
-                    world.sleep(NO_ROOM).await;
-                    continue;
-                }
-            };
+        let mut connections = Connections::new(&world, "probe", listener, CONNECTIONS);
+        let accept = connections.accept(|socket| {
             let (probe, clock) = (self.clone(), world.clone());
-            let exchange = async move {
-                // A client that hangs up or is too slow is not an error.
-                drop(clock.timeout(EXCHANGE, probe.speak(socket)).await);
-                drop(seat);
-            };
-            world.spawn("probe", exchange).detach();
-        }
+            // A client that hangs up or is too slow is not an error.
+            async move { drop(clock.timeout(EXCHANGE, probe.speak(socket)).await) }
+        });
+        match accept.await {}
     }
 
     async fn speak(self, socket: TcpStream) -> hyper::Result<()> {

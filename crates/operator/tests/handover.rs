@@ -1,7 +1,7 @@
 //! A new leader with a late watch does not create again what the leader before has cleaned up.
 
 use futures::{SinkExt, channel::mpsc};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use operator::{
     Context, Controller, Failure, Key, Manager, Next, Running, all,
     finalizer::{self, Lifecycle},
@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 use testkit::{Cluster, Fault};
+use world::Moment;
 
 const FINALIZER: &str = "example.com/bucket";
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=25;
@@ -172,5 +173,38 @@ fn later_work_on_the_same_object_reads_the_cache() {
         let trace = cluster.trace();
         let reads = trace.of("get", "configmaps").iter().filter(|entry| entry.caller == "op").count();
         assert_eq!(reads, 1, "{trace}");
+    });
+}
+
+/// When work has begun.
+type Begun = Arc<Mutex<Vec<Moment>>>;
+
+async fn note_time(context: Context<Begun>, _: Key) -> Result<Next, Failure> {
+    context.state().lock().unwrap().push(context.world().now());
+    Ok(Next::Settled)
+}
+
+#[test]
+fn nothing_is_reconciled_before_the_caches_of_all_controllers_are_synced() {
+    testkit::run(|cluster| async move {
+        create(&cluster, "a", &[]).await;
+        let lag = Duration::from_secs(5);
+        cluster.inject(Fault::on("watch", "secrets").by("op").always().lag(lag));
+        let begun = Begun::default();
+        let controllers = [
+            Controller::new("maps", all::<ConfigMap>()).reconcile(Arc::clone(&begun), note_time),
+            Controller::new("secrets", all::<Secret>()).reconcile(Arc::clone(&begun), note_time),
+        ];
+        let run = Arc::clone(&begun);
+        let manager = Manager::new("both", cluster.world(), cluster.client_as("op", &["system:masters"]))
+            .runnable("while-leading", move |context| async move {
+                run.lock().unwrap().push(context.world().now());
+                Ok(())
+            });
+        let started = cluster.world().now();
+        let _running = controllers.into_iter().fold(manager, Manager::controller).start();
+        cluster.advance(Duration::from_secs(30)).await;
+        let begun: Vec<Duration> = begun.lock().unwrap().iter().map(|at| at.since(started)).collect();
+        assert!(begun.len() >= 2 && begun.iter().all(|after| *after >= lag), "{begun:?}");
     });
 }

@@ -10,6 +10,7 @@ use kube::{
 use operator::{
     Context, Controller, Failure, Key, Manager, Next, World, all,
     lease::{Election, Timing},
+    webhook::{Address, Certificates, Hook, Request, Site, Webhooks},
 };
 use serde_json::json;
 use std::{
@@ -78,7 +79,7 @@ pub(crate) async fn signature(client: &Client, name: &str) -> String {
 }
 
 /// Polls until `look` returns something.
-async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
+async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let world = World::real();
     let begun = world.now();
     loop {
@@ -195,6 +196,51 @@ fn when_the_leader_is_killed_the_other_process_takes_over() {
         let spec = leases.get("signer").await.unwrap().spec.unwrap();
         assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("second"), Some(1)));
         second.kill();
+    });
+    assert_eq!(up.stop(), Some(0));
+}
+
+/// Marks every ConfigMap.
+fn marker() -> Webhooks {
+    Webhooks::new("marker").hook(Hook::defaulter(|map: &mut ConfigMap, _: &Request| {
+        map.metadata.labels.get_or_insert_default().insert("marked".to_owned(), "yes".to_owned());
+    }))
+}
+
+#[test]
+fn a_manager_that_is_dropped_closes_the_connections_to_its_webhooks_and_probes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let up = Up::start(&["--ephemeral"], scratch.path());
+    in_a_runtime(async {
+        let client = client(&up.kubeconfig).await;
+        let (hooks, probes) = (free_address(), free_address());
+        let certificates =
+            Certificates::Shared { namespace: "default".to_owned(), secret: "marker".to_owned() };
+        let site = Site { address: Address::Url(format!("https://{hooks}")), certificates };
+        let manager = Manager::new("marker", &World::real(), client.clone());
+        let running = manager.webhooks(marker(), hooks, site).probes(probes).start();
+        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+        let create = async |name: &str| {
+            let map = json!({"metadata": {"name": name}});
+            maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap()).await
+        };
+        let mut names = (0..).map(|number| format!("map-{number}"));
+        // From here on the API server has a connection to the webhooks, which it keeps.
+        until("the webhooks are called", async || {
+            let made = create(&names.next().unwrap()).await.ok()?;
+            made.labels().contains_key("marked").then_some(())
+        })
+        .await;
+        let mut waiting = until("the probes listen", async || TcpStream::connect(probes).ok()).await;
+        write!(waiting, "GET /healthz HTTP/1.1\r\n").unwrap();
+
+        drop(running);
+        let refused =
+            until("the webhooks are gone", async || create(&names.next().unwrap()).await.err()).await;
+        assert!(refused.to_string().contains("failed calling webhook"), "{refused}");
+        let mut answer = String::new();
+        waiting.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "", "the connection is closed without a response");
     });
     assert_eq!(up.stop(), Some(0));
 }

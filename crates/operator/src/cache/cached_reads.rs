@@ -21,6 +21,8 @@ pub(crate) fn answer(
     let stores = registry.stores(path.group, path.resource, namespace);
     if let CachedRead::Labelled { label, value } = read {
         let store = stores.iter().find(holds_all)?;
+        // A label of the framework, read in every reconcile.
+        store.index_label(label);
         return Some(list(&store.labelled(label, value, namespace)));
     }
     let key = Key::new(namespace, path.name);

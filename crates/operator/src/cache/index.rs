@@ -48,9 +48,13 @@ impl Indexes {
         self.named.get(name).into_iter().flat_map(move |index| index.find(value))
     }
 
-    /// Whether this label needs an index and may have one.
-    pub(crate) fn lacks_label(&self, label: &str) -> bool {
-        self.labels.len() < MOST_LABELS && !self.labels.contains_key(label)
+    pub(crate) fn has_label(&self, label: &str) -> bool {
+        self.labels.contains_key(label)
+    }
+
+    /// Whether one more label may be indexed because a selector asks for it.
+    pub(crate) fn may_add_label(&self) -> bool {
+        self.labels.len() < MOST_LABELS
     }
 
     pub(crate) fn add_label(&mut self, label: &str, items: &Items) {
@@ -135,5 +139,37 @@ impl Index {
 impl fmt::Debug for Index {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Index of {}", self.entries.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::test_reader;
+
+    #[test]
+    fn an_indexed_label_is_found_without_a_search_of_all_objects() {
+        let none = Items::default();
+        let mut indexes = Indexes::default();
+        for number in 0..MOST_LABELS {
+            assert!(indexes.may_add_label());
+            indexes.add_label(&format!("label-{number}"), &none);
+        }
+        assert!(!indexes.may_add_label());
+        // As the framework does for its own label.
+        indexes.add_label("set", &none);
+        let json = r#"{"metadata":{"name":"web","namespace":"prod","uid":"1","resourceVersion":"1",
+            "labels":{"set":"a","app":"web"}}}"#;
+        indexes.update(None, Some(&test_reader().read(json).unwrap()));
+        for (label, value, namespace, found) in [
+            ("set", "a", None, 1),
+            ("set", "a", Some("prod"), 1),
+            ("set", "a", Some("pro"), 0),
+            ("set", "b", None, 0),
+            // Not indexed: it is looked for among all objects, of which none are given here.
+            ("app", "web", None, 0),
+        ] {
+            assert_eq!(indexes.labelled(label, value, namespace, &none).len(), found, "{label}={value}");
+        }
     }
 }

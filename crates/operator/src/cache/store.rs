@@ -119,11 +119,18 @@ impl Store {
         self.contents.write().unwrap_or_else(PoisonError::into_inner).add_index(name, values);
     }
 
-    /// The objects with this value of a label, in one namespace or in all. The first call for a label makes
-    /// an index of it.
-    pub(crate) fn labelled(&self, label: &str, value: &str, namespace: Option<&str>) -> Vec<Item> {
-        if self.read().indexes().lacks_label(label) {
+    /// Makes an index of a label, however many there are.
+    pub(crate) fn index_label(&self, label: &str) {
+        if !self.read().indexes().has_label(label) {
             self.contents.write().unwrap_or_else(PoisonError::into_inner).add_label_index(label);
+        }
+    }
+
+    /// The objects with this value of a label, in one namespace or in all. The first call for a label makes
+    /// an index of it, unless there are many.
+    pub(crate) fn labelled(&self, label: &str, value: &str, namespace: Option<&str>) -> Vec<Item> {
+        if self.read().indexes().may_add_label() {
+            self.index_label(label);
         }
         self.read().labelled(label, value, namespace).into_iter().cloned().collect()
     }

@@ -235,7 +235,7 @@ impl Runtime {
         self.clusters.start();
         let ended = {
             let lease = std::pin::pin!(hold(candidate.as_mut()));
-            let work = beside_until(self.run_all(runnables), self.work(controllers));
+            let work = self.sync_and_work(controllers, runnables);
             // Losing the lease drops the workers, and cancels their reconciles.
             match select(lease, std::pin::pin!(work)).await {
                 Either::Left((lost, _)) => {
@@ -265,14 +265,23 @@ impl Runtime {
         self.clusters.refresh();
     }
 
+    /// Works when the caches of all controllers are synced: none acts on what another does not see yet.
+    async fn sync_and_work(
+        &self,
+        mut controllers: Vec<ConnectedController>,
+        runnables: Vec<Runnable>,
+    ) -> Result<(), Error> {
+        let syncs = controllers.iter_mut().map(|it| (it.controller.name(), std::mem::take(&mut it.syncs)));
+        let syncs = try_join_all(syncs.map(|(controller, syncs)| self.sync(controller, syncs)));
+        let Some(synced) = self.unless_stopped(syncs).await else { return Ok(()) };
+        synced?;
+        beside_until(self.run_all(runnables), self.work(controllers)).await
+    }
+
     /// Reconciles until the manager stops, then waits for reconciles in progress.
     async fn work(&self, controllers: Vec<ConnectedController>) -> Result<(), Error> {
         let mut running: Vec<(Workers, Vec<Task<()>>)> = Vec::new();
-        for ConnectedController { controller, queue, views, syncs, sources, reference, .. } in controllers {
-            let Some(synced) = self.unless_stopped(self.sync(controller.name(), syncs)).await else {
-                return Ok(());
-            };
-            synced?;
+        for ConnectedController { controller, queue, views, sources, reference, .. } in controllers {
             let mut settings = controller.settings().clone();
             settings.halt = self.halt.clone();
             let context = Arc::new(self.context(&controller, views));

@@ -7,8 +7,9 @@ use super::{
     keys::{Files, Keys},
     shared,
 };
+use crate::connections::Connections;
 use bytes::Bytes;
-use futures::future::{Either, select};
+use futures::future::select;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{body::Incoming, service::service_fn};
@@ -18,10 +19,7 @@ use hyper_util::{
 };
 use kube::Client;
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-};
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use world::World;
 
@@ -39,8 +37,6 @@ const MAX_HEADERS: Duration = Duration::from_secs(10);
 const MAX_BODY_TIME: Duration = Duration::from_secs(30);
 /// How long reviews in progress may take when the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
-/// The pause after the system has refused another socket.
-const NO_ROOM: Duration = Duration::from_millis(50);
 /// How often certificates and registration are checked. Files are polled, because not every system
 /// reports their changes.
 const CHECK: Duration = Duration::from_secs(3600);
@@ -198,31 +194,15 @@ async fn listen(
     stop: impl Future<Output = ()>,
 ) {
     let graceful = GracefulShutdown::new();
-    let seats = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let mut stop = pin!(stop);
-    loop {
-        let next = pin!(async {
-            let seat = Arc::clone(&seats).acquire_owned().await;
-            (seat.expect("the semaphore is never closed"), listener.accept().await)
+    let mut connections = Connections::new(world, "webhook connection", listener, MAX_CONNECTIONS);
+    {
+        let accept = connections.accept(|socket| {
+            let connection = Connection { world: world.clone(), webhooks: Arc::clone(&webhooks) };
+            connection.serve(socket, acceptor.clone(), graceful.watcher())
         });
-        let (seat, socket) = match select(stop.as_mut(), next).await {
-            Either::Left(_) => break,
-            Either::Right(((seat, Ok((socket, _))), _)) => (seat, socket),
-            Either::Right(((_, Err(error)), _)) => {
-                tracing::warn!(%error, "cannot accept a connection to a webhook");
-                world.sleep(NO_ROOM).await;
-                continue;
-            }
-        };
-        let connection = Connection { world: world.clone(), webhooks: Arc::clone(&webhooks) };
-        let (acceptor, watcher) = (acceptor.clone(), graceful.watcher());
-        let serve = async move {
-            connection.serve(socket, acceptor, watcher).await;
-            drop(seat);
-        };
-        world.spawn("webhook connection", serve).detach();
+        select(pin!(stop), pin!(accept)).await;
     }
-    // Connections that take longer are closed.
+    // Connections that take longer are closed with `connections`.
     let _ = world.timeout(DRAIN, graceful.shutdown()).await;
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::cache::cut::DroppedFields;
 use k8s_openapi::api::core::v1::ConfigMap;
 
-fn reader() -> Reader {
+pub(crate) fn reader() -> Reader {
     let dropped = DroppedFields::new([["metadata".to_owned(), "managedFields".to_owned()]]);
     let shape = Shape {
         api_version: "v1".to_owned(),
