@@ -91,7 +91,7 @@ impl Change for Apply {
     async fn next(&mut self, call: &Call, stored: &Stored, live: Value) -> Result<Next, Refusal> {
         let mut draft = merge(call, Some(&live), self.config()?).await?;
         write::check_target(call, &mut draft)?;
-        let convertible = drop_malformed_metadata(call, &mut draft);
+        let convertible = drop_malformed_metadata(call, Some(&live), &mut draft);
         write::check_version(call, &live, &draft, write::MissingVersion::AsStrategyAllows)?;
         let next = write::prepare_next(call, (stored, &live), draft, DraftState::DefaultedAndOwned).await?;
         convertible?;
@@ -112,7 +112,7 @@ impl Change for Apply {
             return Err(Refusal::conflict(&call.resource(), name, cause));
         }
         write::check_target(call, &mut draft)?;
-        let convertible = drop_malformed_metadata(call, &mut draft);
+        let convertible = drop_malformed_metadata(call, None, &mut draft);
         let readable_version = write::seen_version(&draft);
         let draft = write::admit_new(call, draft, DraftState::DefaultedAndOwned).await?;
         // Kubernetes: it is read after mutating admission.
@@ -165,7 +165,7 @@ fn decode(call: &Call, mut merged: Value, config: &Value) -> Result<Value, Refus
 ///
 /// The error is for after admission and validation: Kubernetes converts the object to the storage version
 /// last, and that fails.
-fn drop_malformed_metadata(call: &Call, draft: &mut Value) -> Result<(), Refusal> {
+fn drop_malformed_metadata(call: &Call, live: Option<&Value>, draft: &mut Value) -> Result<(), Refusal> {
     if call.served.custom().is_none() {
         return Ok(());
     }
@@ -177,6 +177,10 @@ fn drop_malformed_metadata(call: &Call, draft: &mut Value) -> Result<(), Refusal
         let mut converted = draft.clone();
         // The server sets creationTimestamp.
         object::set_creation_timestamp(&mut converted, None);
+        // And it keeps a deletionTimestamp that it has set.
+        if let Some(deleted) = live.and_then(object::deletion_timestamp) {
+            object::set_deletion_timestamp(&mut converted, Some(deleted));
+        }
         convertible = schema::structural::check_metadata(&converted)
             .map_err(|error| Refusal::unclassified(error.to_string()));
     }

@@ -123,6 +123,20 @@ fn converted_applies_reject_malformed_timestamps() {
             200,
             &[("/metadata/deletionTimestamp", "null")],
         ),
+        // An object that is being deleted keeps the time that the server has set.
+        apply(
+            path("v1").replace("/a?", "/d?"),
+            object("v1", json!({"name": "d", "finalizers": ["example.com/keep"]})),
+            201,
+            &[],
+        ),
+        step("DELETE", path("v1").replace("/a?", "/d?"), json!({}), 200, &[]),
+        apply(
+            path("v2").replace("/a?fieldManager=m", "/d?fieldManager=n"),
+            object("v2", json!({"name": "d", "deletionTimestamp": "x"})),
+            200,
+            &[("/metadata/finalizers/0", "example.com/keep")],
+        ),
         // Validation comes before the conversion to the storage version.
         apply(
             path("v2").replace("/a?", "/c?"),
