@@ -151,6 +151,15 @@ where
 }
 
 /// What an owner should do with a candidate.
+/// ```
+/// use kube::core::ObjectMeta;
+/// use operator::adopt::{Claim, claim};
+///
+/// let owner = ObjectMeta { uid: Some("1".into()), ..ObjectMeta::default() };
+/// let orphan = ObjectMeta::default();
+/// assert_eq!(claim(&owner, &orphan, true), Claim::Adopt);
+/// assert_eq!(claim(&owner, &orphan, false), Claim::Ignore);
+/// ```
 pub fn claim(owner: &ObjectMeta, candidate: &ObjectMeta, matches: bool) -> Claim {
     let is_owner_deleting = owner.deletion_timestamp.is_some();
     let controller = candidate.owner_references.iter().flatten().find(|r| r.controller == Some(true));

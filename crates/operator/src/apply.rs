@@ -131,6 +131,24 @@ where
     }
 
     /// Adopts objects that have the name of a child and no controller; otherwise they are an error.
+    /// ```
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// use operator::apply::{Force, Set};
+    ///
+    /// testkit::run(|cluster| async move {
+    ///     cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}").await;
+    ///     // Made by hand, before there was an operator.
+    ///     cluster.apply("{apiVersion: v1, kind: Secret, metadata: {name: key}}").await;
+    ///     let owner: ConfigMap = cluster.get("default", "web").await;
+    ///     let mut key = Secret::default();
+    ///     key.metadata.name = Some("key".into());
+    ///     let mut set = Set::of(&owner, "keys").unwrap().adopting();
+    ///     set.add(key).unwrap();
+    ///     set.apply(&cluster.client(), Force::No).await.unwrap();
+    ///     let key: Secret = cluster.get("default", "key").await;
+    ///     assert!(operator::owner::is_controlled_by(&key, &owner));
+    /// });
+    /// ```
     pub fn adopting(mut self) -> Self {
         self.adopts = true;
         self

@@ -199,6 +199,13 @@ impl<P: Cacheable> Builder<P> {
     }
 
     /// Reconciles every object of the primary kind once in each `period`.
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use operator::{Controller, all};
+    /// use std::time::Duration;
+    ///
+    /// let builder = Controller::new("devices", all::<ConfigMap>()).every(Duration::from_secs(60));
+    /// ```
     pub fn every(self, period: Duration) -> Builder<P> {
         self.connect(move |sources| {
             let (world, queue, primary) =
@@ -215,6 +222,17 @@ impl<P: Cacheable> Builder<P> {
     }
 
     /// Reconciles the keys of a stream: for changes outside of the cluster.
+    /// ```
+    /// use futures::channel::mpsc;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use operator::{Controller, Key, all};
+    ///
+    /// let (mut changed, keys) = mpsc::channel(100);
+    /// let builder = Controller::new("devices", all::<ConfigMap>()).stream(keys);
+    /// // Whoever hears of a change of a device outside of the cluster:
+    /// changed.try_send(Key::parse("default/printer"))?;
+    /// # Ok::<(), mpsc::TrySendError<Key>>(())
+    /// ```
     pub fn stream(self, keys: impl Stream<Item = Key> + Send + 'static) -> Builder<P> {
         self.add_stream(keys)
     }
@@ -263,6 +281,14 @@ impl<P> Builder<P> {
     }
 
     /// How many reconciles may run at once, each for a different key. The default is one.
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use operator::{Controller, all};
+    /// use std::time::Duration;
+    ///
+    /// // Each of them waits for a slow device, but not for ever.
+    /// let builder = Controller::new("devices", all::<ConfigMap>()).workers(8).deadline(Duration::from_secs(20));
+    /// ```
     pub fn workers(mut self, workers: usize) -> Builder<P> {
         self.settings.workers = workers.max(1);
         self

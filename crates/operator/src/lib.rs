@@ -35,10 +35,10 @@ mod reconcile;
 
 pub mod service_account;
 
+mod connections;
 pub mod lease;
 mod manager;
 pub mod metrics;
-mod connections;
 #[cfg(feature = "otel")]
 pub mod otel;
 pub mod probe;

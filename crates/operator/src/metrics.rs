@@ -78,6 +78,19 @@ impl Metrics {
     }
 
     /// The histogram of this name and these labels, with these upper bounds; every call returns the same one.
+    ///
+    /// ```
+    /// use operator::metrics::Metrics;
+    /// use std::time::Duration;
+    ///
+    /// let metrics = Metrics::default();
+    /// let labels = [("database", "orders")];
+    /// metrics.gauge("backup_bytes", "Size of the last backup.", &labels).set(2.5e9);
+    /// let seconds = metrics.histogram("backup_seconds", "Time of a backup.", &labels, &[1.0, 10.0, 60.0]);
+    /// seconds.observe(Duration::from_secs(7));
+    /// let page = metrics.render();
+    /// assert!(page.contains("backup_seconds_bucket{database=\"orders\",le=\"10\"} 1"), "{page}");
+    /// ```
     pub fn histogram(
         &self,
         name: &'static str,

@@ -58,6 +58,14 @@ impl Progress {
     }
 
     /// A condition with the phase as its reason.
+    /// ```
+    /// use operator::{Timestamp, condition, phase::{Step, progress}};
+    ///
+    /// const STEPS: &[Step<bool>] = &[Step { name: "Account", is_done: |has_account| *has_account }];
+    /// let mut conditions = Vec::new();
+    /// condition::set(&mut conditions, progress(STEPS, &false).report("Ready"), Timestamp::UNIX_EPOCH);
+    /// assert_eq!((conditions[0].status.as_str(), conditions[0].reason.as_str()), ("False", "Account"));
+    /// ```
     pub fn report(&self, condition: &'static str) -> Report {
         Report::new(condition, self.is_complete(), self.name(), self.to_string())
     }

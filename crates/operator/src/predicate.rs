@@ -25,6 +25,14 @@ pub struct Predicate(Arc<dyn Fn(&Delta) -> bool + Send + Sync>);
 
 impl Predicate {
     /// A predicate of your own. It is called once for each change, and must not block.
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use operator::{all, predicate::Predicate};
+    ///
+    /// // Also a change that takes the annotation away.
+    /// let marked = Predicate::new(|delta| delta.items().any(|item| item.annotations().get("sign").is_some()));
+    /// let maps = all::<ConfigMap>().when(marked);
+    /// ```
     pub fn new(passes: impl Fn(&Delta) -> bool + Send + Sync + 'static) -> Predicate {
         Predicate(Arc::new(passes))
     }

@@ -21,6 +21,15 @@ pub enum Next {
 ///
 /// Every error converts into one with `?`: if there is an error response of the API server in the
 /// chain of causes, that decides the variant; all other errors are transient.
+/// ```
+/// use operator::Failure;
+///
+/// fn parse(size: &str) -> Result<u32, Failure> {
+///     // No retry helps before someone changes the size.
+///     size.parse().map_err(|_| Failure::terminal("BadSize", format!("{size:?} is no size")))
+/// }
+/// assert!(matches!(parse("many"), Err(Failure::Terminal { reason: "BadSize", .. })));
+/// ```
 // It does not implement `Error`: then the conversion from all errors would not be allowed.
 #[derive(Debug)]
 pub enum Failure {

@@ -77,7 +77,11 @@ pub enum Error {
 impl ServiceAccount {
     /// The one of the pod in which this process runs.
     pub fn of_pod() -> Result<ServiceAccount, Error> {
-        let read = |variable| env::var(variable).map_err(|_| Error::NotInPod { variable });
+        ServiceAccount::of_environment(|variable| env::var(variable).ok())
+    }
+
+    fn of_environment(read: impl Fn(&str) -> Option<String>) -> Result<ServiceAccount, Error> {
+        let read = |variable| read(variable).ok_or(Error::NotInPod { variable });
         let port = read(PORT)?.parse().map_err(|_| Error::NotInPod { variable: PORT })?;
         Ok(ServiceAccount::mounted(DIRECTORY, &read(HOST)?, port))
     }
@@ -240,6 +244,25 @@ mod tests {
             }
         });
         run.unwrap();
+    }
+
+    #[test]
+    fn the_service_account_of_a_pod_is_at_the_usual_place() {
+        let of = |environment: &[(&str, &str)]| {
+            let read = |name: &str| {
+                let found = environment.iter().find(|(variable, _)| *variable == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            ServiceAccount::of_environment(read).map_err(|error| error.to_string())
+        };
+        let pod = [(HOST, "10.96.0.1"), (PORT, "443")];
+        let usual = "/var/run/secrets/kubernetes.io/serviceaccount";
+        assert_eq!(of(&pod), Ok(ServiceAccount::mounted(usual, "10.96.0.1", 443)));
+        let missing =
+            |variable: &str| Err(format!("the environment variable {variable} is not that of a pod"));
+        assert_eq!(of(&pod[..1]), missing(PORT));
+        assert_eq!(of(&pod[1..]), missing(HOST));
+        assert_eq!(of(&[pod[0], (PORT, "https")]), missing(PORT));
     }
 
     #[test]

@@ -134,10 +134,30 @@ impl Pool {
         let took = self.world.now().since(begun);
         timer.stop(took, outcome.label());
         let _in_span = span.enter();
-        if let Some(left_out) = self.log.admit() {
-            tracing::info!(result = ?outcome.label(), ?took, left_out, "reconciled");
-        }
+        self.log_outcome(&outcome, took);
         self.finish(taken, outcome);
+    }
+
+    /// One line for each reconcile; of those without a failure, only the first of each second.
+    fn log_outcome(&self, outcome: &Outcome, took: Duration) {
+        let result = outcome.label();
+        let error = match outcome {
+            Outcome::Returned(Ok(_) | Err(Failure::Conflict(_))) => {
+                let Some(left_out) = self.log.admit() else { return };
+                return tracing::info!(?result, ?took, left_out, "reconciled");
+            }
+            Outcome::Returned(Err(Failure::Terminal { reason, message })) => {
+                let text = "failed, and is not retried before the object changes";
+                return tracing::error!(?result, ?took, reason, message, "{text}");
+            }
+            Outcome::Panicked(message) => return tracing::error!(?result, ?took, message, "panicked"),
+            Outcome::Returned(Err(Failure::Blocked { reason, message })) => {
+                return tracing::warn!(?result, ?took, reason, message, "another object is in the way");
+            }
+            Outcome::Returned(Err(Failure::Transient(error))) => chain(&**error),
+            Outcome::TimedOut(elapsed) => elapsed.to_string(),
+        };
+        tracing::warn!(?result, ?took, error, "failed");
     }
 
     /// Records a failure that a person must look at as an event.
@@ -147,7 +167,7 @@ impl Pool {
         }
     }
 
-    /// Logs how the reconcile ended, and requeues the key accordingly.
+    /// Requeues the key as the reconcile ended.
     fn finish(&self, taken: TakenKey<'_>, outcome: Outcome) {
         let (requeue, note) = match outcome {
             Outcome::Returned(Ok(Next::Settled)) => (Requeue::No, None),
@@ -157,12 +177,10 @@ impl Pool {
                 (Requeue::No, Some(Note::WaitsFor(what)))
             }
             Outcome::Returned(Err(Failure::Blocked { reason, message })) => {
-                tracing::warn!(reason, message, "another object is in the way");
                 self.record(&taken, reason, &message);
                 (Requeue::After(RETRY_BLOCKED), None)
             }
             Outcome::Returned(Err(Failure::Terminal { reason, message })) => {
-                tracing::error!(reason, message, "failed, and is not retried before the object changes");
                 self.record(&taken, reason, &message);
                 (Requeue::No, None)
             }
@@ -172,16 +190,12 @@ impl Pool {
                 (Requeue::AfterConflict, self.dead_letter(&taken, error))
             }
             Outcome::Returned(Err(Failure::Transient(error))) => {
-                let error = chain(&*error);
-                tracing::warn!(error, "failed");
-                (Requeue::WithBackoff, self.dead_letter(&taken, error))
+                (Requeue::WithBackoff, self.dead_letter(&taken, chain(&*error)))
             }
             Outcome::Panicked(message) => {
-                tracing::error!(message, "panicked");
                 (Requeue::WithBackoff, self.dead_letter(&taken, format!("panicked: {message}")))
             }
             Outcome::TimedOut(elapsed) => {
-                tracing::warn!(deadline = ?elapsed.0, "took too long");
                 (Requeue::WithBackoff, self.dead_letter(&taken, elapsed.to_string()))
             }
         };

@@ -1,13 +1,16 @@
 //! One manager and two clusters.
 
-use k8s_openapi::api::{core::v1::ConfigMap, events::v1::Event};
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap, events::v1::Event};
 use kube::{
     Api, Client,
-    api::{Patch, PatchParams},
+    api::{Patch, PatchParams, PostParams},
 };
 use operator::{Context, Controller, Error, Failure, Key, Manager, Next, Running, all};
 use serde_json::json;
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use testkit::{Cluster, Fault};
 
 /// Copies the map from the manager's cluster to `east`.
@@ -99,5 +102,38 @@ fn a_source_in_an_unknown_cluster_ends_the_manager() {
             matches!(&ended, Err(Error::UnknownCluster { cluster, .. }) if cluster == "west"),
             "{ended:?}"
         );
+    });
+}
+
+/// The client for `east` that a reconcile has got.
+type Kept = Arc<Mutex<Option<Client>>>;
+
+#[test]
+fn a_leader_that_has_lost_its_lease_writes_to_no_cluster() {
+    testkit::run(|own| async move {
+        let east = Cluster::start(own.world()).await;
+        let kept = Kept::default();
+        let keep = async |context: Context<Kept>, _: Key| {
+            *context.state().lock().unwrap() = Some(context.in_cluster("east")?.client());
+            Ok(Next::Settled)
+        };
+        let controller = Controller::new("keeper", all::<ConfigMap>())
+            .reads(all::<ConfigMap>().in_cluster("east"))
+            .reconcile(Arc::clone(&kept), keep);
+        let manager = Manager::new("keeper", own.world(), own.client()).cluster("east", east.client());
+        let running = manager.elect_in("default").controller(controller).start();
+        set(&own, "first").await;
+        own.advance(Duration::from_secs(5)).await;
+        let client = kept.lock().unwrap().clone().expect("it was reconciled");
+        let maps: Api<ConfigMap> = Api::namespaced(client, "default");
+        let map = |name: &str| serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+        maps.create(&PostParams::default(), &map("while-leading")).await.unwrap();
+
+        own.patch::<Lease>("default", "keeper", &json!({"spec": {"holderIdentity": "another"}})).await;
+        let ended = running.ended().await;
+        assert!(matches!(ended, Err(Error::NoLongerLeading(_))), "{ended:?}");
+        let refused = maps.create(&PostParams::default(), &map("afterwards")).await;
+        assert!(refused.is_err(), "{refused:?}");
+        assert!(east.find::<ConfigMap>("default", "afterwards").await.is_none());
     });
 }

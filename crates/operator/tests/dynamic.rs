@@ -6,7 +6,11 @@ use kube::{
     api::{Patch, PatchParams},
     core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta},
 };
-use operator::{Context, Controller, Failure, Key, Manager, Next, dynamic, owner};
+use operator::{
+    Context, Controller, Failure, Key, Manager, Next,
+    apply::{Force, Set},
+    dynamic, owner,
+};
 use serde_json::json;
 use testkit::Cluster;
 
@@ -91,6 +95,34 @@ fn a_controller_reconciles_owns_watches_and_reads_dynamic_kinds() {
         cluster.settle().await;
         assert!(parts.get_opt("chair-part").await.unwrap().is_some(), "the loss of a part wakes its owner");
         running.stop().await.unwrap();
+    });
+}
+
+#[test]
+fn children_of_dynamic_kinds_are_applied_and_pruned_as_a_set() {
+    testkit::run(|cluster| async move {
+        define(&cluster).await;
+        cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: owner}}").await;
+        let parts: Api<DynamicObject> = Api::namespaced_with(cluster.client(), "default", &kind("Part"));
+        let mut names = Vec::new();
+        for wanted in [&["leg", "seat"][..], &["seat"], &[]] {
+            let owner: ConfigMap = cluster.get("default", "owner").await;
+            let mut set = Set::of(&owner, "assembler").unwrap();
+            for name in wanted {
+                let part = DynamicObject::new(name, &kind("Part"))
+                    .within("default")
+                    .data(json!({"spec": {"colour": "red"}}));
+                set.add_dynamic(&kind("Part"), part).unwrap();
+            }
+            set.apply(&cluster.client(), Force::No).await.unwrap();
+            let present = parts.list(&Default::default()).await.unwrap();
+            for part in &present {
+                assert_eq!(part.data["spec"]["colour"], "red");
+                assert_eq!(part.owner_references()[0].uid, owner.uid().unwrap());
+            }
+            names.push(present.iter().map(ResourceExt::name_any).collect::<Vec<_>>().join(" "));
+        }
+        assert_eq!(names, ["leg seat", "seat", ""]);
     });
 }
 

@@ -8,10 +8,7 @@ use operator::{
 use serde_json::json;
 use std::{
     fmt::{Debug, Write},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tracing::{
@@ -21,11 +18,14 @@ use tracing::{
     subscriber::with_default,
 };
 
-/// Collects the lines of the operator crate: message and fields.
+/// Collects the lines of the operator crate: the fields of the spans around them, message and fields.
 #[derive(Clone, Default)]
 struct Lines {
     lines: Arc<Mutex<Vec<String>>>,
-    spans: Arc<AtomicU64>,
+    /// The fields of each span; its id is its place, counted from one.
+    spans: Arc<Mutex<Vec<String>>>,
+    /// The spans that are entered, on the one thread of a simulation.
+    entered: Arc<Mutex<Vec<span::Id>>>,
 }
 
 impl Lines {
@@ -39,8 +39,12 @@ impl Subscriber for Lines {
         metadata.target().starts_with("operator") && *metadata.level() <= Level::INFO
     }
 
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(self.spans.fetch_add(1, Ordering::SeqCst) + 1)
+    fn new_span(&self, attributes: &span::Attributes<'_>) -> span::Id {
+        let mut fields = Line(String::new());
+        attributes.record(&mut fields);
+        let mut spans = self.spans.lock().unwrap();
+        spans.push(fields.0);
+        span::Id::from_u64(spans.len().try_into().unwrap())
     }
 
     fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
@@ -48,14 +52,20 @@ impl Subscriber for Lines {
     fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = Line(String::new());
+        let (spans, entered) = (self.spans.lock().unwrap(), self.entered.lock().unwrap());
+        let fields = |id: &span::Id| spans[usize::try_from(id.into_u64()).unwrap() - 1].as_str();
+        let mut line = Line(entered.iter().map(fields).collect());
         event.record(&mut line);
         self.lines.lock().unwrap().push(line.0);
     }
 
-    fn enter(&self, _: &span::Id) {}
+    fn enter(&self, id: &span::Id) {
+        self.entered.lock().unwrap().push(id.clone());
+    }
 
-    fn exit(&self, _: &span::Id) {}
+    fn exit(&self, id: &span::Id) {
+        self.entered.lock().unwrap().retain(|entered| entered != id);
+    }
 }
 
 struct Line(String);
@@ -102,8 +112,49 @@ fn a_manager_logs_how_it_starts_syncs_leads_and_reconciles() {
     ] {
         assert_eq!(lines.with(text).len(), count, "{text}");
     }
-    let left_out = lines.with("message=reconciled").last().unwrap().clone();
-    assert!(!left_out.contains("left_out=0"), "{left_out}");
+    let last = lines.with("message=reconciled").last().unwrap().clone();
+    assert!(!last.contains("left_out=0"), "{last}");
+    let expected =
+        "controller=\"copier\" object=\"default/last\" cause=\"changed\" failures=0 message=reconciled";
+    assert!(last.starts_with(expected), "{last}");
+}
+
+#[test]
+fn a_failed_reconcile_is_one_line_that_tells_why() {
+    let lines = Lines::default();
+    let _second = Dispatch::new(lines.clone());
+    with_default(lines.clone(), || {
+        testkit::simulate(1, |cluster| async move {
+            for name in ["transient", "terminal", "blocked", "panics"] {
+                cluster
+                    .apply(&format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}}}"))
+                    .await;
+            }
+            let reconcile = |_: Context<()>, key: Key| async move {
+                match key.name() {
+                    "transient" => Err(Failure::from(std::io::Error::other("the disk is full"))),
+                    "terminal" => Err(Failure::terminal("NoSize", "the size is missing")),
+                    "blocked" => Err(Failure::blocked("Taken", "the name is taken")),
+                    "panics" => panic!("out of range"),
+                    _ => Ok(Next::Settled),
+                }
+            };
+            let controller = Controller::new("failing", all::<ConfigMap>()).reconcile((), reconcile);
+            let _running =
+                Manager::new("failing", cluster.world(), cluster.client()).controller(controller).start();
+            cluster.world().sleep(Duration::from_millis(1)).await;
+        });
+    });
+    for (name, told) in [
+        ("transient", "message=failed result=Error took=0ns error=\"the disk is full\""),
+        ("terminal", "message=failed, and is not retried"),
+        ("blocked", "message=another object is in the way"),
+        ("panics", "message=panicked"),
+    ] {
+        let of_object = lines.with(&format!("object=\"default/{name}\""));
+        assert_eq!(of_object.len(), 1, "{of_object:#?}");
+        assert!(of_object[0].contains(told), "{}", of_object[0]);
+    }
 }
 
 #[test]

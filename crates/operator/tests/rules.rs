@@ -10,7 +10,7 @@ use operator::{
     Context, Controller, Failure, Installation, Key, Manager, Next, all,
     apply::{Force, Set},
     finalizer::{self, Lifecycle},
-    rules::Access,
+    rules::{self, Access},
     webhook::{Address, Certificates, Hook, Site, Webhooks},
 };
 use serde_json::json;
@@ -109,6 +109,19 @@ fn sources_of_some_namespaces_need_roles_there_and_nothing_else() {
         assert!(!trace.contains("403"), "{trace}");
         running.stop().await.unwrap();
     });
+}
+
+#[test]
+fn what_is_done_in_another_cluster_needs_no_rights_in_this_one() {
+    let controller = Controller::new("copier", all::<ConfigMap>().in_namespace("other"))
+        .owns(all::<Secret>().in_cluster("east"))
+        .reconcile((), copy);
+    let resources: Vec<String> = rules::collect(controller.declared())
+        .into_iter()
+        .flat_map(|rule| rule.resources.unwrap_or_default())
+        .collect();
+    assert!(resources.contains(&"configmaps".to_owned()), "{resources:?}");
+    assert!(!resources.contains(&"secrets".to_owned()), "{resources:?}");
 }
 
 /// Definitions, rights, Deployment, Service and webhook configurations: the server takes them. The calls of webhooks

@@ -49,7 +49,9 @@ impl RequestInfo {
 }
 
 fn verb(method: &Method, uri: &Uri, is_single: bool) -> &'static str {
-    let watches = || query(uri).any(|(name, value)| name == "watch" && (value == "true" || value == "1"));
+    // Kubernetes: everything but these two is true, also nothing.
+    let is_true = |value: &str| value != "0" && !value.eq_ignore_ascii_case("false");
+    let watches = || query(uri).any(|(name, value)| name == "watch" && is_true(value));
     match (method.as_str(), is_single) {
         ("GET", true) => "get",
         ("GET", false) if watches() => "watch",
@@ -78,6 +80,9 @@ mod tests {
         for (method, url, verb, resource, namespace, name) in [
             ("GET", "/api/v1/pods?watch=true", "watch", "pods", "", ""),
             ("GET", "/api/v1/namespaces/a/pods?watch=1&limit=1", "watch", "pods", "a", ""),
+            ("GET", "/api/v1/pods?watch=yes", "watch", "pods", "", ""),
+            ("GET", "/api/v1/pods?watch", "watch", "pods", "", ""),
+            ("GET", "/api/v1/pods?watch=False", "list", "pods", "", ""),
             ("GET", "/api/v1/namespaces/a/pods/b?watch=0", "get", "pods", "a", "b"),
             (
                 "PATCH",

@@ -10,8 +10,12 @@ use std::{
 use world::World;
 use world::watch;
 
-/// Older requests are forgotten: the last ones explain a failure. These take a few megabytes.
+/// Older requests are forgotten: the last ones explain a failure.
 const KEPT: usize = 20_000;
+/// The memory of their texts: anyone can send long ones.
+const KEPT_BYTES: usize = 16 << 20;
+/// The rest of a longer path, name or agent is left out.
+const LONGEST_TEXT: usize = 1024;
 
 /// One request and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +103,8 @@ pub struct Recorder {
 #[derive(Debug, Default)]
 struct Recorded {
     entries: VecDeque<Entry>,
+    /// Of their texts.
+    bytes: usize,
     forgotten: u64,
 }
 
@@ -111,17 +117,12 @@ impl Recorder {
         let RequestInfo { verb, resource, namespace, name, .. } = info.clone();
         let Sender { user: caller, agent, .. } = sender.clone();
         let (code, resource_version, fault) = (None, None, None);
+        let [caller, agent, resource, namespace, name, path] =
+            [caller, agent, resource, namespace, name, path].map(cut);
         let entry =
             Entry { at, caller, agent, verb, resource, namespace, name, path, code, resource_version, fault };
         self.count.modify(|count| *count += 1);
-        self.with(|recorded| {
-            if recorded.entries.len() == KEPT {
-                recorded.entries.pop_front();
-                recorded.forgotten += 1;
-            }
-            recorded.entries.push_back(entry);
-            EntryId(recorded.forgotten + recorded.entries.len() as u64 - 1)
-        })
+        self.with(|recorded| recorded.add(entry))
     }
 
     /// Changes an entry, unless it is forgotten.
@@ -156,5 +157,65 @@ impl Recorder {
 
     fn with<R>(&self, act: impl FnOnce(&mut Recorded) -> R) -> R {
         act(&mut self.recorded.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Recorded {
+    fn add(&mut self, entry: Entry) -> EntryId {
+        self.bytes += entry.bytes();
+        self.entries.push_back(entry);
+        while self.entries.len() > KEPT || self.bytes > KEPT_BYTES {
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.bytes -= oldest.bytes();
+            self.forgotten += 1;
+        }
+        EntryId(self.forgotten + self.entries.len() as u64 - 1)
+    }
+}
+
+impl Entry {
+    /// Of the texts that the client has chosen.
+    fn bytes(&self) -> usize {
+        let Entry { caller, agent, resource, namespace, name, path, .. } = self;
+        [caller, agent, resource, namespace, name, path].iter().map(|text| text.len()).sum()
+    }
+}
+
+/// A long text without its end.
+fn cut(mut text: String) -> String {
+    if text.len() > LONGEST_TEXT {
+        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+        text.push('…');
+        text.shrink_to_fit();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_and_the_oldest_requests_are_forgotten() {
+        let recorder = Recorder::default();
+        let long = "é".repeat(30_000);
+        let sender = Sender { user: "anyone".to_owned(), agent: long.clone(), ..Sender::default() };
+        let info = RequestInfo { name: long.clone(), ..RequestInfo::default() };
+        let add = || recorder.add(Duration::ZERO, &sender, &info, format!("/{long}"));
+        add();
+        let entry = &recorder.trace().entries[0];
+        for text in [&entry.agent, &entry.name, &entry.path] {
+            assert!(text.len() < LONGEST_TEXT + 8 && text.ends_with("é…"), "{} bytes", text.len());
+        }
+        let most = KEPT_BYTES / entry.bytes();
+        assert!(most < KEPT);
+        for _ in 0..KEPT {
+            add();
+        }
+        let trace = recorder.trace();
+        assert_eq!((trace.entries.len(), trace.forgotten), (most, (KEPT + 1 - most) as u64));
+        let last = add();
+        recorder.update(last, |entry| entry.code = Some(403));
+        assert_eq!(recorder.trace().entries.last().unwrap().code, Some(403));
     }
 }

@@ -168,6 +168,21 @@ impl Cluster {
     }
 
     /// Breaks the connections of all watches of a resource, or of all with `*`; returns how many.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use operator::cache::{Caches, Scope};
+    ///
+    /// testkit::run(|cluster| async move {
+    ///     let caches = Caches::new(cluster.world().clone(), cluster.client());
+    ///     let maps = caches.kind::<ConfigMap>(Scope::default());
+    ///     maps.synced().await;
+    ///     assert_eq!(cluster.drop_watches("configmaps"), 1);
+    ///     cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: later}}").await;
+    ///     cluster.settle().await;
+    ///     assert!(maps.list().unwrap().iter().any(|map| map.metadata.name.as_deref() == Some("later")));
+    /// });
+    /// ```
     pub fn drop_watches(&self, resource: &str) -> usize {
         self.inner.transport.pending.disconnect(resource)
     }

@@ -126,9 +126,27 @@ impl Drop for NamedOnFailure<'_> {
     #[expect(clippy::print_stderr, reason = "it explains the panic")]
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let Crash { user, nth, is_carried_out } = self.0;
-            let side = if is_carried_out { "after" } else { "before" };
-            eprintln!("the operator had crashed {side} write {nth} of {user:?}");
+            eprintln!("{}", self.0);
         }
+    }
+}
+
+impl fmt::Display for Crash<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Crash { user, nth, is_carried_out } = self;
+        let side = if *is_carried_out { "after" } else { "before" };
+        write!(out, "the operator had crashed {side} write {nth} of {user:?}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_story_tells_where_the_operator_had_crashed() {
+        let crash = |nth, is_carried_out| Crash { user: "op", nth, is_carried_out }.to_string();
+        assert_eq!(crash(3, false), "the operator had crashed before write 3 of \"op\"");
+        assert_eq!(crash(1, true), "the operator had crashed after write 1 of \"op\"");
     }
 }

@@ -53,6 +53,18 @@ impl Cluster {
     }
 
     /// As [`Cluster::create`], with the refusal as an error.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    ///
+    /// testkit::run(|cluster| async move {
+    ///     let mut map = ConfigMap::default();
+    ///     map.metadata.name = Some("not a name".into());
+    ///     map.metadata.namespace = Some("default".into());
+    ///     let refused = cluster.try_create(&map).await.unwrap_err();
+    ///     assert!(refused.to_string().contains("metadata.name: Invalid value"), "{refused}");
+    /// });
+    /// ```
     pub async fn try_create<K: Object>(&self, object: &K) -> kube::Result<K> {
         let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
         let namespace = object.namespace();

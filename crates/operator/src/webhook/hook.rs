@@ -137,6 +137,16 @@ impl Hook {
     }
 
     /// Called for these operations.
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use operator::webhook::{Hook, Operation, Review, Verdict};
+    /// use std::time::Duration;
+    ///
+    /// let hook = Hook::validator(|review: Review<ConfigMap>| async move { Verdict::deny("it stays") })
+    ///     .on(&[Operation::Delete])
+    ///     .within(Duration::from_secs(2))
+    ///     .fails_open();
+    /// ```
     pub fn on(mut self, operations: &[Operation]) -> Hook {
         self.operations = operations.to_vec();
         self

@@ -38,6 +38,14 @@ impl Verdict {
     }
 
     /// Adds a warning, which clients print.
+    /// ```
+    /// use operator::webhook::{Verdict, field::{Error, ErrorList, Path}};
+    ///
+    /// let mut errors = ErrorList::new();
+    /// assert!(Verdict::fields(errors.clone()).warn("sizes above 10 are slow").is_allowed());
+    /// errors.push(Error::required(&Path::new("spec").child("size"), "a bucket has a size"));
+    /// assert!(!Verdict::fields(errors).is_allowed());
+    /// ```
     pub fn warn(mut self, warning: impl Into<String>) -> Verdict {
         self.warnings.push(warning.into().chars().take(MAX_WARNING_CHARACTERS).collect());
         self
