@@ -35,6 +35,7 @@ usage: cargo xtask COMMAND
   tidy           rules of style and structure that the compiler does not know; --lower brings the excuses of
                  xtask/tidy-excuses.txt down to what is still there
   map            crates, modules and journeys as Markdown; --write puts them into ARCHITECTURE.md, --check compares
+  licences       the dependencies and their licences as Markdown; --write puts them into docs/licences.md
   bench store    the store beside the bare disk
   bench server   the API server beside a bare hyper + rustls server; with names, only those parts: starts, get,
                  list, create, apply, watch, memory
@@ -42,9 +43,12 @@ usage: cargo xtask COMMAND
   bench admission    the cost of RBAC rules, webhooks and policies per request
   bench attacks      the cost of hostile requests; --binary PATH, once or more, for other builds, --only TEXT
   bench growth       whether the work for a request grows faster than its size, for every list of every kind
-  bench operator     the operator framework next to kube-rs's runtime; a number sets how many objects
+  bench operator     the operator framework next to kube-rs's runtime and controller-runtime; a number sets how
+                     many objects
   bench controllers  the control loops next to kube-controller-manager and kube-scheduler; a number is the size of
                      the work in percent
+  bench forks        time and memory of 1,000 forks of a cluster of 10,000 objects; numbers choose others; fails beyond a
+                     goal
   bench size         the size of the release binary, its start and its idle memory; fails beyond a limit
   interop [PROGRAM …]  builds official programs of Kubernetes (all, or those named) into target/tools/bin
   conformance    the official conformance tests against a fresh Setpoint; --focus RE, --skip RE,
@@ -65,6 +69,7 @@ fn main() -> Result<ExitCode> {
         ["test"] => test::run(),
         ["tidy", ref arguments @ ..] => tidy::run(arguments),
         ["map", ref arguments @ ..] => map::run(arguments),
+        ["licences", ref arguments @ ..] => licences::run(arguments),
         ["bench", subject, ref parts @ ..] => bench::run(subject, parts),
         ["interop", ref names @ ..] => interop::run(names),
         ["conformance", ref arguments @ ..] => conformance::run(arguments),

@@ -10,6 +10,8 @@
 mod bench {
     pub(crate) mod own_server;
 }
+#[path = "../../store/benches/store/goals.rs"]
+mod goals;
 #[path = "server/process.rs"]
 mod process;
 #[path = "controllers/side.rs"]
@@ -73,11 +75,7 @@ async fn run(world: &World, percent: usize) -> ExitCode {
             ratio >= 10.0,
         ));
     }
-    println!("\ngoals");
-    for (goal, reached, met) in &verdicts {
-        println!("  {goal:<64} {reached:>9}  {}", if *met { "met" } else { "MISSED" });
-    }
-    ExitCode::SUCCESS
+    goals::report(&verdicts)
 }
 
 /// Enough for all pods of the work at once: a node takes 110.

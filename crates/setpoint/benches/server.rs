@@ -25,6 +25,8 @@ mod bench {
     pub(crate) mod place;
     mod trust;
 }
+#[path = "../../store/benches/store/goals.rs"]
+mod goals;
 #[path = "server/process.rs"]
 mod process;
 
@@ -110,11 +112,7 @@ async fn run(world: &World, only: &[&str]) -> ExitCode {
         let fresh = OwnServer::start(world, Path::new(SETPOINT), &SERVER_ALONE).await.unwrap().0;
         memory_of_objects(world, &fresh, &mut verdicts).await;
     }
-    println!("\ngoals");
-    for (goal, reached, met) in &verdicts {
-        println!("  {goal:<64} {reached:>9}  {}", if *met { "met" } else { "MISSED" });
-    }
-    ExitCode::SUCCESS
+    goals::report(&verdicts)
 }
 
 /// The folder with its data, certificates and kubeconfig.

@@ -1,11 +1,15 @@
-//! From nothing to a running operator, in a folder of its own with nothing but cargo; prints how long each step takes.
+//! From nothing to a running operator, in a folder of its own with nothing but cargo; prints how long each step takes. What
+//! was generated is applied to a cluster.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod deployed;
+#[expect(dead_code, reason = "other suites use the rest of it")]
+mod harness;
+
+use harness::SETPOINT;
 use operator::World;
 use std::{fs, path::Path, process::Command};
-
-const SETPOINT: &str = env!("CARGO_BIN_EXE_setpoint");
 
 /// A step: what is typed, and a line that it must print.
 const STEPS: [(&[&str], &str); 7] = [
@@ -52,7 +56,7 @@ const STEPS: [(&[&str], &str); 7] = [
 
 /// The crates of the framework, which a project optimizes a little, as all its dependencies. Here that would take most of
 /// the time.
-const FRAMEWORK: [&str; 11] = [
+const FRAMEWORK: [&str; 12] = [
     "api",
     "controllers",
     "expression",
@@ -62,6 +66,7 @@ const FRAMEWORK: [&str; 11] = [
     "schema",
     "server",
     "store",
+    "testing",
     "testkit",
     "world",
 ];
@@ -73,17 +78,32 @@ fn unoptimized_framework(folder: &Path) {
     fs::write(folder.join(".cargo/config.toml"), profiles).unwrap();
 }
 
+/// The target folder of this workspace.
+fn target() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()
+}
+
 /// Runs `setpoint`, and returns what it prints. Its dependencies are those of this workspace: they are compiled once.
 fn setpoint(folder: &Path, arguments: &[&str]) -> String {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let mut command = Command::new(SETPOINT);
-    command.args(arguments).current_dir(folder).env("CARGO_TARGET_DIR", target);
+    command.args(arguments).current_dir(folder).env("CARGO_TARGET_DIR", target());
     let output = command.output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "setpoint {arguments:?}: {}\n{said}\n{errors}", output.status);
     assert!(!errors.contains("warning:"), "the generated code has warnings:\n{errors}");
     said
+}
+
+/// The tests of a project use its dependencies with the same features as its program.
+fn nothing_is_left_to_compile(project: &Path) {
+    let build =
+        Command::new("cargo").arg("build").current_dir(project).env("CARGO_TARGET_DIR", target()).output();
+    let said = String::from_utf8(build.unwrap().stderr).unwrap();
+    assert!(
+        said.contains("Finished") && !said.contains("Compiling"),
+        "after the tests, cargo build says\n{said}"
+    );
 }
 
 #[test]
@@ -100,7 +120,11 @@ fn from_nothing_to_a_running_operator() {
         let said = setpoint(&project, arguments);
         println!("{:>6.1} s  setpoint {}", world.now().since(step).as_secs_f64(), arguments.join(" "));
         assert!(said.lines().any(|line| line.starts_with(expected)), "{expected:?} is not in\n{said}");
+        if *arguments == ["test"] {
+            nothing_is_left_to_compile(&project);
+        }
     }
+    deployed::check(&project);
     println!("{:>6.1} s  in all", world.now().since(begun).as_secs_f64());
     let formatted = Command::new("cargo").args(["fmt", "--check"]).current_dir(&project).output().unwrap();
     assert!(formatted.status.success(), "{}", String::from_utf8_lossy(&formatted.stdout));

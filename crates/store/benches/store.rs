@@ -10,6 +10,8 @@ mod bare_file;
 #[expect(dead_code, reason = "only tests use the rest")]
 #[path = "../tests/etcd_server.rs"]
 mod etcd_server;
+#[path = "store/goals.rs"]
+mod goals;
 
 use bare_file::BareFile;
 use etcd_server::EtcdServer;
@@ -17,6 +19,7 @@ use std::{
     fs::File,
     io::Write,
     path::{Path, PathBuf},
+    process::ExitCode,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -33,7 +36,7 @@ const ROUND: Duration = Duration::from_millis(700);
 const KEYS: u64 = 10_000;
 const VALUE: usize = 1024;
 
-fn main() {
+fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     if let [flag, directory, objects, result] = &arguments[..]
         && flag == REOPEN
@@ -41,7 +44,8 @@ fn main() {
         let (directory, objects) = (Path::new(directory), objects.parse().unwrap());
         let reopened = world::run(|world| async move { reopen(&world, directory, objects).await });
         let nanoseconds = reopened.unwrap();
-        return std::fs::write(result, nanoseconds.to_string()).unwrap();
+        std::fs::write(result, nanoseconds.to_string()).unwrap();
+        return ExitCode::SUCCESS;
     }
     world::run(|world| async move {
         let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -50,12 +54,9 @@ fn main() {
         fan_out(&world, scratch.path()).await;
         many_objects(&world, scratch.path(), 100_000, &mut verdicts).await;
         many_objects(&world, scratch.path(), 1_000_000, &mut Vec::new()).await;
-        println!("\ngoals");
-        for (goal, reached, met) in &verdicts {
-            println!("  {:<62} {reached:>9}  {}", goal, if *met { "met" } else { "MISSED" });
-        }
+        goals::report(&verdicts)
     })
-    .unwrap();
+    .unwrap()
 }
 
 type Verdicts = Vec<(&'static str, String, bool)>;
