@@ -53,7 +53,7 @@ struct Outside {
 /// The variable that passes the path of a program to a suite, and what finds the program.
 type Tool = (&'static str, fn() -> Result<PathBuf>);
 
-const OUTSIDE: [Outside; 6] = [
+const OUTSIDE: [Outside; 8] = [
     Outside {
         name: "the store on a real etcd",
         suite: "etcd",
@@ -71,6 +71,18 @@ const OUTSIDE: [Outside; 6] = [
         suite: "outside",
         filter: "python::",
         tool: Some(("SETPOINT_PYTHON", tools::python_client)),
+    },
+    Outside {
+        name: "the chart of a project with a real Helm",
+        suite: "outside",
+        filter: "projects::helm::",
+        tool: Some(("SETPOINT_HELM", tools::helm)),
+    },
+    Outside {
+        name: "a Go project with controller-gen and its tests",
+        suite: "outside",
+        filter: "projects::go::",
+        tool: Some(("SETPOINT_GO", tools::go)),
     },
     Outside {
         name: "README and the book: every command is run or has a reason why not",

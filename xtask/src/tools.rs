@@ -52,6 +52,17 @@ pub(crate) fn kubectl() -> Result<PathBuf> {
     on_path("kubectl").context("there is no kubectl on PATH, and no registry carries it")
 }
 
+pub(crate) fn go() -> Result<PathBuf> {
+    on_path("go").context("there is no Go on PATH: https://go.dev/doc/install")
+}
+
+/// Helm, from PATH or as `cargo xtask interop helm` has built it.
+pub(crate) fn helm() -> Result<PathBuf> {
+    let built = root()?.join("target/tools/bin/helm");
+    let built = built.is_file().then_some(built);
+    on_path("helm").or(built).context("there is no helm: `cargo xtask interop helm` builds it")
+}
+
 /// A Python interpreter that has the package `kubernetes`.
 pub(crate) fn python_client() -> Result<PathBuf> {
     let environment = root()?.join("target").join("tools").join("python");

@@ -3,7 +3,7 @@
 use crate::{
     scaffold::{
         files::ProjectFiles,
-        generated,
+        generated, go,
         manifests::{self, CHART_IMAGE, CHART_NAMESPACE},
         project::{Language, Project},
         rust,
@@ -15,6 +15,10 @@ use anyhow::{Result, bail};
 
 /// Write config/ and charts/ of a project from its code.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  setpoint generate
+  setpoint generate --image registry.example.com/shop:1.0")]
 pub(crate) struct GenerateOptions {
     /// The container image in the manifests; by default NAME:latest
     #[arg(long)]
@@ -27,10 +31,20 @@ pub(crate) struct GenerateOptions {
 pub(crate) fn run(options: &GenerateOptions) -> Result<()> {
     let project = Project::find()?;
     if project.lang == Language::Go {
+        if project.apis.is_empty() {
+            bail!("the project has no kinds yet: add one with `setpoint create api`");
+        }
         // The markers in its code say what should be in config/; controller-gen reads them.
         let mut command = std::process::Command::new("make");
         if !succeeds(command.args(["generate", "manifests"]).current_dir(&project.root))? {
             bail!("`make generate manifests` has failed: see above");
+        }
+        if let Some(image) = &options.image {
+            go::set_image(image, &ProjectFiles::new(&project.root, options.force))?;
+        }
+        print_line("\nnext: kubectl apply --server-side -k config/default");
+        if project.apis.iter().any(|api| api.webhook) {
+            print_line("      (webhooks need cert-manager: https://cert-manager.io/docs/installation/)");
         }
         return Ok(());
     }

@@ -5,5 +5,7 @@
 mod book;
 mod harness;
 mod kubectl;
+mod project;
+mod projects;
 mod python;
 mod webhooks;

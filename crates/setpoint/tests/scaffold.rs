@@ -1,27 +1,28 @@
-//! `setpoint new` and `setpoint create api`: which files they write, what they print, and what they refuse.
+//! `setpoint new` and `setpoint create api`: which files they write, what they print, and what they refuse. What becomes of
+//! these files is in the modules.
 
-use crate::harness::SETPOINT;
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+mod generated;
+mod go_config;
+mod image;
+mod run;
 
-fn setpoint(folder: &Path, arguments: &str) -> Output {
-    Command::new(SETPOINT).args(arguments.split(' ')).current_dir(folder).output().unwrap()
+use crate::{harness::SETPOINT, project};
+use std::{fs, path::Path, process::Command};
+
+fn setpoint(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(SETPOINT);
+    command.args(arguments.split(' ')).current_dir(folder);
+    command
 }
 
 /// What a command prints that succeeds.
 fn prints(folder: &Path, arguments: &str) -> String {
-    let output = setpoint(folder, arguments);
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{arguments}: {said}{}", String::from_utf8_lossy(&output.stderr));
-    said
+    project::prints(&mut setpoint(folder, arguments))
 }
 
 /// The error of a command that fails.
 fn fails(folder: &Path, arguments: &str) -> String {
-    let output = setpoint(folder, arguments);
+    let output = setpoint(folder, arguments).output().unwrap();
     assert!(!output.status.success(), "{arguments} should fail");
     String::from_utf8(output.stderr).unwrap()
 }
@@ -175,10 +176,12 @@ fn a_go_project_has_the_layout_of_kubebuilder() {
     let folder = tempfile::tempdir().unwrap();
     prints(folder.path(), "new shop --domain acme.io --lang go");
     let shop = folder.path().join("shop");
+    assert!(fails(&shop, "generate").contains("add one with `setpoint create api`"));
     prints(&shop, REDIS);
     assert_eq!(
         files(&shop),
         [
+            ".dockerignore",
             ".github/workflows/test.yml",
             ".gitignore",
             "Dockerfile",
@@ -188,13 +191,25 @@ fn a_go_project_has_the_layout_of_kubebuilder() {
             "api/cache/v1alpha1/redis_types.go",
             "api/cache/v1alpha1/zz_generated.redis.deepcopy.go",
             "cmd/main.go",
+            "config/certmanager/certificate.yaml",
+            "config/certmanager/kustomization.yaml",
             "config/crd/bases/cache.acme.io_redises.yaml",
             "config/crd/kustomization.yaml",
             "config/default/kustomization.yaml",
+            "config/default/manager_webhook_patch.yaml",
             "config/manager/kustomization.yaml",
             "config/manager/manager.yaml",
             "config/rbac/kustomization.yaml",
+            "config/rbac/leader_election_role.yaml",
+            "config/rbac/leader_election_role_binding.yaml",
+            "config/rbac/role.yaml",
+            "config/rbac/role_binding.yaml",
+            "config/rbac/service_account.yaml",
             "config/samples/cache_v1alpha1_redis.yaml",
+            "config/samples/kustomization.yaml",
+            "config/webhook/kustomization.yaml",
+            "config/webhook/manifests.yaml",
+            "config/webhook/service.yaml",
             "go.mod",
             "internal/controller/redis_controller.go",
             "internal/controller/redis_controller_test.go",

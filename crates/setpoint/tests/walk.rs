@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod deployed;
-#[expect(dead_code, reason = "other suites use the rest of it")]
 mod harness;
 
 use harness::SETPOINT;

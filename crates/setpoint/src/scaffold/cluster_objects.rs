@@ -28,16 +28,25 @@ pub(crate) async fn client(kubeconfig: Option<&Path>) -> Result<Client> {
         })
     };
     let read = read().with_context(|| match kubeconfig {
-        Some(path) => format!("cannot use the kubeconfig {}", path.display()),
+        Some(path) => {
+            format!("cannot use the kubeconfig {}: `setpoint kubeconfig` prints one", path.display())
+        }
         None => {
             "there is no kubeconfig: start a cluster with `setpoint up`, and name its file with --kubeconfig"
                 .to_owned()
         }
     })?;
     let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-    let config = config.context("the kubeconfig has no usable cluster")?;
+    let config = config.context(
+        "the kubeconfig has no usable cluster: correct its current-context, or name another file with --kubeconfig",
+    )?;
     let url = config.cluster_url.to_string();
-    Client::try_from(config).with_context(|| format!("cannot make a client for {url}"))
+    Client::try_from(config).with_context(|| {
+        format!(
+            "cannot make a client for {url}: correct the certificates in the kubeconfig, or name another with \
+             --kubeconfig"
+        )
+    })
 }
 
 /// Applies definitions, and waits until the kinds of all are served.
@@ -46,14 +55,21 @@ pub(crate) async fn install(world: &World, client: &Client, definitions: &[Docum
     for definition in definitions {
         let parameters = PatchParams::apply(FIELD_MANAGER).force();
         let applied = api.patch(definition.name(), &parameters, &Patch::Apply(&definition.object)).await;
-        applied
-            .with_context(|| format!("the cluster does not accept the definition {:?}", definition.name()))?;
+        applied.map_err(|error| {
+            let what = format!("cannot install the definition {:?}", definition.name());
+            failed(error.into(), &what, "correct the type, or use a kubeconfig that may write definitions")
+        })?;
     }
     for definition in definitions {
         let name = definition.name();
         until(world, ESTABLISHED_LIMIT, async || Ok(is_established(&api.get(name).await?)))
             .await
-            .with_context(|| format!("the kind of {name:?} is not served; look at its conditions"))?;
+            .with_context(|| {
+                format!(
+                    "the kind of {name:?} is not served: `setpoint get crd {name} -o yaml` has the reason in its \
+                     conditions"
+                )
+            })?;
     }
     Ok(())
 }
@@ -67,8 +83,8 @@ pub(crate) async fn uninstall(client: &Client, definitions: &[Document]) -> Resu
             Ok(_) => deleted.push(definition.name().to_owned()),
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("cannot delete the definition {:?}", definition.name()));
+                let what = format!("cannot delete the definition {:?}", definition.name());
+                return Err(failed(error.into(), &what, "use a kubeconfig that may, with --kubeconfig"));
             }
         }
     }
@@ -92,7 +108,19 @@ pub(crate) async fn apply(client: &Client, document: &Document) -> Result<Api<Dy
         objects.patch(name, &parameters, &Patch::Apply(&document.object)).await?;
         Ok(objects)
     };
-    put().await.with_context(|| format!("cannot apply {} {name:?}", document.kind()))
+    put().await.map_err(|error| {
+        let what = format!("cannot apply {} {name:?}", document.kind());
+        failed(error, &what, "correct its file in config/samples")
+    })
+}
+
+/// The error of a request, with what to do if the cluster has refused it, or if there was no answer.
+fn failed(error: anyhow::Error, what: &str, refused: &str) -> anyhow::Error {
+    let remedy = match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(_)) | None => refused,
+        Some(_) => "start the cluster of the kubeconfig, or name another with --kubeconfig",
+    };
+    error.context(format!("{what}: {remedy}"))
 }
 
 /// Waits until the operator has written a status about the last generation of an object.
@@ -108,7 +136,12 @@ pub(crate) async fn reconciled(
         Ok(observed.is_some() && observed == object.metadata.generation)
     })
     .await
-    .with_context(|| format!("the operator has written no status.observedGeneration of {name:?}"))
+    .with_context(|| {
+        format!(
+            "the operator has written no status.observedGeneration of {name:?}: see its log above, and let its reconciler \
+             write this field last"
+        )
+    })
 }
 
 /// Asks again and again until the answer is yes.

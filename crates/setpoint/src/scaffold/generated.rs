@@ -35,7 +35,7 @@ pub(crate) fn write(files: &ProjectFiles, texts: &FileTexts, force: bool) -> Res
             None => {}
         }
     }
-    let mut text = String::from("# ProjectFiles of `setpoint generate` that it may replace. Commit this.\n");
+    let mut text = String::from("# Files of `setpoint generate` that it may replace. Commit this.\n");
     for (path, check) in &list {
         text.push_str(&format!("{check:016x} {path}\n"));
     }

@@ -1,5 +1,9 @@
 //! The files of a Go project in the layout of kubebuilder, and those of one kind in it.
 
+mod config;
+
+pub(crate) use config::set_image;
+
 use super::{
     files::ProjectFiles,
     names,
@@ -38,32 +42,23 @@ pub(crate) fn write_project(project: &Project, files: &ProjectFiles) -> Result<(
     let words = project_words(project);
     for (path, template) in [
         (".gitignore", template!("gitignore.tmpl")),
+        (".dockerignore", template!("dockerignore.tmpl")),
         ("Makefile", template!("Makefile.tmpl")),
         ("Dockerfile", template!("Dockerfile.tmpl")),
         (".github/workflows/test.yml", template!("ci.yml.tmpl")),
         ("README.md", template!("README.md.tmpl")),
-        ("config/manager/manager.yaml", template!("config.yaml.tmpl")),
     ] {
         files.write(path, &words.fill(template)?)?;
-    }
-    for folder in ["default", "manager", "rbac"] {
-        files.write(&format!("config/{folder}/kustomization.yaml"), &kustomization(folder)?)?;
     }
     // `create api` and `go mod tidy` extend these.
     for (path, template) in [("go.mod", template!("go.mod.tmpl")), ("cmd/main.go", template!("main.go.tmpl"))]
     {
         files.write_if_missing(path, &words.fill(template)?)?;
     }
-    files.write_if_missing("config/crd/kustomization.yaml", &kustomization("crd")?)
+    config::write_project(&words, files)
 }
 
-fn kustomization(folder: &str) -> Result<String> {
-    let flags = ["default", "crd", "manager", "rbac"];
-    let words = flags.iter().fold(Words::default(), |words, flag| words.with_flag(flag, *flag == folder));
-    words.fill(template!("kustomization.yaml.tmpl"))
-}
-
-/// Writes the files of a kind, and adds it to `cmd/main.go`.
+/// Writes the files of a kind, and adds it to `cmd/main.go` and to what kustomize builds.
 pub(crate) fn write_api(
     project: &Project,
     api: &ProjectApi,
@@ -80,14 +75,36 @@ pub(crate) fn write_api(
         );
     }
     let words = api_words(project, api, version);
+    let snake = names::snake(&api.kind);
+    write_types(project, api, version, files)?;
+    if controller {
+        write_controller(&words, &snake, files)?;
+        config::add_rules(&words, api.namespaced, files)?;
+    }
+    if webhook {
+        for (path, template) in [
+            (format!("internal/webhook/{snake}_webhook.go"), template!("webhook.go.tmpl")),
+            (format!("internal/webhook/{snake}_webhook_test.go"), template!("webhook_test.go.tmpl")),
+        ] {
+            files.write(&path, &words.fill(template)?)?;
+        }
+        config::add_webhooks(&words, files)?;
+    }
+    extend_main(&words, (controller, webhook), files)
+}
+
+/// Writes the type, its definition and its sample.
+fn write_types(project: &Project, api: &ProjectApi, version: &str, files: &ProjectFiles) -> Result<()> {
+    let words = api_words(project, api, version);
     let (group, snake) = (&api.group, names::snake(&api.kind));
     let folder = format!("api/{group}/{version}");
     let definition = format!("{}_{}.yaml", project.full_group(group), api.plural);
+    let sample = format!("{group}_{version}_{snake}.yaml");
     for (path, template) in [
         (format!("{folder}/groupversion_info.go"), template!("groupversion_info.go.tmpl")),
         (format!("{folder}/{snake}_types.go"), template!("types.go.tmpl")),
         (format!("config/crd/bases/{definition}"), template!("crd.yaml.tmpl")),
-        (format!("config/samples/{group}_{version}_{snake}.yaml"), template!("sample.yaml.tmpl")),
+        (format!("config/samples/{sample}"), template!("sample.yaml.tmpl")),
     ] {
         files.write(&path, &words.fill(template)?)?;
     }
@@ -97,19 +114,11 @@ pub(crate) fn write_api(
         let copies = words.fill(template!("deepcopy.go.tmpl"))?;
         files.write(&format!("{folder}/zz_generated.{snake}.deepcopy.go"), &copies)?;
     }
-    let definitions = vec![format!("- bases/{definition}")];
-    files.insert("config/crd/kustomization.yaml", &[("resources", definitions)])?;
-    if controller {
-        write_controller(&words, &snake, files)?;
-    }
-    if webhook {
-        for (path, template) in [
-            (format!("internal/webhook/{snake}_webhook.go"), template!("webhook.go.tmpl")),
-            (format!("internal/webhook/{snake}_webhook_test.go"), template!("webhook_test.go.tmpl")),
-        ] {
-            files.write(&path, &words.fill(template)?)?;
-        }
-    }
+    config::add_kind(&words, &definition, &sample, files)
+}
+
+/// Adds the kind to `cmd/main.go`.
+fn extend_main(words: &Words, (controller, webhook): (bool, bool), files: &ProjectFiles) -> Result<()> {
     let mut main = vec![
         ("imports", vec![words.fill_text("«package» \"«module»/api/«short_group»/«version»\"")?]),
         ("scheme", vec![words.fill_text("utilruntime.Must(«package».AddToScheme(scheme))")?]),

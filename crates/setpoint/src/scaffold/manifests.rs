@@ -64,12 +64,15 @@ pub(crate) fn documents(yaml: &str) -> Result<Vec<Document>> {
         }
     }
     if texts.len() > MAX_DOCUMENTS {
-        bail!("more than {MAX_DOCUMENTS} documents are no manifests of an operator");
+        bail!(
+            "more than {MAX_DOCUMENTS} documents are no manifests of an operator: take other files out of config/"
+        );
     }
     let mut documents = Vec::new();
     for text in texts.into_iter().filter(|text| !text.trim().is_empty()) {
-        let json =
-            schema::yaml::to_json(text.as_bytes()).with_context(|| format!("this is no YAML:\n{text}"))?.json;
+        let json = schema::yaml::to_json(text.as_bytes())
+            .with_context(|| format!("correct this document, which is no YAML:\n{text}"))?
+            .json;
         let object: Value = serde_json::from_slice(&json)?;
         if !object.is_null() {
             documents.push(Document { text, object });
@@ -92,7 +95,7 @@ pub(crate) fn in_folder(folder: &Path) -> Result<Vec<Document>> {
     Ok(found)
 }
 
-/// ProjectFiles by their paths.
+/// The texts of files, by their paths.
 pub(crate) type FileTexts = BTreeMap<String, String>;
 
 /// The files of `config/`: one for each document, and a kustomization for each folder.

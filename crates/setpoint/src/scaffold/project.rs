@@ -90,7 +90,7 @@ impl Project {
             names::check_kind(&api.kind)?;
             names::check_plural(&api.plural)?;
             if api.versions.is_empty() {
-                bail!("kind {:?} has no version", api.kind);
+                bail!("kind {:?} has no version: add a line as `versions: [v1alpha1]`", api.kind);
             }
             api.versions.iter().try_for_each(|version| names::check_version(version))?;
         }

@@ -71,6 +71,12 @@ impl Project {
             Language::Rust => self.cargo(&["test"]),
             Language::Go => self.command("make", &["test"]),
         };
+        // The Makefile starts the control plane with this program, which need not be in PATH.
+        if let (Language::Go, None, Ok(program)) =
+            (self.lang, std::env::var_os("SETPOINT"), std::env::current_exe())
+        {
+            command.env("SETPOINT", program);
+        }
         match self.lang {
             Language::Rust => command.args(arguments),
             Language::Go if arguments.is_empty() => &mut command,
