@@ -30,6 +30,11 @@ use world::World;
 
 /// Measure a Kubernetes API server, or two side by side.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  setpoint bench                               a server of its own
+  setpoint bench --kubeconfig a.kubeconfig --against b.kubeconfig
+  setpoint bench --operations get,list --clients 8 --seconds 1")]
 pub(crate) struct BenchOptions {
     /// The server to measure; by default one is started
     #[arg(long, value_name = "FILE")]

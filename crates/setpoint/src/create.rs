@@ -13,6 +13,9 @@ use anyhow::{Result, bail};
 
 /// Add to a project.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  setpoint create api --group cache --version v1alpha1 --kind Redis --controller")]
 pub(crate) struct CreateOptions {
     #[command(subcommand)]
     what: CreateTarget,
@@ -25,6 +28,11 @@ enum CreateTarget {
 
 /// Add a kind: its type, its sample and its tests; or a further version of a kind, with its conversion.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  setpoint create api --group cache --version v1alpha1 --kind Redis --controller --webhook
+  setpoint create api --group cache --version v1 --kind Redis  a further version, with its conversion
+  setpoint create api --group infra --version v1 --kind Zone --namespaced=false")]
 struct ApiOptions {
     /// First part of the API group; the domain of the project follows
     #[arg(long)]

@@ -6,13 +6,17 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Request, Response, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use std::convert::Infallible;
+use std::{convert::Infallible, time::Duration};
 use tokio::net::TcpListener;
+use world::World;
 
 /// Tells the API server that this is not a real etcd.
 pub(crate) const MARK: &str = r#""standIn":"setpoint""#;
 
-pub(crate) async fn run(arguments: &[String]) -> Result<()> {
+/// A health check takes no longer.
+const LONGEST: Duration = Duration::from_secs(10);
+
+pub(crate) async fn run(world: &World, arguments: &[String]) -> Result<()> {
     if arguments.iter().any(|argument| matches!(argument.as_str(), "--help" | "-h")) {
         crate::up::print_line(
             "etcd of Setpoint: keeps nothing, and answers /health\n  --listen-client-urls URL\n  --unsafe-no-fsync",
@@ -33,13 +37,11 @@ pub(crate) async fn run(arguments: &[String]) -> Result<()> {
                 accepted.context("cannot accept a connection")?.0
             }
         };
-        // Serves one connection at a time, enough for health checks.
-        drop(
-            http1::Builder::new()
-                .keep_alive(false)
-                .serve_connection(TokioIo::new(socket), service_fn(well))
-                .await,
-        );
+        let connection =
+            http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(socket), service_fn(well));
+        let own_world = world.clone();
+        let limited = async move { drop(own_world.timeout(LONGEST, connection).await) };
+        world.spawn("health check", limited).detach();
     }
 }
 

@@ -8,8 +8,18 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use world::World;
 
+/// The examples of `setpoint uninstall`, which has the same options.
+pub(crate) const UNINSTALL_EXAMPLES: &str = "\
+Examples:
+  setpoint uninstall                                    the cluster of your kubeconfig
+  setpoint uninstall --kubeconfig .setpoint/kubeconfig  that of `setpoint up` in this folder";
+
 /// Put the definitions of the project's kinds into a cluster.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  setpoint install                                    the cluster of your kubeconfig
+  setpoint install --kubeconfig .setpoint/kubeconfig  that of `setpoint up` in this folder")]
 pub(crate) struct InstallOptions {
     /// The cluster; by default that of KUBECONFIG or ~/.kube/config
     #[arg(long, value_name = "FILE")]

@@ -41,11 +41,14 @@ pub(crate) fn run(options: &KubeconfigOptions) -> Result<()> {
     }
     let target = own_kubeconfig()?;
     let current = match fs::read_to_string(&target) {
-        Ok(text) => read(&text).with_context(|| format!("{} is no kubeconfig", target.display()))?,
+        Ok(text) => read(&text).with_context(|| no_kubeconfig(&target))?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Value::Null,
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", target.display())),
     };
-    let merged = merge(current, &read(&text)?)?;
+    let added = read(&text).with_context(|| {
+        format!("{} is no kubeconfig: remove it, and start `setpoint up` again", source.display())
+    })?;
+    let merged = merge(current, &added).with_context(|| no_kubeconfig(&target))?;
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
@@ -63,6 +66,10 @@ fn own_kubeconfig() -> Result<PathBuf> {
     let path = path.context("there is no home directory: name a file with $KUBECONFIG")?;
     // Links are followed: the file that they lead to is written.
     Ok(fs::canonicalize(&path).unwrap_or_else(|_| Path::new(&path).to_owned()))
+}
+
+fn no_kubeconfig(path: &Path) -> String {
+    format!("{} is no kubeconfig: move it away, or name another file with $KUBECONFIG", path.display())
 }
 
 fn read(text: &str) -> Result<Value> {

@@ -9,6 +9,7 @@ mod create;
 mod delete;
 mod etcd_stand_in;
 mod events;
+mod examples;
 mod generate;
 mod get;
 mod install;
@@ -28,7 +29,7 @@ mod wait;
 mod why;
 
 use bench::BenchOptions;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use logs::LogOptions;
 use std::process::ExitCode;
 use testing_command::TestingOptions;
@@ -57,6 +58,7 @@ enum Command {
     Generate(generate::GenerateOptions),
     Install(install::InstallOptions),
     /// Delete the definitions of the project's kinds from a cluster, with all objects of these kinds.
+    #[command(after_help = install::UNINSTALL_EXAMPLES)]
     Uninstall(install::InstallOptions),
     Run(run::RunOptions),
     Test(test_command::TestOptions),
@@ -73,6 +75,11 @@ enum Command {
     Etcd(Vec<String>),
     #[command(skip)]
     Kubectl(Vec<std::ffi::OsString>),
+}
+
+/// What may be typed.
+fn command_line() -> clap::Command {
+    examples::add(Cli::command())
 }
 
 /// The name under which the binary was called: a link to it may replace another program.
@@ -92,7 +99,7 @@ fn main() -> ExitCode {
         }
         Some("etcd") => stand_in(Command::Etcd(std::env::args().skip(1).collect())),
         Some("kubectl") => stand_in(Command::Kubectl(std::env::args_os().skip(1).collect())),
-        _ => Cli::parse(),
+        _ => Cli::from_arg_matches(&command_line().get_matches()).unwrap_or_else(|error| error.exit()),
     };
     logs::start(&logs);
     let outcome = world::run(|world| async move {
@@ -110,10 +117,10 @@ fn main() -> ExitCode {
             Command::Testing(options) => testing_command::run(&world, options).await,
             Command::Assets(options) => assets::run(&options),
             Command::Kubeconfig(options) => kubeconfig::run(&options),
-            Command::Completion(options) => completion::run(&options, Cli::command()),
+            Command::Completion(options) => completion::run(&options, command_line()),
             Command::Client(command) => client::run(&world, command).await,
             Command::Kubectl(arguments) => kubectl::run(&world, arguments).await,
-            Command::Etcd(arguments) => etcd_stand_in::run(&arguments).await,
+            Command::Etcd(arguments) => etcd_stand_in::run(&world, &arguments).await,
         }
     });
     match outcome.map_err(anyhow::Error::from).flatten() {

@@ -14,6 +14,11 @@ use std::path::{Path, PathBuf};
 
 /// Start the project of an operator.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  setpoint new shop --domain acme.io
+  setpoint new shop --domain acme.io --lang go --module github.com/acme/shop
+  setpoint new shop --domain acme.io --framework https://git.example.com/setpoint")]
 pub(crate) struct NewOptions {
     /// Name of the operator, as `shop`
     name: String,

@@ -36,6 +36,11 @@ const RECONCILE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Run the operator of a project.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  setpoint run                              on a fresh control plane; Ctrl-C ends both
+  setpoint run --kubeconfig ~/.kube/config  on this cluster, without webhooks
+  setpoint run --once                       applies the samples, waits for their status, and ends")]
 pub(crate) struct RunOptions {
     /// Run it against this cluster instead of a fresh control plane
     #[arg(long, value_name = "FILE")]
@@ -63,7 +68,10 @@ pub(crate) async fn run(world: &World, options: RunOptions) -> Result<()> {
     let mut seen = last_change(&project.sources());
     print_line("building the operator");
     while !succeeds(&mut project.build_command())? {
-        if options.once || stop.clone().now_or_never().is_some() {
+        if stop.clone().now_or_never().is_some() {
+            return Ok(());
+        }
+        if options.once {
             bail!("the operator does not build: see above");
         }
         print_line("it does not build; waiting for a change");

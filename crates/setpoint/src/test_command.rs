@@ -5,6 +5,12 @@ use anyhow::Result;
 
 /// Run the tests of a project.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  setpoint test
+  setpoint test redis_controller        only tests with this word in their names
+  setpoint test redis -- --nocapture    Rust: the rest is for the tests themselves
+  setpoint test -run TestRedis          Go")]
 pub(crate) struct TestOptions {
     /// What follows `cargo test`, or for Go `go test`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

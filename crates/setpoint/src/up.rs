@@ -42,6 +42,12 @@ use world::World;
 
 /// Run the control plane.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  setpoint up                                   data and kubeconfig in .setpoint
+  setpoint up --ephemeral --listen 127.0.0.1:0  for a test: keeps nothing, takes a free port
+  setpoint up --nodes 3 --data-dir /var/lib/setpoint
+  setpoint up --store etcd --etcd-servers http://127.0.0.1:2379")]
 pub(crate) struct UpOptions {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:6443", value_name = "ADDRESS:PORT")]
@@ -216,7 +222,12 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
 
 fn read_tokens(options: &UpOptions) -> Result<Vec<Token>> {
     let Some(path) = &options.token_auth_file else { return Ok(Vec::new()) };
-    TokenFile::read(path).with_context(|| format!("--token-auth-file {}", path.display()))
+    TokenFile::read(path).with_context(|| {
+        format!(
+            "--token-auth-file {}: write a line `token,user,uid,\"group1,group2\"` for each user",
+            path.display()
+        )
+    })
 }
 
 /// The certificates for these addresses and that of the service `kubernetes`.

@@ -4,6 +4,7 @@
 
 mod bench;
 mod client;
+mod deployed;
 mod harness;
 mod kube_apiserver;
 mod kube_client;
@@ -11,6 +12,7 @@ mod logs;
 mod nodes;
 mod operators;
 mod overload;
+mod project;
 mod reference;
 mod scaffold;
 mod service_account;
@@ -77,7 +79,7 @@ fn a_failed_start_prints_one_line_with_the_remedy() {
         ),
         (
             &["--listen", "127.0.0.1:0", "--ephemeral", "--token-auth-file", file],
-            "line 1: expected at least 3 columns",
+            "for each user: line 1: expected at least 3 columns",
         ),
         (&["--listen", "127.0.0.1:0", "--store", "etcd"], "check --etcd-servers"),
         (

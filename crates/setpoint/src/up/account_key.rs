@@ -21,7 +21,10 @@ pub(super) fn open(options: &UpOptions) -> Result<Option<SigningKey>> {
 
 fn kept(path: &Path) -> Result<SigningKey> {
     if let Some(text) = private_file::read(path)? {
-        return SigningKey::from_pem(&text).with_context(|| format!("cannot use {}", path.display()));
+        return SigningKey::from_pem(&text).with_context(|| {
+            let path = path.display();
+            format!("cannot use {path}: restore it, or remove it, which ends the tokens of service accounts")
+        });
     }
     let (key, text) = SigningKey::make()?;
     private_file::write(path, &text)?;

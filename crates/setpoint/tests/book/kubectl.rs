@@ -33,3 +33,9 @@ fn concepts() {
 fn production() {
     run("docs/guide/production.md");
 }
+
+#[test]
+fn recipes() {
+    run("docs/recipes/README.md");
+    run("docs/recipes/go-envtest.md");
+}

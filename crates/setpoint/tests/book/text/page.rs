@@ -1,4 +1,4 @@
-//! README and the pages of the guide, cut into files and commands; and the list of commands that no test runs.
+//! README, the pages of the guide and the recipes, cut into files and commands; and the list of commands that no test runs.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ pub(crate) enum Step {
 }
 
 /// Pages whose commands are run one after the other, by the test of the same name.
-pub(crate) const RUN: [&str; 7] = [
+pub(crate) const RUN: [&str; 9] = [
     "README.md",
     "docs/guide/12-everyday-commands.md",
     "docs/guide/install.md",
@@ -25,10 +25,12 @@ pub(crate) const RUN: [&str; 7] = [
     "docs/guide/production.md",
     "docs/guide/several-servers.md",
     "docs/guide/11-testing-api.md",
+    "docs/recipes/README.md",
+    "docs/recipes/go-envtest.md",
 ];
 
 /// Commands of a page, by their beginning, that are not run as they stand, and why.
-pub(crate) const EXCUSED: [(&str, &str, &str); 12] = [
+pub(crate) const EXCUSED: [(&str, &str, &str); 15] = [
     ("README.md", "setpoint new shop", "the suite `walk` runs these, with other names"),
     ("README.md", "setpoint create api", "the suite `walk` runs these, with other names"),
     ("README.md", "setpoint test", "the suite `walk` runs these, with other names"),
@@ -41,6 +43,9 @@ pub(crate) const EXCUSED: [(&str, &str, &str); 12] = [
     ("docs/guide/install.md", "git clone", "there is no network in tests"),
     ("docs/guide/install.md", "cargo install", "it compiles everything for release"),
     ("docs/guide/install.md", "cargo uninstall", "nothing was installed"),
+    ("docs/recipes/go-envtest.md", "go test", "it needs Go: recipes/go-envtest"),
+    ("docs/recipes/helm.md", "", "recipes/helm/test.sh has these lines, and needs helm"),
+    ("docs/recipes/kustomize.md", "", "recipes/kustomize/test.sh has these lines"),
 ];
 
 pub(crate) fn root() -> PathBuf {
@@ -115,10 +120,13 @@ fn commands(block: &[&str]) -> Vec<Step> {
 }
 
 fn pages() -> Vec<String> {
-    let guide = fs::read_dir(root().join("docs/guide")).unwrap();
-    let names =
-        guide.map(|entry| format!("docs/guide/{}", entry.unwrap().file_name().into_string().unwrap()));
-    let mut pages: Vec<_> = names.chain(["README.md".to_owned()]).collect();
+    let mut pages = vec!["README.md".to_owned()];
+    for folder in ["docs/guide", "docs/recipes"] {
+        let names = fs::read_dir(root().join(folder)).unwrap();
+        pages.extend(
+            names.map(|entry| format!("{folder}/{}", entry.unwrap().file_name().into_string().unwrap())),
+        );
+    }
     pages.sort();
     pages
 }
@@ -133,6 +141,7 @@ fn every_command_of_readme_and_the_book_is_run_or_excused() {
     let pages = pages();
     for page in &pages {
         let is_run = RUN.contains(&page.as_str());
+        assert!(!read(page).contains("```sh"), "{page}: commands are in `console` blocks, which tests run");
         for line in lines_of(page) {
             assert!(is_run || excuse(page, &line).is_some(), "no test runs `{line}` of {page}");
         }
