@@ -63,6 +63,16 @@ pub(crate) fn status(
     status
 }
 
+/// Whether the CronJob was made for this CronTab.
+pub(crate) fn is_of(cron_job: &CronJob, tab: &CronTab) -> bool {
+    cron_job.owner_references().iter().any(|owner| Some(&owner.uid) == tab.metadata.uid.as_ref())
+}
+
+/// How many runs are under way.
+pub(crate) fn runs(cron_job: &CronJob) -> usize {
+    cron_job.status.as_ref().and_then(|status| status.active.as_ref()).map_or(0, Vec::len)
+}
+
 /// How many pods a run of the CronJob has.
 fn replicas(cron_job: &CronJob) -> i32 {
     let job = cron_job.spec.job_template.spec.as_ref().filter(|_| cron_job.spec.suspend != Some(true));
@@ -71,6 +81,12 @@ fn replicas(cron_job: &CronJob) -> i32 {
 
 fn report(tab: &CronTab, refusal: Option<&str>) -> Report {
     match (refusal, tab.spec.replicas) {
+        _ if tab.metadata.deletion_timestamp.is_some() => Report::new(
+            READY,
+            false,
+            "Finishing",
+            "it goes when its run has ended: delete the Job to end it now",
+        ),
         (Some(message), _) => Report::new(READY, false, "Refused", message),
         (None, 0) => Report::new(READY, false, "NoReplicas", "there are no runs without replicas"),
         (None, pods) => Report::new(READY, true, "Scheduled", format!("each run has {pods} pods")),

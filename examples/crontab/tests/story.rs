@@ -1,7 +1,12 @@
 //! CronTabs through a day, under `kubectl scale`, and with an operator that crashes at every write.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use example_crontab::{CronTab, CronTabSpec, NAME, configure, controller, manifests};
+#[path = "../demo/story.rs"]
+mod demo;
+
+use example_crontab::{
+    CronTab, CronTabSpec, FINALIZER, NAME, configure, controller, definition, manifests, site, webhooks,
+};
 use k8s_openapi::api::{
     batch::v1::{CronJob, Job},
     core::v1::Pod,
@@ -11,7 +16,7 @@ use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams},
 };
-use operator::{Manager, Running, condition, definition};
+use operator::{Manager, Running, condition, definition as definitions, webhook::Address};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
 use testkit::Cluster;
@@ -22,9 +27,19 @@ const HOUR: Duration = Duration::from_secs(3600);
 const A_MINUTE: Duration = Duration::from_secs(60);
 
 async fn start(cluster: &Cluster) -> Running {
-    cluster.apply(&definition::yaml(&definition::of::<CronTab>())).await;
+    cluster.apply(&definitions::yaml(&definition())).await;
     let client = cluster.client_as(NAME, &["system:masters"]);
     cluster.run(Manager::new(NAME, cluster.world(), client).controller(controller()))
+}
+
+/// With webhooks, as in production.
+async fn start_with_webhooks(cluster: &Cluster) -> Running {
+    cluster.apply(&definitions::yaml(&definition())).await;
+    let manager = Manager::new(NAME, cluster.world(), cluster.client_as(NAME, &["system:masters"]));
+    let site = site(Address::Url("https://crontab-operator.example.com".to_owned()));
+    let running = cluster.run(manager.webhooks(webhooks(), ([0, 0, 0, 0], 0), site).controller(controller()));
+    cluster.settle().await;
+    running
 }
 
 async fn patch(cluster: &Cluster, spec: &Value) {
@@ -110,6 +125,66 @@ fn a_run_ends_on_a_node_and_nothing_stays_of_a_deleted_crontab() {
 }
 
 #[test]
+fn a_run_under_way_ends_before_its_crontab_goes_and_no_other_begins() {
+    testkit::simulate(1, |cluster| async move {
+        let _control_plane = cluster.control_plane().nodes(0).without("node-lifecycle-controller").start();
+        let _operator = start(&cluster).await;
+        cluster.apply(&SAMPLE.replace("0 */6 * * *", "* * * * *")).await;
+        cluster.advance(A_MINUTE * 3 / 2).await;
+        let running: Vec<_> =
+            cluster.list::<Job>("default").await.iter().map(ResourceExt::name_any).collect();
+        assert_eq!(running.len(), 1);
+
+        cluster.delete::<CronTab>("default", TAB).await;
+        cluster.advance(A_MINUTE * 5).await;
+        assert_eq!(status(&cluster).await, is(0, "Finishing"));
+        let cron_job: CronJob = cluster.get("default", TAB).await;
+        assert_eq!(cron_job.spec.suspend, Some(true));
+        let jobs: Vec<_> = cluster.list::<Job>("default").await.iter().map(ResourceExt::name_any).collect();
+        assert_eq!(jobs, running);
+
+        finish_pods(&cluster).await;
+        assert!(cluster.find::<CronTab>("default", TAB).await.is_none());
+        assert!(cluster.list::<CronJob>("default").await.is_empty());
+        assert!(cluster.list::<Job>("default").await.is_empty());
+    });
+}
+
+#[test]
+fn a_cron_job_of_someone_else_survives_the_crontab_of_its_name() {
+    testkit::run(|cluster| async move {
+        let _operator = start(&cluster).await;
+        let other = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": TAB}, "spec": {
+            "schedule": "0 0 * * *", "jobTemplate": {"spec": {"template": {"spec": {
+                "restartPolicy": "Never", "containers": [{"name": "main", "image": "i"}]}}}}}});
+        cluster.apply_object(&other).await;
+        cluster.apply(SAMPLE).await;
+        cluster.settle().await;
+        cluster.delete::<CronTab>("default", TAB).await;
+        cluster.settle().await;
+        assert!(cluster.find::<CronTab>("default", TAB).await.is_none());
+        let cron_job: CronJob = cluster.get("default", TAB).await;
+        assert_eq!((cron_job.spec.schedule.as_str(), cron_job.spec.suspend), ("0 0 * * *", Some(false)));
+    });
+}
+
+#[test]
+fn nicknames_are_written_out_and_dates_that_never_come_are_refused() {
+    testkit::run(|cluster| async move {
+        let _operator = start_with_webhooks(&cluster).await;
+        cluster.apply(&SAMPLE.replace("0 */6 * * *", "@daily")).await;
+        cluster.settle().await;
+        let tab: CronTab = cluster.get("default", TAB).await;
+        assert_eq!(tab.spec.cron_spec, "0 0 * * *");
+        let cron_job: CronJob = cluster.get("default", TAB).await;
+        assert_eq!(cron_job.spec.schedule, "0 0 * * *");
+        let patch = json!({"spec": {"cronSpec": "0 0 30 2 *"}});
+        let refused = cluster.try_patch::<CronTab>("default", TAB, &patch).await.unwrap_err();
+        assert!(refused.to_string().contains("there is no day 30 in month 2"), "{refused}");
+    });
+}
+
+#[test]
 fn the_cron_job_follows_kubectl_scale() {
     testkit::run(|cluster| async move {
         let _operator = start(&cluster).await;
@@ -140,7 +215,7 @@ fn the_cron_job_follows_kubectl_scale() {
 
 #[test]
 fn rules_of_the_type_hold() {
-    assert_eq!(definition::review(&definition::of::<CronTab>()), []);
+    assert_eq!(definitions::review(&definition()), []);
     testkit::run(|cluster| async move {
         let _operator = start(&cluster).await;
         cluster.apply(&SAMPLE.replace("  replicas: 2\n", "")).await;
@@ -218,28 +293,77 @@ fn a_crash_at_any_write_loses_nothing() {
         assert_eq!(status(&cluster).await, is(3, "Scheduled"));
         let cron_job: CronJob = cluster.get("default", TAB).await;
         assert_eq!(cron_job.spec.schedule, "9 * * * *");
+
+        let tab: CronTab = cluster.get("default", TAB).await;
+        assert_eq!(tab.finalizers(), [FINALIZER]);
+        cluster.delete::<CronTab>("default", TAB).await;
+        cluster.settle().await;
+        assert!(cluster.find::<CronTab>("default", TAB).await.is_none());
+        let cron_job: CronJob = cluster.get("default", TAB).await;
+        assert_eq!(cron_job.spec.suspend, Some(true), "there is no garbage collector in this test");
     });
     assert!(crashes.writes >= 8, "{crashes}");
 }
 
+/// The declared RBAC rules suffice. The API server reaches the webhooks once a pod of the Deployment is ready.
 #[test]
 fn the_manifests_are_enough_to_run_the_operator() {
-    testkit::run(|cluster| async move {
+    // One seed: all control loops take their time.
+    testkit::simulate(1, |cluster| async move {
+        let _control_plane = cluster.control_plane().nodes(1).start();
+        cluster.apply(include_str!("../manifests/definition.yaml")).await;
         cluster.apply(include_str!("../manifests/operator.yaml")).await;
         let account = format!("system:serviceaccount:default:{NAME}");
         let client = cluster.client_as(&account, &["system:serviceaccounts", "system:authenticated"]);
         let _operator = cluster.run(configure(Manager::new(NAME, cluster.world(), client)));
-        cluster.apply(SAMPLE).await;
+        cluster.advance(Duration::from_secs(10)).await;
+        cluster.apply(&SAMPLE.replace("0 */6 * * *", "@hourly")).await;
         cluster.advance(Duration::from_secs(10)).await;
         assert_eq!(status(&cluster).await, is(2, "Scheduled"));
         scale(&cluster, 3).await.unwrap();
         assert_eq!(status(&cluster).await, is(3, "Scheduled"));
-        assert_eq!(cluster.list::<Event>("default").await.len(), 1);
+        let events = cluster.list::<Event>("default").await.into_iter();
+        let is_own = |event: &Event| event.regarding.as_ref().unwrap().kind.as_deref() == Some("CronTab");
+        assert_eq!(events.filter(is_own).count(), 1);
+        cluster.delete::<CronTab>("default", TAB).await;
+        cluster.settle().await;
+        assert!(cluster.find::<CronTab>("default", TAB).await.is_none());
+        let trace = cluster.trace();
+        let own = trace.entries.iter().filter(|entry| entry.caller == account).map(ToString::to_string);
+        let refused: Vec<String> = own.filter(|entry| entry.contains(" 403")).collect();
+        assert!(refused.is_empty(), "{refused:#?}");
     });
 }
 
 #[tokio::test]
 async fn the_manifests_are_those_of_the_code() {
-    // `cargo run -p example-crontab -- --manifests`
+    // `cargo run --example crontab -- --definition`, and `--operator`.
+    let definition = definitions::yaml(&definition());
+    assert_eq!(definition, include_str!("../manifests/definition.yaml"));
     assert_eq!(manifests(Manager::disconnected(NAME)), include_str!("../manifests/operator.yaml"));
+}
+
+/// What `cargo run --example crontab` prints.
+fn demo() -> Vec<String> {
+    let run = testkit::simulate(1, |cluster| async move {
+        let mut lines = Vec::new();
+        demo::play(cluster, |line| lines.extend(line.split('\n').map(str::to_owned))).await;
+        lines
+    });
+    run.output
+}
+
+#[test]
+fn the_example_shows_the_steps_of_the_readme() {
+    let readme = include_str!("../README.md");
+    let (_, rest) = readme.split_once("```console\n").unwrap();
+    let (shown, _) = rest.split_once("```").unwrap();
+    let lines = demo();
+    let mut rest = lines.iter();
+    // In this order; dots stand for further steps.
+    for step in shown.lines().filter(|step| *step != "…") {
+        assert!(rest.any(|line| line == step), "not in its place: {step:?}\n{}", lines.join("\n"));
+    }
+    assert!(shown.contains("0 of 5 pods are done") && shown.contains("Ready=False (Finishing)"));
+    assert_eq!(lines, demo(), "the same seed tells the same story");
 }
