@@ -1,15 +1,57 @@
-//! Licences of dependencies: each must be among those that `deny.toml` allows. Needs neither cargo-deny nor a network.
+//! Licences of dependencies: each must be among those that `deny.toml` allows, and `docs/licences.md` lists them. Needs
+//! neither cargo-deny nor a network.
 
-use crate::{metadata::Package, tools};
-use anyhow::{Context, Result};
-use std::fs;
+use crate::{
+    metadata::{self, Package},
+    tools,
+};
+use anyhow::{Context, Result, bail};
+use std::{fs, process::ExitCode};
 
 const LIST: &str = "deny.toml";
+const PAGE: &str = "docs/licences.md";
 
-/// Dependencies whose licence `deny.toml` does not allow, and licences there that no dependency needs.
+/// `cargo xtask licences`: prints the page, or writes it.
+pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
+    let page = page(&metadata::packages()?);
+    match arguments {
+        [] => print!("{page}"),
+        ["--write"] => fs::write(tools::root()?.join(PAGE), page).context(PAGE)?,
+        _ => bail!("usage: cargo xtask licences [--write]"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Dependencies whose licence `deny.toml` does not allow, licences there that no dependency needs, and whether the page
+/// lists other dependencies.
 pub(crate) fn problems(packages: &[Package]) -> Result<Vec<String>> {
-    let text = fs::read_to_string(tools::root()?.join(LIST)).context(LIST)?;
-    Ok(check(packages, &allowed(&text)))
+    let root = tools::root()?;
+    let text = fs::read_to_string(root.join(LIST)).context(LIST)?;
+    let mut problems = check(packages, &allowed(&text));
+    if fs::read_to_string(root.join(PAGE)).ok() != Some(page(packages)) {
+        problems.push(format!(
+            "{PAGE}:1: it does not list the present dependencies: run `cargo xtask licences --write`"
+        ));
+    }
+    Ok(problems)
+}
+
+/// Each dependency with its licence, by name.
+fn page(packages: &[Package]) -> String {
+    let others = packages.iter().filter(|package| !package.is_own);
+    let mut lines: Vec<_> = others
+        .map(|Package { title, licence, .. }| {
+            format!("| {title} | {} |\n", licence.as_deref().unwrap_or("none is named"))
+        })
+        .collect();
+    lines.sort();
+    format!(
+        "# Licences of dependencies\n\nSetpoint itself is under the licence in [LICENSE](../LICENSE). These are the crates that \
+         are compiled on Linux,\nalso those that only builds and tests need, with the licences that their manifests name. \
+         `deny.toml` says which\nlicences are allowed; `cargo xtask licences --write` writes this page, and `cargo xtask tidy` \
+         compares it.\n\n| crate | licence |\n|---|---|\n{}",
+        lines.concat()
+    )
 }
 
 fn check(packages: &[Package], allowed: &[&str]) -> Vec<String> {
@@ -115,6 +157,22 @@ mod tests {
         ] {
             assert_eq!(is_allowed(expression, &["MIT", "ISC"]), expected, "{expression}");
         }
+    }
+
+    #[test]
+    fn the_page_lists_the_crates_of_others_by_name() {
+        let package = |title: &str, licence: Option<&str>, is_own| Package {
+            title: title.to_owned(),
+            licence: licence.map(str::to_owned),
+            is_own,
+            ..Package::default()
+        };
+        let page = page(&[
+            package("b 2.0.0", Some("ISC"), false),
+            package("own 0.1.0", Some("Apache-2.0"), true),
+            package("a 1.0.0", None, false),
+        ]);
+        assert!(page.ends_with("|---|---|\n| a 1.0.0 | none is named |\n| b 2.0.0 | ISC |\n"), "{page}");
     }
 
     #[test]
