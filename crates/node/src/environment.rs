@@ -1,19 +1,37 @@
-//! The environment of a simulated container: its variables, and the volumes whose files are known.
+//! The environment of a simulated container: its command, its variables, and the volumes whose files are known.
+
+mod variables;
 
 use crate::{
+    budget::{Budget, OverBudget, STEP},
     image,
-    plan::{Role, roles},
-    shell::{self, Change, End, Surroundings, Texts},
+    plan::Role,
+    shell::{self, Change, End, Surroundings, Texts, Variables},
+    simulation::Simulation,
 };
-use k8s_openapi::api::core::v1::{Container, EnvVar, ObjectFieldSelector, Pod, Volume};
-use std::collections::BTreeMap;
+use k8s_openapi::api::core::v1::{Container, Pod, Volume};
+use std::{collections::BTreeMap, ops::Bound};
 
 /// So many earlier runs of a container are repeated to know which files they have left.
 const MOST_RUNS: i32 = 20;
 /// Empty in most images.
 const SCRATCH: &str = "/tmp";
+/// To compare the path of a file with the folder of a mount.
+const COMPARE: usize = 16;
+
+/// What a container finds in each of its runs.
+#[derive(Debug)]
+pub(crate) struct Environment {
+    /// Its command and arguments after the expansion of `$(NAME)`.
+    pub(crate) command: Vec<String>,
+    variables: Variables,
+    mounts: Vec<Mount>,
+    /// The folders whose files are those that it has written itself.
+    folders: Vec<String>,
+}
 
 /// A volume as a container sees it.
+#[derive(Debug)]
 struct Mount {
     /// Where it is in the container.
     folder: String,
@@ -23,47 +41,221 @@ struct Mount {
     is_shared: bool,
 }
 
-/// Where run number `run` of a container takes place; `on_node` are the files of the node when it started.
-pub(crate) fn surroundings(
-    pod: &Pod,
-    container: &Container,
-    role: Role,
+/// The volumes of a pod, and which of its containers use them.
+#[derive(Debug, Default)]
+pub(crate) struct Volumes<'a> {
+    sources: BTreeMap<&'a str, String>,
+    /// The first container that runs beside others and mounts a volume, and whether there are more.
+    users: BTreeMap<&'a str, (&'a str, bool)>,
+}
+
+impl<'a> Volumes<'a> {
+    pub(crate) fn of(pod: &'a Pod) -> Volumes<'a> {
+        let mut volumes = Volumes::default();
+        let Some(spec) = pod.spec.as_ref().filter(|spec| spec.volumes.is_some()) else { return volumes };
+        for volume in spec.volumes.iter().flatten() {
+            if let Some(source) = source(volume) {
+                volumes.sources.entry(&volume.name).or_insert(source);
+            }
+        }
+        let is_sidecar = |it: &&Container| it.restart_policy.as_deref() == Some("Always");
+        let sidecars = spec.init_containers.iter().flatten().filter(is_sidecar);
+        for container in sidecars.chain(&spec.containers) {
+            for mount in container.volume_mounts.iter().flatten() {
+                let (first, has_more) =
+                    volumes.users.entry(&mount.name).or_insert((container.name.as_str(), false));
+                *has_more |= *first != container.name;
+            }
+        }
+        volumes
+    }
+
+    /// Whether a container other than this one mounts a volume and runs at the same time.
+    fn is_shared(&self, volume: &str, container: &str) -> bool {
+        self.users.get(volume).is_some_and(|(first, has_more)| *has_more || *first != container)
+    }
+}
+
+impl Environment {
+    pub(crate) fn of(
+        pod: &Pod,
+        container: &Container,
+        volumes: &Volumes<'_>,
+        budget: &Budget,
+    ) -> Result<Environment, OverBudget> {
+        let variables = variables::variables(pod, container, budget)?;
+        let words = container.command.iter().chain(&container.args).flatten();
+        let expanded = |word: &String| -> Result<String, OverBudget> {
+            Ok(variables::expand(word, &variables, budget)?.unwrap_or_else(|| word.clone()))
+        };
+        let command = words.map(expanded).collect::<Result<Vec<_>, _>>()?;
+        let mounts = mounts(container, volumes, budget)?;
+        let own = mounts.iter().filter(|mount| !mount.is_shared).map(|mount| mount.folder.clone());
+        let mut folders: Vec<String> = own.collect();
+        if !container.volume_mounts.iter().flatten().any(|it| it.mount_path.starts_with(SCRATCH)) {
+            folders.push(SCRATCH.to_owned());
+        }
+        Ok(Environment { command, variables, mounts, folders })
+    }
+
+    /// The changes of files on the node among those that the container has made.
+    pub(crate) fn on_node(&self, changes: Vec<Change>, budget: &Budget) -> Result<Vec<Change>, OverBudget> {
+        let mut outside = self.outside(changes, budget)?;
+        outside.retain(|(_, path, _)| path.starts_with('/'));
+        Ok(outside)
+    }
+
+    /// The changes of files in volumes, with their paths there.
+    fn outside(&self, changes: Vec<Change>, budget: &Budget) -> Result<Vec<Change>, OverBudget> {
+        budget.charge((self.mounts.len() * changes.len()).saturating_mul(COMPARE))?;
+        let moved = changes.into_iter();
+        Ok(moved.filter_map(|(at, path, text)| Some((at, self.path_outside(&path)?, text))).collect())
+    }
+
+    fn path_outside(&self, path: &str) -> Option<String> {
+        self.mounts.iter().find_map(|mount| {
+            let rest = path.strip_prefix(&mount.folder).filter(|it| it.starts_with('/'))?;
+            Some(format!("{}{rest}", mount.source))
+        })
+    }
+
+    /// What a run finds beside these files of the volumes.
+    fn before(
+        &self,
+        texts: &Texts,
+        has_other_variables: bool,
+        seed: u64,
+        budget: &Budget,
+    ) -> Result<Surroundings<'_>, OverBudget> {
+        budget.charge(STEP)?;
+        let mut files = Texts::new();
+        for mount in self.mounts.iter().filter(|_| !texts.is_empty()) {
+            budget.charge(STEP)?;
+            for (path, text) in
+                texts.range::<str, _>((Bound::Included(mount.source.as_str()), Bound::Unbounded))
+            {
+                budget.charge(COMPARE)?;
+                let Some(rest) = path.strip_prefix(&mount.source) else { break };
+                if rest.starts_with('/') {
+                    budget.charge(STEP + mount.folder.len() + path.len() + text.len())?;
+                    files.insert(format!("{}{rest}", mount.folder), text.clone());
+                }
+            }
+        }
+        let (variables, folders) = (&self.variables, &self.folders[..]);
+        Ok(Surroundings { variables, has_other_variables, files, folders, seed })
+    }
+}
+
+/// What run number `run` of a container finds; `on_node` are the files of the node when it started.
+pub(crate) fn surroundings<'s>(
+    simulation: &'s Simulation<'_>,
+    at: usize,
     run: i32,
     on_node: &Texts,
-) -> Surroundings {
-    if mounts(pod, container).is_empty() {
-        return before(pod, container, run, &Texts::new());
+    budget: &Budget,
+) -> Result<Surroundings<'s>, OverBudget> {
+    let environment = simulation.environment(at)?;
+    if environment.mounts.is_empty() {
+        return before(simulation, at, run, &Texts::new(), budget);
     }
-    let (mut texts, mut is_complete) = (on_node.clone(), true);
     // Files of an emptyDir: from the init containers that have ended, and from the earlier runs.
-    let inits = roles(pod).into_iter().take_while(|(it, _)| it.name != container.name);
-    for (init, _) in inits.filter(|(_, role)| *role == Role::Init) {
-        let mut ends = (0..MOST_RUNS).map(|run| replay(pod, &init, run, &mut texts));
-        let has_succeeded = ends.any(|end| matches!(end, End::At(_, 0)));
-        is_complete &= has_succeeded || mounts(pod, &init).is_empty();
-    }
+    let Left { mut texts, mut is_complete } = if on_node.is_empty() {
+        let left = simulation.left_by_inits(at)?;
+        budget.charge(shell::size(&left.texts))?;
+        (*left).clone()
+    } else {
+        budget.charge(shell::size(on_node))?;
+        let mut left = Left { texts: on_node.clone(), is_complete: true };
+        for init in 0..at {
+            left.add(simulation, init, budget)?;
+        }
+        left
+    };
     for earlier in 0..run.min(MOST_RUNS) {
-        is_complete &= replay(pod, container, earlier, &mut texts) != End::Unknown;
+        is_complete &= replay(simulation, at, earlier, &mut texts, budget)? != End::Unknown;
     }
-    let mut around = before(pod, container, run, &texts);
-    if !is_complete || role == Role::Ephemeral {
-        around.folders.clear();
+    let mut around = before(simulation, at, run, &texts, budget)?;
+    if !is_complete || simulation.role(at) == Role::Ephemeral {
+        around.folders = &[];
     }
-    around
+    Ok(around)
 }
 
-/// What a container's command is after the expansion of `$(NAME)`.
-pub(crate) fn command(pod: &Pod, container: &Container) -> Vec<String> {
-    let variables = variables(pod, container);
-    let words = container.command.iter().chain(&container.args).flatten();
-    words.map(|word| expand(word, &variables).unwrap_or_else(|| word.clone())).collect()
+/// The files that the init containers before a container leave in volumes.
+#[derive(Clone, Debug)]
+pub(crate) struct Left {
+    texts: Texts,
+    /// There are no others.
+    is_complete: bool,
 }
 
-/// The changes of files on the node among those that a container has made.
-pub(crate) fn on_node(pod: &Pod, container: &Container, changes: Vec<Change>) -> Vec<Change> {
-    let mounts = mounts(pod, container);
-    let moved = changes.into_iter().filter_map(|(at, path, text)| Some((at, outside(&mounts, &path)?, text)));
-    moved.filter(|(_, path, _)| path.starts_with('/')).collect()
+impl Left {
+    pub(crate) fn by_none() -> Left {
+        Left { texts: Texts::new(), is_complete: true }
+    }
+
+    /// The same with what one more container leaves; `None` if it leaves nothing.
+    pub(crate) fn with(
+        &self,
+        simulation: &Simulation<'_>,
+        at: usize,
+        budget: &Budget,
+    ) -> Result<Option<Left>, OverBudget> {
+        if simulation.role(at) != Role::Init || simulation.environment(at)?.mounts.is_empty() {
+            return Ok(None);
+        }
+        budget.charge(STEP + shell::size(&self.texts))?;
+        let mut left = self.clone();
+        left.add(simulation, at, budget)?;
+        Ok(Some(left))
+    }
+
+    /// Repeats the runs of an init container up to the one that succeeds.
+    fn add(&mut self, simulation: &Simulation<'_>, at: usize, budget: &Budget) -> Result<(), OverBudget> {
+        budget.charge(STEP)?;
+        if simulation.role(at) != Role::Init || simulation.environment(at)?.mounts.is_empty() {
+            return Ok(());
+        }
+        for run in 0..MOST_RUNS {
+            if let End::At(_, 0) = replay(simulation, at, run, &mut self.texts, budget)? {
+                return Ok(());
+            }
+        }
+        self.is_complete = false;
+        Ok(())
+    }
+}
+
+/// Repeats a run for the files that it leaves.
+fn replay(
+    simulation: &Simulation<'_>,
+    at: usize,
+    run: i32,
+    texts: &mut Texts,
+    budget: &Budget,
+) -> Result<End, OverBudget> {
+    let environment = simulation.environment(at)?;
+    let around = before(simulation, at, run, texts, budget)?;
+    let result = shell::run_in(&environment.command, around, budget);
+    let outside = environment.outside(result.changes, budget)?;
+    // The files of the node are those at the start of the present run.
+    apply(texts, outside.into_iter().filter(|(_, path, _)| !path.starts_with('/')));
+    Ok(result.end)
+}
+
+fn before<'s>(
+    simulation: &'s Simulation<'_>,
+    at: usize,
+    run: i32,
+    texts: &Texts,
+    budget: &Budget,
+) -> Result<Surroundings<'s>, OverBudget> {
+    let container = simulation.container(at);
+    let has_other_variables = container.env_from.as_ref().is_some_and(|it| !it.is_empty());
+    let uid = simulation.pod().metadata.uid.as_deref().unwrap_or_default();
+    let seed = image::number(&(uid, &container.name, run));
+    simulation.environment(at)?.before(texts, has_other_variables, seed, budget)
 }
 
 /// The folders of the node whose files a pod sees.
@@ -82,70 +274,21 @@ pub(crate) fn apply(texts: &mut Texts, changes: impl IntoIterator<Item = Change>
     }
 }
 
-/// Repeats a run for the files that it leaves.
-fn replay(pod: &Pod, container: &Container, run: i32, texts: &mut Texts) -> End {
-    let result = shell::run_in(&command(pod, container), &before(pod, container, run, texts));
-    let mounts = mounts(pod, container);
-    let moved = result.changes.into_iter().filter_map(|(at, path, text)| {
-        // The files of the node are those at the start of the present run.
-        let path = outside(&mounts, &path).filter(|it| !it.starts_with('/'))?;
-        Some((at, path, text))
-    });
-    apply(texts, moved);
-    result.end
-}
-
-fn before(pod: &Pod, container: &Container, run: i32, texts: &Texts) -> Surroundings {
-    let (mut files, mut folders) = (Texts::new(), Vec::new());
-    for mount in mounts(pod, container) {
-        for (path, text) in texts {
-            if let Some(rest) = path.strip_prefix(&mount.source).filter(|it| it.starts_with('/')) {
-                files.insert(format!("{}{rest}", mount.folder), text.clone());
-            }
-        }
-        if !mount.is_shared {
-            folders.push(mount.folder);
-        }
-    }
-    if !container.volume_mounts.iter().flatten().any(|it| it.mount_path.starts_with(SCRATCH)) {
-        folders.push(SCRATCH.to_owned());
-    }
-    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-    Surroundings {
-        variables: variables(pod, container),
-        has_other_variables: container.env_from.as_ref().is_some_and(|it| !it.is_empty()),
-        files,
-        folders,
-        seed: image::number(&(uid, &container.name, run)),
-    }
-}
-
-fn outside(mounts: &[Mount], path: &str) -> Option<String> {
-    mounts.iter().find_map(|mount| {
-        let rest = path.strip_prefix(&mount.folder).filter(|it| it.starts_with('/'))?;
-        Some(format!("{}{rest}", mount.source))
-    })
-}
-
 /// The volumes of a container whose files are known: those that are empty at first.
-fn mounts(pod: &Pod, container: &Container) -> Vec<Mount> {
-    let Some(spec) = &pod.spec else { return Vec::new() };
-    let volume = |name: &str| spec.volumes.iter().flatten().find(|it| it.name == name);
-    let is_shared = |name: &str| {
-        let has_it = |it: &Container| it.volume_mounts.iter().flatten().any(|mount| mount.name == name);
-        let mut others = roles(pod).into_iter().filter(|(it, _)| it.name != container.name);
-        others.any(|(it, role)| role != Role::Init && has_it(&it))
-    };
+fn mounts(container: &Container, volumes: &Volumes<'_>, budget: &Budget) -> Result<Vec<Mount>, OverBudget> {
     let plain = container.volume_mounts.iter().flatten().filter(|it| it.sub_path_expr.is_none());
-    plain
-        .filter_map(|it| {
-            let sub_path = it.sub_path.as_deref().unwrap_or_default().trim_matches('/');
-            let slash = if sub_path.is_empty() { "" } else { "/" };
-            let source = format!("{}{slash}{sub_path}", source(volume(&it.name)?)?);
-            let folder = it.mount_path.trim_end_matches('/').to_owned();
-            Some(Mount { folder, source, is_shared: is_shared(&it.name) })
-        })
-        .collect()
+    let mut mounts = Vec::new();
+    for mount in plain {
+        budget.charge(STEP)?;
+        let Some(source) = volumes.sources.get(mount.name.as_str()) else { continue };
+        let sub_path = mount.sub_path.as_deref().unwrap_or_default().trim_matches('/');
+        let slash = if sub_path.is_empty() { "" } else { "/" };
+        budget.charge(source.len() + sub_path.len() + 2 * mount.mount_path.len())?;
+        let source = format!("{source}{slash}{sub_path}");
+        let folder = mount.mount_path.trim_end_matches('/').to_owned();
+        mounts.push(Mount { folder, source, is_shared: volumes.is_shared(&mount.name, &container.name) });
+    }
+    Ok(mounts)
 }
 
 /// Where the files of a volume are.
@@ -159,121 +302,35 @@ fn source(volume: &Volume) -> Option<String> {
     is_made.then(|| host_path.path.trim_end_matches('/').to_owned())
 }
 
-/// The environment of a container; a variable without a value has an unknown one.
-fn variables(pod: &Pod, container: &Container) -> BTreeMap<String, Option<String>> {
-    let spec = pod.spec.as_ref();
-    let host = spec.and_then(|spec| spec.hostname.clone()).or_else(|| pod.metadata.name.clone());
-    let mut variables = BTreeMap::from([("HOSTNAME".to_owned(), host)]);
-    for EnvVar { name, value, value_from } in container.env.iter().flatten() {
-        let value = match (value, value_from) {
-            (_, Some(source)) => source.field_ref.as_ref().and_then(|it| field(pod, it)),
-            (Some(value), None) => expand(value, &variables),
-            (None, None) => Some(String::new()),
-        };
-        variables.insert(name.clone(), value);
-    }
-    variables
-}
-
-/// The field of a pod that a variable takes; addresses are not known before the pod runs.
-fn field(pod: &Pod, selector: &ObjectFieldSelector) -> Option<String> {
-    let (meta, spec) = (&pod.metadata, pod.spec.as_ref());
-    let entry = |path: &str, map: &Option<BTreeMap<String, String>>| {
-        let key = selector.field_path.strip_prefix(path)?.strip_prefix("['")?.strip_suffix("']")?;
-        // Kubernetes: a missing label or annotation is an empty text.
-        Some(map.as_ref().and_then(|it| it.get(key)).cloned().unwrap_or_default())
-    };
-    match selector.field_path.as_str() {
-        "metadata.name" => meta.name.clone(),
-        "metadata.namespace" => meta.namespace.clone(),
-        "metadata.uid" => meta.uid.clone(),
-        "spec.nodeName" => spec?.node_name.clone(),
-        "spec.serviceAccountName" => spec?.service_account_name.clone(),
-        _ => entry("metadata.labels", &meta.labels)
-            .or_else(|| entry("metadata.annotations", &meta.annotations)),
-    }
-}
-
-/// Kubernetes: `$(NAME)` is the value of a variable, `$$` is a dollar; unknown names stay as they are.
-///
-/// `None` if the value is not known.
-fn expand(text: &str, variables: &BTreeMap<String, Option<String>>) -> Option<String> {
-    let (mut done, mut rest) = (String::new(), text);
-    while let Some(at) = rest.find('$') {
-        done.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix('$') {
-            done.push('$');
-            rest = after;
-            continue;
-        }
-        let name = rest.strip_prefix('(').and_then(|it| it.split_once(')'));
-        match name.and_then(|(name, after)| Some((variables.get(name)?, after))) {
-            Some((value, after)) => {
-                done.push_str(value.as_deref()?);
-                rest = after;
-            }
-            None => done.push('$'),
-        }
-    }
-    done.push_str(rest);
-    Some(done)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{plan::course_with, script::Script};
+    use crate::budget::FULL;
     use serde_json::{Value, json};
+    use std::sync::Arc;
 
     fn pod(spec: &Value) -> Pod {
-        serde_json::from_value(json!({
-            "metadata": {"name": "p-0", "namespace": "a", "uid": "u", "labels": {"app": "web"},
-                "annotations": {"batch.kubernetes.io/job-completion-index": "3"}},
-            "spec": spec}))
-        .unwrap()
+        let metadata = json!({"name": "p-0", "namespace": "a", "uid": "u"});
+        serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
     }
 
     /// The exit code of a run of the last container, and what it changes on its node.
     fn outcome(pod: &Pod, run: i32, on_node: &Texts) -> (Option<i32>, Vec<Change>) {
-        let (container, role) = roles(pod).pop().unwrap();
-        let course = course_with(pod, &container, role, Script::default().part("c"), run, on_node);
-        (course.end.map(|(_, code)| code), course.changes)
+        let simulation = Simulation::new(pod, FULL);
+        let course = simulation.course(simulation.len() - 1, run, &Arc::new(on_node.clone()));
+        assert!(!simulation.is_over_budget());
+        (course.end.map(|(_, code)| code), course.changes.clone())
     }
 
     #[test]
-    fn variables_come_from_values_and_fields() {
-        let from = |path: &str| json!({"fieldRef": {"fieldPath": path}});
-        let pod = pod(&json!({"nodeName": "n", "containers": [{"name": "c",
-            "command": ["echo", "$(A)", "$$(A)", "$(UNSET)", "$A", "$(SECRET)", "$("],
-            "env": [
-                {"name": "A", "value": "1"}, {"name": "B", "value": "$(A)-$(UNSET)"},
-                {"name": "NAME", "valueFrom": from("metadata.name")},
-                {"name": "NODE", "valueFrom": from("spec.nodeName")},
-                {"name": "APP", "valueFrom": from("metadata.labels['app']")},
-                {"name": "NONE", "valueFrom": from("metadata.labels['none']")},
-                {"name": "INDEX", "valueFrom": from("metadata.annotations['batch.kubernetes.io/job-completion-index']")},
-                {"name": "IP", "valueFrom": from("status.podIP")},
-                {"name": "SECRET", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
-                {"name": "AFTER", "value": "x$(SECRET)"}]}]}));
-        let (container, _) = roles(&pod).pop().unwrap();
-        let found = variables(&pod, &container);
-        for (name, value) in [
-            ("A", Some("1")),
-            ("B", Some("1-$(UNSET)")),
-            ("NAME", Some("p-0")),
-            ("HOSTNAME", Some("p-0")),
-            ("NODE", Some("n")),
-            ("APP", Some("web")),
-            ("NONE", Some("")),
-            ("INDEX", Some("3")),
-            ("IP", None),
-            ("SECRET", None),
-            ("AFTER", None),
-        ] {
-            assert_eq!(found[name].as_deref(), value, "{name}");
-        }
-        assert_eq!(command(&pod, &container)[1..], ["1", "$(A)", "$(UNSET)", "$A", "$(SECRET)", "$("]);
+    fn variables_in_commands_and_arguments_are_expanded() {
+        let pod = pod(&json!({"containers": [{"name": "c",
+            "command": ["echo", "$(A)", "$$(A)"], "args": ["$(UNSET)", "$A", "$(SECRET)", "$("],
+            "env": [{"name": "A", "value": "1"},
+                {"name": "SECRET", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}]}));
+        let simulation = Simulation::new(&pod, FULL);
+        let command = &simulation.environment(0).unwrap().command;
+        assert_eq!(command[1..], ["1", "$(A)", "$(UNSET)", "$A", "$(SECRET)", "$("]);
     }
 
     const FAIL_ONCE: &str = "if [[ -r /data/foo ]]\nthen\n exit 0\nelse\n touch /data/foo\n exit 1\nfi";

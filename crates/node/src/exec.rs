@@ -1,25 +1,13 @@
 //! Commands that are executed in simulated containers.
 
 use crate::{
-    script::{ExecResult, Script},
     shell::{self, End},
+    simulation::Simulation,
 };
-use k8s_openapi::api::core::v1::Pod;
 use std::time::Duration;
 
 /// The exit code of shells for commands that do not exist.
 const NOT_FOUND: i32 = 127;
-
-/// What a command gives in a container: as the script says, or as the simplest commands do.
-pub fn exec(pod: &Pod, container: &str, command: &[String]) -> ExecResult {
-    let plan = plan(pod, container, command);
-    let text = |wanted: OutputStream| {
-        let outputs = plan.outputs.iter().filter(|(_, output, _)| *output == wanted);
-        outputs.map(|(_, _, text)| text.as_str()).collect()
-    };
-    let (stdout, stderr) = (text(OutputStream::Stdout), text(OutputStream::Stderr));
-    ExecResult { stdout, stderr, exit_code: plan.end.map_or(NOT_FOUND, |(_, code)| code) }
-}
 
 /// Where a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,19 +35,18 @@ pub(crate) enum StdinUse {
 }
 
 /// How a command uses its input. Only commands without arguments that a script does not know.
-pub(crate) fn input(pod: &Pod, container: &str, command: &[String]) -> StdinUse {
-    let script = Script::of(pod).unwrap_or_default();
+pub(crate) fn input(simulation: &Simulation<'_>, container: &str, command: &[String]) -> StdinUse {
     match command {
-        [name] if script.part(container).exec.contains_key(name) => StdinUse::Ignored,
+        [name] if simulation.part(container).exec.contains_key(name) => StdinUse::Ignored,
         [name] if name == "cat" => StdinUse::Copied,
         [name] if shell::is_shell(name) => StdinUse::Executed,
         _ => StdinUse::Ignored,
     }
 }
 
-pub(crate) fn plan(pod: &Pod, container: &str, command: &[String]) -> ExecPlan {
-    let script = Script::of(pod).unwrap_or_default();
-    let scripted = &script.part(container).exec;
+/// What a command gives in a container: as the script says, or as the simplest commands do.
+pub(crate) fn plan(simulation: &Simulation<'_>, container: &str, command: &[String]) -> ExecPlan {
+    let scripted = &simulation.part(container).exec;
     let text = command.join(" ");
     // `kubectl exec -- sh -c TEXT` is found by its text alone, too.
     if let Some(result) = scripted.get(&text).or_else(|| scripted.get(command.last()?)) {
@@ -68,9 +55,13 @@ pub(crate) fn plan(pod: &Pod, container: &str, command: &[String]) -> ExecPlan {
         let outputs = outputs.map(|(output, text)| (Duration::ZERO, output, text.clone())).collect();
         return ExecPlan { outputs, end: Some((Duration::ZERO, result.exit_code)) };
     }
-    let run = shell::run(command);
-    let lines =
-        run.lines.into_iter().map(|(at, line)| (at, OutputStream::Stdout, format!("{line}\n"))).collect();
+    let (run, is_over_budget) =
+        simulation.beside(|budget| (shell::run(command, budget), budget.is_exceeded()));
+    let line = |(at, line)| (at, OutputStream::Stdout, format!("{line}\n"));
+    let mut lines: Vec<_> = run.lines.into_iter().map(line).collect();
+    if let Some((_, stream, _)) = lines.last_mut().filter(|_| is_over_budget) {
+        *stream = OutputStream::Stderr;
+    }
     match run.end {
         End::At(after, code) => ExecPlan { outputs: lines, end: Some((after, code)) },
         End::Never => ExecPlan { outputs: lines, end: None },
@@ -89,6 +80,8 @@ pub(crate) fn plan(pod: &Pod, container: &str, command: &[String]) -> ExecPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::{self, FULL};
+    use k8s_openapi::api::core::v1::Pod;
     use serde_json::json;
 
     #[test]
@@ -102,15 +95,30 @@ mod tests {
             (&["sh", "-c", "cat /etc/hosts"], "hosts", 2, StdinUse::Ignored),
             (&["echo", "hi"], "hi\n", 0, StdinUse::Ignored),
             (&["psql"], "", NOT_FOUND, StdinUse::Ignored),
-            (&["sleep", "inf"], "", NOT_FOUND, StdinUse::Ignored),
+            (&["sleep", "inf"], "", -1, StdinUse::Ignored),
             (&["cat"], "", NOT_FOUND, StdinUse::Copied),
             (&["/bin/sh"], "", NOT_FOUND, StdinUse::Executed),
             (&["ash"], "none", 0, StdinUse::Ignored),
         ] {
             let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-            let result = exec(&pod, "app", &command);
-            assert_eq!((result.stdout.as_str(), result.exit_code), (stdout, code), "{command:?}");
-            assert_eq!(input(&pod, "app", &command), used, "{command:?}");
+            let simulation = Simulation::new(&pod, FULL);
+            let plan = plan(&simulation, "app", &command);
+            let output = plan.outputs.iter().filter(|(_, stream, _)| *stream == OutputStream::Stdout);
+            assert_eq!(output.map(|(_, _, text)| text.as_str()).collect::<String>(), stdout, "{command:?}");
+            assert_eq!(plan.end.map_or(-1, |(_, code)| code), code, "{command:?}");
+            assert_eq!(input(&simulation, "app", &command), used, "{command:?}");
         }
+    }
+
+    #[test]
+    fn a_command_that_needs_too_much_ends_with_an_error() {
+        let pod = Pod::default();
+        let script = format!("while true; do touch {}; done", "/tmp/a ".repeat(1800));
+        let simulation = Simulation::new(&pod, FULL);
+        let plan = plan(&simulation, "app", &["sh".to_owned(), "-c".to_owned(), script]);
+        assert_eq!(plan.end, Some((Duration::ZERO, budget::EXIT_CODE)));
+        let error = (Duration::ZERO, OutputStream::Stderr, format!("{}\n", budget::MESSAGE));
+        assert_eq!(plan.outputs, [error]);
+        assert!(simulation.is_over_budget());
     }
 }

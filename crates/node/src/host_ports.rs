@@ -1,22 +1,41 @@
 //! Ports of the node that pods claim: a pod → its host ports, and whether they are free.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
+use std::collections::BTreeSet;
 
 /// Kubernetes: an empty `hostIP` means all addresses of the node.
 const ALL_ADDRESSES: &str = "0.0.0.0";
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct HostPort {
-    address: String,
-    protocol: String,
     port: i32,
+    protocol: String,
+    address: String,
 }
 
-impl HostPort {
-    fn conflicts_with(&self, other: &HostPort) -> bool {
-        let is_shared = [self, other].iter().any(|it| it.address == ALL_ADDRESSES);
-        (&self.protocol, self.port) == (&other.protocol, other.port)
-            && (is_shared || self.address == other.address)
+/// Host ports that a pod wants.
+pub(crate) struct Wanted(BTreeSet<HostPort>);
+
+impl Wanted {
+    pub(crate) fn by(pod: &Pod) -> Wanted {
+        Wanted(of_pod(pod).into_iter().collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether none of the ports is among those in use.
+    pub(crate) fn are_free(&self, used: &[HostPort]) -> bool {
+        !used.iter().any(|used| {
+            let on = |address: &str| HostPort { address: address.to_owned(), ..used.clone() };
+            // The text of an address begins with the smallest one.
+            let mut same_port = self.0.range(on("")..);
+            let is_same = |it: &HostPort| it.port == used.port && it.protocol == used.protocol;
+            self.0.contains(used)
+                || self.0.contains(&on(ALL_ADDRESSES))
+                || (used.address == ALL_ADDRESSES && same_port.next().is_some_and(is_same))
+        })
     }
 }
 
@@ -40,11 +59,6 @@ pub(crate) fn of_pod(pod: &Pod) -> Vec<HostPort> {
     claimed.collect()
 }
 
-/// Whether none of the wanted ports is among those in use.
-pub(crate) fn are_free(wanted: &[HostPort], used: &[HostPort]) -> bool {
-    !wanted.iter().any(|port| used.iter().any(|other| port.conflicts_with(other)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,13 +66,13 @@ mod tests {
 
     #[test]
     fn a_host_port_is_free_if_protocol_address_or_number_differ() {
-        let ports = |ports: serde_json::Value| {
+        let pod = |ports: serde_json::Value| -> Pod {
             let spec = json!({"containers": [{"name": "c", "ports": ports}]});
-            of_pod(&serde_json::from_value(json!({"spec": spec})).unwrap())
+            serde_json::from_value(json!({"spec": spec})).unwrap()
         };
-        let used = ports(json!([
+        let used = of_pod(&pod(json!([
             {"containerPort": 1, "hostPort": 80},
-            {"containerPort": 1, "hostPort": 90, "hostIP": "10.0.0.1"}]));
+            {"containerPort": 1, "hostPort": 90, "hostIP": "10.0.0.1"}])));
         for (wanted, expected) in [
             (json!([]), true),
             (json!([{"containerPort": 80}]), true),
@@ -69,7 +83,7 @@ mod tests {
             (json!([{"containerPort": 1, "hostPort": 90, "hostIP": "10.0.0.2"}]), true),
             (json!([{"containerPort": 1, "hostPort": 70}, {"containerPort": 2, "hostPort": 90}]), false),
         ] {
-            assert_eq!(are_free(&ports(wanted.clone()), &used), expected, "{wanted}");
+            assert_eq!(Wanted::by(&pod(wanted.clone())).are_free(&used), expected, "{wanted}");
         }
     }
 }

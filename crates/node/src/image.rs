@@ -1,5 +1,6 @@
 //! Images: their full names, whether they can be pulled, and the IDs that a runtime would give.
 
+use crate::budget::beginning;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Images that end when they are run without a command: tools, not servers.
@@ -26,6 +27,10 @@ const PAUSE: &str = "pause";
 const ABSENT_TAGS: [&str; 3] = ["404", "non-existent", "nonexistent"];
 /// The registry of images that cannot be pulled: its name starts like this.
 const ABSENT_REGISTRY: &str = "invalid";
+// Kubernetes: the longest name of a repository.
+const MOST_NAME: usize = 255;
+/// With the longest tag and digest.
+const MOST_REFERENCE: usize = 640;
 const MEGABYTE: u64 = 1 << 20;
 
 /// Why an image cannot be pulled.
@@ -39,14 +44,16 @@ pub(crate) enum PullProblem {
 
 /// The problem of an image, by its name; `None` if it can be pulled.
 pub(crate) fn problem(image: &str) -> Option<PullProblem> {
-    if image.is_empty()
-        || image.contains(char::is_whitespace)
-        || repository(image).contains(char::is_uppercase)
-    {
-        let cause = match repository(image).contains(char::is_uppercase) {
-            true => "repository name must be lowercase",
-            false => "invalid reference format",
+    let has_uppercase = repository(image).contains(char::is_uppercase);
+    let is_long = repository(image).len() > MOST_NAME;
+    let is_wrong = image.is_empty() || image.contains(char::is_whitespace) || image.len() > MOST_REFERENCE;
+    if has_uppercase || is_long || is_wrong {
+        let cause = match (has_uppercase, is_long) {
+            (true, _) => "repository name must be lowercase",
+            (_, true) => "repository name must not be more than 255 characters",
+            _ => "invalid reference format",
         };
+        let image = beginning(image, MOST_REFERENCE);
         // Kubernetes: this text, with Go's quotes.
         let message = format!(
             "Failed to apply default image tag \"{image}\": couldn't parse image name \"{image}\": {cause}"
@@ -169,6 +176,11 @@ mod tests {
             ("localhost:404/web", true),
         ] {
             assert_eq!(problem(image).is_none(), is_pulled, "{image}");
+        }
+        let long = "x".repeat(1 << 20);
+        for image in [long.clone(), format!("nginx:{long}")] {
+            let Some(PullProblem::InvalidName(message)) = problem(&image) else { panic!("it is too long") };
+            assert!(message.len() < 2000, "{message}");
         }
         assert!(is_tool("docker.io/library/busybox:1.36") && !is_tool("nginx"));
     }

@@ -3,7 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `answer` | a request → a response: which path is what |
-//! | `follow` | a log, sent as it grows |
+//! | `follow` | a log, piece by piece, as it is read or grows |
 //! | `session` | a command in a container, over the channels of a WebSocket |
 //! | `port_forward` | the connections of a client to ports of a pod |
 //! | `ports` | what listens on the ports of pods |
@@ -22,6 +22,7 @@ mod spdy;
 mod tunnel;
 mod web_socket;
 
+use crate::workshop::Workshop;
 use bytes::Bytes;
 use http::Response;
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
@@ -66,6 +67,7 @@ struct Inner {
     views: Mutex<Option<Views>>,
     /// The pods whose logs are followed.
     followed: Mutex<BTreeMap<Key, watch::Sender<()>>>,
+    workshop: Workshop,
 }
 
 #[derive(Clone)]
@@ -110,6 +112,7 @@ impl Kubelet {
 
     /// Looks for pods and nodes in these caches from now on.
     pub(crate) fn read(&self, pods: View<Pod>, nodes: View<Node>, simulates: Simulates) {
+        ports::index_by_address(&pods);
         // The cache keeps its subscribers: a strong reference would be a circle.
         let inner: Weak<Inner> = Arc::downgrade(&self.0);
         pods.subscribe(Arc::new(move |delta| {
@@ -121,6 +124,11 @@ impl Kubelet {
             }
         }));
         *lock(&self.0.views) = Some(Views { pods, nodes, simulates });
+    }
+
+    /// Where pods are simulated, for their statuses and for those who ask.
+    pub(crate) fn workshop(&self) -> &Workshop {
+        &self.0.workshop
     }
 
     fn views(&self) -> Option<Views> {

@@ -5,10 +5,10 @@
 
 use crate::{
     environment,
-    host_ports::{self, HostPort},
+    host_ports::{self, HostPort, Wanted},
     plan::{Memory, is_finished},
     requests::{self, Amounts},
-    shell::{Change, Texts},
+    shell::{Change, Texts, size},
 };
 use k8s_openapi::api::core::v1::Pod;
 use operator::Key;
@@ -21,6 +21,8 @@ use std::{
 const MOST_IMAGES: usize = 1_000;
 /// So many files that pods have written to folders of a node are remembered.
 const MOST_FILES: usize = 1_000;
+/// So many bytes of them: each container remembers those that there were when it started.
+const MOST_FILE_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -131,12 +133,10 @@ impl Ledger {
 
     /// Whether no other pod of the node has one of this pod's host ports.
     pub(crate) fn has_free_ports(&self, node: &str, key: &Key, pod: &Pod) -> bool {
-        let wanted = host_ports::of_pod(pod);
+        let wanted = Wanted::by(pod);
         let guests = self.nodes.get(node).into_iter().flat_map(|host| &host.guests);
         wanted.is_empty()
-            || guests
-                .filter(|(other, _)| *other != key)
-                .all(|(_, it)| host_ports::are_free(&wanted, &it.ports))
+            || guests.filter(|(other, _)| *other != key).all(|(_, it)| wanted.are_free(&it.ports))
     }
 
     /// Admits a pod: from now on its requests and host ports count.
@@ -214,8 +214,10 @@ impl Ledger {
     pub(crate) fn change_files(&mut self, node: &str, changes: Vec<Change>) {
         let host = self.nodes.entry(node.to_owned()).or_default();
         environment::apply(&mut host.files, changes);
-        while host.files.len() > MOST_FILES {
-            host.files.pop_first();
+        let mut bytes = size(&host.files);
+        while host.files.len() > MOST_FILES || bytes > MOST_FILE_BYTES {
+            let Some((path, text)) = host.files.pop_first() else { break };
+            bytes -= path.len() + text.len();
         }
     }
 
@@ -235,6 +237,18 @@ mod tests {
             "spec": {"nodeName": "n", "containers": []},
             "status": ip.map(|ip| json!({"podIP": ip, "startTime": "2026-01-01T00:00:00Z"}))}))
         .unwrap()
+    }
+
+    #[test]
+    fn a_node_remembers_few_files() {
+        let mut ledger = Ledger::default();
+        for at in 0..200 {
+            let change = (std::time::Duration::ZERO, format!("/data/{at:03}"), Some("x".repeat(4096)));
+            ledger.change_files("n", vec![change]);
+        }
+        let files = ledger.files("n", &["/data".to_owned()]);
+        assert!(size(&files) <= MOST_FILE_BYTES && files.len() > 60, "{}", files.len());
+        assert!(files.contains_key("/data/199"));
     }
 
     #[test]

@@ -4,13 +4,17 @@
 //! write; [`Script`] says what their containers do. All simulated nodes of a process share one cache of pods and
 //! nodes, and each writes as itself: user `system:node:NAME` in group `system:nodes`.
 
+mod budget;
 mod image;
 mod query;
 mod script;
 mod shell;
+mod times;
 
 mod environment;
 mod plan;
+mod simulation;
+mod workshop;
 
 mod admission;
 mod host_ports;
@@ -25,9 +29,9 @@ mod node_loop;
 mod pod_loop;
 mod storage;
 
-pub mod exec;
+mod exec;
 pub mod kubelet;
-pub mod logs;
+mod logs;
 
 pub use kubelet::Kubelet;
 pub use script::{ExecResult, ImagePull, Part, SCRIPT, Script, Span};

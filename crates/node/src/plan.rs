@@ -19,25 +19,26 @@ mod stop;
 mod tests;
 
 use crate::{
-    script::Script,
     shell::{Change, Texts},
+    simulation::Simulation,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use operator::event::EventType;
 use slot::Slot;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 pub(crate) use conditions::is_of_kubelet;
-pub(crate) use course::{course, course_with};
+pub(crate) use course::{Course, course};
 pub(crate) use slot::{Role, roles};
 
 /// All that a plan depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Input<'a> {
-    pub(crate) pod: &'a Pod,
-    /// The text says what is wrong with a script.
-    pub(crate) script: &'a Result<Script, String>,
+    pub(crate) simulation: &'a Simulation<'a>,
     pub(crate) place: &'a Place,
     /// What keeps it from starting.
     pub(crate) obstacles: &'a [Obstacle],
@@ -55,7 +56,7 @@ pub(crate) struct Place {
     /// The images that it has pulled already.
     pub(crate) images: BTreeSet<String>,
     /// The files in those folders of the node that are volumes of the pod.
-    pub(crate) files: Texts,
+    pub(crate) files: Arc<Texts>,
 }
 
 /// Something that a pod or one of its containers needs and that is not there.
@@ -65,6 +66,19 @@ pub(crate) enum Obstacle {
     Volume { message: String },
     /// An environment variable without its source.
     Environment { container: String, message: String },
+}
+
+impl Obstacle {
+    /// The first message for each container.
+    fn of_environments(obstacles: &[Obstacle]) -> BTreeMap<&str, &str> {
+        let mut problems = BTreeMap::new();
+        for obstacle in obstacles {
+            if let Obstacle::Environment { container, message } = obstacle {
+                problems.entry(container.as_str()).or_insert(message.as_str());
+            }
+        }
+        problems
+    }
 }
 
 /// Why a resize is not carried out.
@@ -94,7 +108,7 @@ struct ContainerMemory {
     /// Events of the present run that have been recorded.
     told: BTreeSet<&'static str>,
     /// The files of the node when the present run started.
-    files: Texts,
+    files: Arc<Texts>,
     /// So many changes of files in the present run have been carried out.
     changes: usize,
 }
@@ -133,11 +147,13 @@ pub(crate) struct PodEvent {
 
 /// The unchanging part of a plan.
 struct Frame<'a> {
+    simulation: &'a Simulation<'a>,
     pod: &'a Pod,
     place: &'a Place,
     obstacles: &'a [Obstacle],
+    /// The first problem of each container's environment.
+    environment_problems: BTreeMap<&'a str, &'a str>,
     pending_resize: Option<&'a PendingResize>,
-    script_problem: Option<&'a str>,
     now: Timestamp,
 }
 
@@ -146,23 +162,25 @@ struct Frame<'a> {
 struct Output {
     events: Vec<PodEvent>,
     wake: Option<Timestamp>,
-    pulled: Vec<String>,
+    pulled: BTreeSet<String>,
     changes: Vec<Change>,
 }
 
 /// The next status of a pod on a simulated node.
 pub(crate) fn plan(input: Input<'_>) -> Plan {
-    let Input { pod, script, place, obstacles, pending_resize, memory, now } = input;
+    let Input { simulation, place, obstacles, pending_resize, memory, now } = input;
+    let pod = simulation.pod();
     let is_deleted = pod.metadata.deletion_timestamp.is_some();
     let old = pod.status.clone().unwrap_or_default();
-    let nothing = Script::default();
-    let mut slots = slot::slots(pod, script.as_ref().unwrap_or(&nothing), &memory);
+    let mut slots = slot::slots(simulation, &memory);
     if is_finished(&old) && !slots.iter().any(Slot::is_running) {
         let (wake, events, pulled, changes) = (None, Vec::new(), Vec::new(), Vec::new());
+        // Nothing of it happens any more: nothing needs to be remembered.
+        let memory = Memory::default();
         return Plan { status: old, wake, events, is_gone: is_deleted, memory, pulled, changes };
     }
-    let script_problem = script.as_ref().err().map(String::as_str);
-    let frame = Frame { pod, place, obstacles, pending_resize, script_problem, now };
+    let environment_problems = Obstacle::of_environments(obstacles);
+    let frame = Frame { simulation, pod, place, obstacles, environment_problems, pending_resize, now };
     let mut out = Output::default();
     let mut told = memory.told;
     let stop = stop::order(&frame, &old);
@@ -185,7 +203,7 @@ pub(crate) fn plan(input: Input<'_>) -> Plan {
         events: out.events,
         is_gone: is_deleted && end == Progress::Over,
         memory: Memory { containers, told },
-        pulled: out.pulled,
+        pulled: out.pulled.into_iter().collect(),
         changes: out.changes,
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     machine,
     obstacles::{self, Found, Need, Needed},
     plan::{self, Input, Obstacle, PendingResize, Place, Plan, PodEvent},
-    script::Script,
+    times::later,
 };
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, ObjectReference, PersistentVolumeClaim, Pod, Secret};
@@ -16,7 +16,11 @@ use kube::{
     core::PartialObjectMeta,
 };
 use operator::{Context, Controller, Failure, Key, Next, all, event::EventType, predicate, status};
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 /// So many pods are written at once.
 const WORKERS: usize = 32;
@@ -141,21 +145,22 @@ impl PodOnNode<'_> {
 
     /// Plans the next status of an admitted pod, and carries the plan out.
     async fn carry_on(&self, fleet: &Fleet, context: &PodContext) -> Result<Next, Failure> {
-        let script = Script::of(self.pod);
         let obstacles = self.obstacles(fleet, context).await?;
         let pending_resize = self.resize(fleet);
         let (place, memory) = self.place(fleet);
         let now = context.wall();
-        let input = Input {
-            pod: self.pod,
-            script: &script,
-            place: &place,
-            obstacles: &obstacles,
-            pending_resize: pending_resize.as_ref(),
-            memory,
-            now,
-        };
-        let Plan { status, wake, events, is_gone, memory, pulled, changes } = plan::plan(input);
+        let workshop = fleet.settings.kubelet.workshop();
+        let plan = workshop.simulate(context.world(), self.pod, |simulation| {
+            plan::plan(Input {
+                simulation,
+                place: &place,
+                obstacles: &obstacles,
+                pending_resize: pending_resize.as_ref(),
+                memory: memory.clone(),
+                now,
+            })
+        });
+        let Plan { status, wake, events, is_gone, memory, pulled, changes } = plan.await;
         if self.pod.status.as_ref() != Some(&status) {
             status::set_if_unchanged(&self.pods(), self.pod, &status).await?;
         }
@@ -177,7 +182,7 @@ impl PodOnNode<'_> {
             return Ok(Next::Settled);
         }
         // Kubernetes: a resize that is deferred is tried again after some minutes, or when the pod changes.
-        let retry = pending_resize.filter(|it| it.reason == "Deferred").map(|_| now + RESIZE_RETRY);
+        let retry = pending_resize.filter(|it| it.reason == "Deferred").map(|_| later(now, RESIZE_RETRY));
         let wake = [wake, retry].into_iter().flatten().min();
         let left = wake.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
         // Not at once: a plan that asks for the present moment must not run in a circle.
@@ -214,7 +219,7 @@ impl PodOnNode<'_> {
         let images = images.filter(|image| ledger.has_image(&node, image));
         let images = images.map(str::to_owned).collect();
         let memory = ledger.memory(self.key);
-        let files = ledger.files(&node, &environment::folders_of_node(self.pod));
+        let files = Arc::new(ledger.files(&node, &environment::folders_of_node(self.pod)));
         (Place { host_ip, pod_ip, images, files }, memory)
     }
 
@@ -223,14 +228,25 @@ impl PodOnNode<'_> {
         if self.has_started() {
             return Ok(Vec::new());
         }
-        let mut found = Vec::new();
+        let (mut found, mut looked, mut missing) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
         for need in obstacles::needs(self.pod) {
-            // First wait, then look: nothing that appears between is missed.
-            fleet.wait(need.kind, need.key(self.namespace()), self.key);
-            let there = self.find(&need, context).await?;
-            match obstacles::obstacle(&need, self.namespace(), &there) {
-                Some(obstacle) => found.push(obstacle),
-                None => fleet.stop_waiting(need.kind, need.key(self.namespace()), self.key),
+            // A container may take each of its variables from the same object: it is read once.
+            let look = (need.kind, need.name.clone(), need.keys.is_empty());
+            if !looked.contains_key(&look) {
+                // First wait, then look: nothing that appears between is missed.
+                fleet.wait(need.kind, need.key(self.namespace()), self.key);
+                looked.insert(look.clone(), self.find(&need, context).await?);
+            }
+            let there = looked.get(&look).unwrap_or(&Found::Nothing);
+            if let Some(obstacle) = obstacles::obstacle(&need, self.namespace(), there) {
+                missing.insert((need.kind, need.name));
+                found.push(obstacle);
+            }
+        }
+        for (kind, name, _) in looked.into_keys() {
+            let object = (kind, name);
+            if !missing.contains(&object) {
+                fleet.stop_waiting(kind, Key::new(Some(self.namespace()), &object.1), self.key);
             }
         }
         Ok(found)

@@ -14,18 +14,22 @@ pub(crate) const CPU: &str = "cpu";
 pub(crate) fn of_pod(pod: &Pod) -> Amounts {
     let (mut sidecars, mut regular, mut initial) = (Amounts::new(), Amounts::new(), Amounts::new());
     for (container, role) in roles(pod) {
-        let requests = container.resources.and_then(|it| it.requests).unwrap_or_default();
-        let requests = amounts(&requests);
+        let requests = container.resources.as_ref().and_then(|it| it.requests.as_ref());
+        let requests = requests.map(amounts).unwrap_or_default();
+        // What it does not request is in `initial` already.
+        let beside = |sidecars: &Amounts, name: &String| sidecars.get(name).copied().unwrap_or_default();
         match role {
             // Kubernetes: an init container runs beside the sidecars that were started before it.
             Role::Init => {
-                let mut together = sidecars.clone();
-                add(&mut together, &requests);
-                raise(&mut initial, &together);
+                let together = requests
+                    .iter()
+                    .map(|(name, amount)| (name.clone(), amount.saturating_add(beside(&sidecars, name))));
+                raise(&mut initial, &together.collect());
             }
             Role::Sidecar => {
                 add(&mut sidecars, &requests);
-                raise(&mut initial, &sidecars);
+                let together = requests.keys().map(|name| (name.clone(), beside(&sidecars, name)));
+                raise(&mut initial, &together.collect());
             }
             Role::Regular => add(&mut regular, &requests),
             Role::Ephemeral => {}

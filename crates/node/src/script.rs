@@ -9,13 +9,17 @@
 //! assert_eq!(script.part("other").stop_after.0.as_secs(), 10);
 //! ```
 
+use crate::budget::beginning;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde::{Deserialize, Deserializer, de};
-use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fmt, str::FromStr, sync::LazyLock, time::Duration};
 
 /// The annotation of a pod that holds its script.
 pub const SCRIPT: &str = "setpoint.dev/script";
+
+/// So much of what is wrong with a script is told, in bytes: it may repeat much of the script.
+const MOST_PROBLEM: usize = 1024;
 
 /// The part of the containers that have none of their own.
 const OTHERS: &str = "*";
@@ -97,8 +101,15 @@ impl Script {
 
     /// What this container does.
     pub fn part(&self, container: &str) -> &Part {
-        static WELL_BEHAVED: std::sync::LazyLock<Part> = std::sync::LazyLock::new(Part::default);
-        self.0.get(container).or_else(|| self.0.get(OTHERS)).unwrap_or(&WELL_BEHAVED)
+        self.0.get(container).or_else(|| self.0.get(OTHERS)).unwrap_or_else(|| Part::well_behaved())
+    }
+}
+
+impl Part {
+    /// What a container does of which a script says nothing.
+    pub(crate) fn well_behaved() -> &'static Part {
+        static WELL_BEHAVED: LazyLock<Part> = LazyLock::new(Part::default);
+        &WELL_BEHAVED
     }
 }
 
@@ -108,8 +119,13 @@ impl FromStr for Script {
         if text.trim().is_empty() {
             return Ok(Script::default());
         }
-        let parts: Option<BTreeMap<String, Part>> =
-            serde_saphyr::from_str(text).map_err(|error| format!("annotation {SCRIPT}: {error}"))?;
+        // An alias would repeat a text that is long already.
+        let budget = serde_saphyr::budget! { max_anchors: 0, max_aliases: 0 };
+        let options = serde_saphyr::options! { budget: budget };
+        let parts: Option<BTreeMap<String, Part>> = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| {
+                format!("annotation {SCRIPT}: {}", beginning(&error.to_string(), MOST_PROBLEM))
+            })?;
         Ok(Script(parts.unwrap_or_default()))
     }
 }
@@ -182,6 +198,10 @@ mod tests {
         let problem = "app: {explodes: true}".parse::<Script>().unwrap_err();
         assert!(problem.starts_with("annotation setpoint.dev/script: "), "{problem}");
         assert!(problem.contains("explodes"), "{problem}");
+        let aliased = "app: {logs: [&a x, *a]}".parse::<Script>().unwrap_err();
+        assert!(aliased.starts_with("annotation setpoint.dev/script: "), "{aliased}");
+        let long = format!("app: {{explodes: {}}}", "x".repeat(100_000)).parse::<Script>().unwrap_err();
+        assert!(long.len() < 2 * MOST_PROBLEM, "{long}");
         assert_eq!("".parse::<Script>(), Ok(Script::default()));
         let script: Script =
             "{app: {after: 5, imagePull: fail, exec: {ls: {stdout: x}}, http: {80: hello}}}".parse().unwrap();

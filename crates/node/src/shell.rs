@@ -3,20 +3,25 @@
 //! It knows sequences, branches, loops, variables, whole numbers, the simplest commands, and the files that a
 //! container has written itself. Whatever else there is in a command makes its end unknown. It is a pure function of
 //! the command and its surroundings, and bounded: by the length of a script, its commands and nesting, by the commands
-//! that are carried out, and by what they write.
+//! that are carried out, and by a [`Budget`]. A command that needs more than that ends with an error.
 
 mod arithmetic;
 mod condition;
 mod files;
 mod grammar;
 mod interpret;
+mod log_lines;
 mod simple;
+mod variables;
 mod words;
 
-use grammar::{Command, Connector, Item};
-use std::{collections::BTreeMap, time::Duration};
+use crate::budget::{Budget, READ};
+use grammar::{Command, Connector, Item, List};
+use std::time::Duration;
 
-pub(crate) use files::{Change, Texts};
+pub(crate) use files::{Change, Texts, size};
+pub(crate) use log_lines::LogLines;
+pub(crate) use variables::Variables;
 
 /// What a command does, as far as that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,15 +44,15 @@ pub(crate) enum End {
 }
 
 /// What a command finds where it runs.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Surroundings {
-    /// Its environment; a variable without a value has an unknown one.
-    pub(crate) variables: BTreeMap<String, Option<String>>,
+#[derive(Clone, Debug)]
+pub(crate) struct Surroundings<'a> {
+    /// Its environment.
+    pub(crate) variables: &'a Variables,
     /// There may be more variables than these.
     pub(crate) has_other_variables: bool,
     pub(crate) files: Texts,
     /// The folders whose files are all in `files`.
-    pub(crate) folders: Vec<String>,
+    pub(crate) folders: &'a [String],
     /// $RANDOM is drawn from it.
     pub(crate) seed: u64,
 }
@@ -57,25 +62,36 @@ const SHELLS: [&str; 5] = ["sh", "bash", "ash", "dash", "zsh"];
 const MOST_BYTES: usize = 32 * 1024;
 
 /// What a command with its arguments does in surroundings of which nothing is known.
-pub(crate) fn run(command: &[String]) -> ShellRun {
-    run_in(command, &Surroundings { has_other_variables: true, ..Surroundings::default() })
+pub(crate) fn run(command: &[String], budget: &Budget) -> ShellRun {
+    static NOTHING: Variables = Variables::new();
+    let (files, folders) = (Texts::new(), &[][..]);
+    run_in(
+        command,
+        Surroundings { variables: &NOTHING, has_other_variables: true, files, folders, seed: 0 },
+        budget,
+    )
 }
 
 /// What a container's command with its arguments does.
-pub(crate) fn run_in(command: &[String], around: &Surroundings) -> ShellRun {
-    let words: Vec<&str> = command.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        [shell, option, script, ..] if is_shell(shell) && is_script_option(option) => {
-            let script = if script.len() > MOST_BYTES { "" } else { script };
-            interpret::run(&grammar::parse(script, 0), around, option.contains('e'))
+pub(crate) fn run_in(command: &[String], around: Surroundings<'_>, budget: &Budget) -> ShellRun {
+    let mut ends_on_failure = false;
+    let read: usize = command.iter().map(|word| word.len().min(MOST_BYTES)).sum();
+    let list = match (command, budget.charge(READ * read)) {
+        // Nothing can be paid for, not even the first command.
+        (_, Err(_)) => vec![Item::unknown()],
+        ([shell, option, script, ..], _) if is_shell(shell) && is_script_option(option) => {
+            ends_on_failure = option.contains('e');
+            grammar::parse(if script.len() > MOST_BYTES { "" } else { script }, 0)
         }
-        _ => {
-            let words = words.into_iter().map(words::quoted).collect();
-            let command = Command::Simple { words, target: None };
-            let item = Item { connector: Connector::Always, is_negated: false, command };
-            interpret::run(&vec![item], around, false)
-        }
-    }
+        (words, _) => one_command(words),
+    };
+    interpret::run(&list, around, ends_on_failure, budget)
+}
+
+fn one_command(words: &[String]) -> List {
+    let words = words.iter().map(|word| words::quoted(word)).collect();
+    let command = Command::Simple { words, target: None };
+    vec![Item { connector: Connector::Always, is_negated: false, command }]
 }
 
 pub(crate) fn is_shell(word: &str) -> bool {
@@ -93,9 +109,10 @@ fn base_name(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget;
 
     fn command(words: &[&str]) -> ShellRun {
-        run(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+        run(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), &Budget::new(budget::FULL))
     }
 
     #[test]
@@ -144,14 +161,22 @@ mod tests {
 
     fn script(script: &str) -> ShellRun {
         let variables = [("INDEX", Some("3")), ("EMPTY", Some("")), ("TWO", Some("a b")), ("SECRET", None)];
-        let variables = variables.map(|(name, value)| (name.to_owned(), value.map(str::to_owned)));
+        script_among(
+            script,
+            &variables.map(|(name, value)| (name.to_owned(), value.map(str::to_owned))).into(),
+        )
+    }
+
+    fn script_among(script: &str, variables: &Variables) -> ShellRun {
         let around = Surroundings {
-            variables: variables.into(),
+            variables,
+            has_other_variables: false,
             files: [("/data/old".to_owned(), "1\n".to_owned())].into(),
-            folders: vec!["/data".to_owned()],
-            ..Surroundings::default()
+            folders: &["/data".to_owned()],
+            seed: 0,
         };
-        run_in(&["sh".to_owned(), "-c".to_owned(), script.to_owned()], &around)
+        let command = ["sh".to_owned(), "-c".to_owned(), script.to_owned()];
+        run_in(&command, around, &Budget::new(budget::FULL))
     }
 
     #[test]
@@ -236,6 +261,71 @@ mod tests {
         for length in 0..whole.len() {
             script(&whole[..length]);
         }
+    }
+
+    /// The bytes of all that a run has left behind.
+    fn held(run: &ShellRun) -> usize {
+        let lines = run.lines.iter().map(|(_, line)| line.len());
+        let changes =
+            run.changes.iter().map(|(_, path, text)| path.len() + text.as_ref().map_or(0, String::len));
+        lines.chain(changes).sum()
+    }
+
+    #[test]
+    fn a_script_that_needs_too_much_ends_with_an_error() {
+        let many: Variables = (0..8000).map(|at| (format!("V{at}"), Some("1".to_owned()))).collect();
+        let thousands = format!("V0={}", "$()".repeat(9000));
+        for text in [
+            // Words, each of which changes a file.
+            format!(
+                "echo {} > /tmp/a; while true; do touch {}; done",
+                "x".repeat(4090),
+                "/tmp/a ".repeat(1800)
+            ),
+            format!("while true; do sleep 1; touch {}; done", "/tmp/a ".repeat(1800)),
+            format!("while true; do i=$((i+1)); rm {}; done", "/data/old ".repeat(1800)),
+            format!("while true; do cat {} > /tmp/b; done", "/data/old ".repeat(1800)),
+            format!("while true; do [ -e /data/old ] && touch {}; done", "/tmp/a ".repeat(1800)),
+            // Captures, which cost something even if they are empty.
+            format!("while true; do echo x{}; done", "$()".repeat(9000)),
+            format!("while true; do {thousands}; echo; done"),
+            format!("while true; do echo > {}; touch /tmp/a; done", "$()".repeat(9000)),
+            // Arithmetic with many variables.
+            format!("while true; do echo $((V0{})); done", "+V1".repeat(9000)),
+            // Expansions that are split into many words.
+            "A='a a a a a a a a'; B=\"$A $A $A $A $A $A $A $A\"; C=\"$B $B $B $B $B $B $B $B\"; \
+             while true; do echo $C $C $C $C; done"
+                .to_owned(),
+        ] {
+            let run = script_among(&text, &many);
+            assert!(matches!(run.end, End::At(_, budget::EXIT_CODE)), "{}: {:?}", &text[..40], run.end);
+            assert_eq!(
+                run.lines.last().map(|(_, line)| line.as_str()),
+                Some(budget::MESSAGE),
+                "{}",
+                &text[..40]
+            );
+            assert!(held(&run) < 2 << 20, "{}: {} bytes", &text[..40], held(&run));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_written_often_changes_once_at_a_time() {
+        let run =
+            script("i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo $i > /data/x; done; sleep 1; rm /data/x");
+        let changed: Vec<_> =
+            run.changes.iter().map(|(at, _, text)| (at.as_secs(), text.as_deref())).collect();
+        assert_eq!(changed, [(0, Some("100\n")), (1, None)]);
+    }
+
+    #[test]
+    fn words_that_are_repeated_thousands_of_times_do_not_nest() {
+        let at = |code: i32| End::At(Duration::ZERO, code);
+        assert_eq!(script(&format!("[ {} a = a ]", "! ".repeat(16_000))).end, at(0));
+        assert_eq!(script(&format!("{} exit 3", "exec ".repeat(4000))).end, at(3));
+        assert_eq!(script(&"exec ".repeat(4000)).end, End::Unknown);
+        assert_eq!(script(&format!("{} false", "! ".repeat(16_000))).end, at(1));
+        assert_eq!(script(&format!("exit $(( {} 1 ))", "- ".repeat(16_000))).end, End::Unknown);
     }
 
     #[test]

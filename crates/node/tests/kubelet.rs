@@ -187,6 +187,22 @@ fn input_reaches_a_command_and_pings_are_answered() {
 }
 
 #[test]
+fn what_is_typed_into_a_terminal_at_once_is_shown_in_one_message() {
+    testkit::run(|cluster| async move {
+        let _nodes = rig::start(&cluster, 1);
+        running(&cluster).await;
+        let path = "web/exec?command=sh&stdin=true&stdout=true&tty=true";
+        let mut shell = Session::start(&cluster, path, V5).await;
+        assert_eq!(shell.next().await, Some((BINARY, Bytes::from_static(b"\x01"))), "it is there");
+        assert_eq!(shell.next().await, Some((BINARY, Bytes::from_static(b"\x01# "))));
+        shell.send(BINARY, format!("\0{}", "é".repeat(50)).as_bytes()).await;
+        assert_eq!(shell.next().await, Some((BINARY, Bytes::from(format!("\x01{}", "é".repeat(50))))));
+        shell.send(BINARY, b"\0\x03").await;
+        assert_eq!(shell.rest().await.2["details"]["causes"][0]["message"], "130");
+    });
+}
+
+#[test]
 fn clients_that_break_the_protocol_or_leave_are_cut_off() {
     testkit::run(|cluster| async move {
         let _nodes = rig::start(&cluster, 1);
@@ -209,6 +225,27 @@ fn clients_that_break_the_protocol_or_leave_are_cut_off() {
         forwarding.end().await;
         assert_eq!(cluster.world().now().since(begun).as_secs() / 3600, 4);
         drop(Session::start(&cluster, path, V5).await);
+    });
+}
+
+#[test]
+fn sessions_of_one_user_take_a_quarter_of_the_connections_to_nodes() {
+    testkit::run(|cluster| async move {
+        let _nodes = rig::start(&cluster, 1);
+        running(&cluster).await;
+        let path = "web/exec?command=sleep&command=inf&stdout=true";
+        let mut sessions = Vec::new();
+        for _ in 0..256 {
+            sessions.push(Session::start(&cluster, path, V5).await);
+        }
+        let code = async |user: &str| {
+            ask(&cluster, user, &["system:masters"], upgrade(path, V5)).await.status().as_u16()
+        };
+        assert_eq!(code("admin").await, 429, "a session counts until it ends");
+        assert_eq!(code("root").await, 101, "another user has their own share");
+        drop(sessions);
+        cluster.world().sleep(Duration::from_secs(10)).await;
+        assert_eq!(code("admin").await, 101);
     });
 }
 

@@ -127,6 +127,7 @@ fn streams_without_their_other_one_and_too_many_streams_are_refused() {
             &[("port", "0"), ("streamtype", "data"), ("requestid", "0")],
             &[("port", "65536"), ("streamtype", "data"), ("requestid", "0")],
             &[("streamtype", "data"), ("requestid", "0")],
+            &[("port", "80"), ("streamtype", "data"), ("requestid", &"0".repeat(65))],
             &[],
         ] {
             let id = client.stream(headers).await;
@@ -136,7 +137,7 @@ fn streams_without_their_other_one_and_too_many_streams_are_refused() {
         let alone = client.stream(&[("port", "80"), ("streamtype", "error"), ("requestid", "0")]).await;
         assert!(client.is_reset(alone).await);
         assert_eq!(cluster.world().now().since(begun).as_secs(), 30);
-        for number in 0..512 {
+        for number in 0..128 {
             let pair = number.to_string();
             client.stream(&[("port", "80"), ("streamtype", "error"), ("requestid", &pair)]).await;
         }
@@ -146,16 +147,44 @@ fn streams_without_their_other_one_and_too_many_streams_are_refused() {
 }
 
 #[test]
+fn a_forwarding_holds_only_so_many_connections_and_each_only_short_headers_for_a_short_time() {
+    testkit::run(|cluster| async move {
+        let _nodes = rig::start(&cluster, 1);
+        running(&cluster).await;
+        let mut client = Client::start(&cluster, "web", Way::Spdy).await;
+        let begun = cluster.world().now();
+        let mut pairs = Vec::new();
+        for number in 0..128 {
+            let pair = client.open(80, &number.to_string()).await;
+            client.send(pair.data, b"GET / HTTP/1.1\r\nX: x", false).await;
+            pairs.push(pair);
+        }
+        let late = client.stream(&[("port", "80"), ("streamtype", "error"), ("requestid", "late")]).await;
+        assert!(client.is_reset(late).await, "the buffers of more connections would not fit");
+        for pair in pairs {
+            assert_eq!(client.all_of(pair.data).await, "");
+        }
+        assert_eq!(cluster.world().now().since(begun).as_secs(), 30, "unfinished headers end a connection");
+        let pair = client.open(80, "long").await;
+        let long = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000));
+        client.send(pair.data, long.as_bytes(), false).await;
+        let text = client.all_of(pair.data).await;
+        assert!(text.starts_with("HTTP/1.1 431 "), "{text}");
+        let pair = client.open(80, "short").await;
+        client.send(pair.data, ASK, false).await;
+        assert!(client.all_of(pair.data).await.ends_with("hello"));
+    });
+}
+
+#[test]
 fn clients_that_break_the_protocol_of_port_forwarding_are_cut_off() {
     testkit::run(|cluster| async move {
         let _nodes = rig::start(&cluster, 1);
         running(&cluster).await;
         for way in [Way::WebSocket, Way::Spdy] {
-            for bytes in [
-                &[0x80, 9, 0, 1, 0, 0, 0, 0][..],
-                &[0, 0, 0, 1, 0, 0xff, 0xff, 0xff],
-                b"GET / HTTP/1.1\r\n\r\n",
-            ] {
+            for bytes in
+                [&[0x80, 9, 0, 1, 0, 0, 0, 0][..], &[0, 0, 0, 1, 0, 1, 0, 1], b"GET / HTTP/1.1\r\n\r\n"]
+            {
                 let mut client = Client::start(&cluster, "web", way).await;
                 client.send_bytes(bytes).await;
                 client.end().await;

@@ -73,6 +73,8 @@ fn a_pod_waits_until_its_claims_are_bound() {
         assert_eq!(state(&cluster, "web").await, "Running ready/0");
 
         cluster.delete::<PersistentVolumeClaim>("default", "data").await;
+        // A node that has not seen the deletion starts the pod.
+        cluster.settle().await;
         let mut late = container("nginx");
         late["volumes"] = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
         cluster.create(&pod("late", late, "")).await;

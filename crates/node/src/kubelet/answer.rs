@@ -12,8 +12,9 @@ use super::{
 use crate::{
     exec,
     fleet::is_stopped,
-    logs::{self, LogOptions, NoLog},
+    logs::{self, LogOptions, NoLog, Rest},
     query::pairs,
+    simulation::Simulation,
 };
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Empty};
@@ -30,6 +31,9 @@ pub(super) const V5: &str = "v5.channel.k8s.io";
 
 /// How clients of SPDY name the protocol within.
 const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-version");
+
+/// The page that looks at no pods.
+const HEALTH: &str = "/healthz";
 
 const BAD_REQUEST: u16 = 400;
 const NOT_FOUND: u16 = 404;
@@ -54,13 +58,16 @@ impl Kubelet {
         match segments[..] {
             ["containerLogs", namespace, name, container] => {
                 let pod = self.pod_on(namespace, name, named.as_deref())?;
-                let missing = || NoLog { code: NOT_FOUND, text: format!("pod \"{name}\" does not exist") };
+                let missing = format!("pod \"{name}\" does not exist");
                 let query = request.uri().query().unwrap_or_default();
-                Ok(self.logs(world, pod.ok_or_else(missing), container, query))
+                Ok(match pod {
+                    Some(pod) => self.logs(world, &pod, container, query).await,
+                    None => text(NOT_FOUND, missing),
+                })
             }
             [kind @ ("exec" | "attach"), namespace, pod, container] => {
                 let pod = self.pod_on(namespace, pod, named.as_deref())?;
-                Ok(self.session(world, kind, pod, container, &mut request))
+                Ok(self.session(world, kind, pod, container, &mut request).await)
             }
             ["portForward", namespace, pod] => {
                 let pod = self.pod_on(namespace, pod, named.as_deref())?;
@@ -71,7 +78,8 @@ impl Kubelet {
                 if self.node(&named).is_some_and(|node| is_stopped(&node)) {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }
-                let page = pages::page(self, &named, &path, world.wall());
+                let page = || pages::page(self, &named, &path, world.wall());
+                let page = if path == HEALTH { page() } else { self.workshop().compute(world, page).await };
                 Ok(page.map_or_else(
                     || text(NOT_FOUND, "404 page not found\n"),
                     |(content_type, body)| self::page(200, content_type, body),
@@ -95,23 +103,18 @@ impl Kubelet {
         }
     }
 
-    fn logs(
-        &self,
-        world: &World,
-        pod: Result<Arc<Pod>, NoLog>,
-        container: &str,
-        query: &str,
-    ) -> Response<Body> {
-        let log = pod.and_then(|pod| {
-            let options = LogOptions::of_query(query)?;
-            let log = logs::log(&pod, container, &options, world.wall())?;
-            Ok((pod, options, log))
-        });
-        match log {
+    async fn logs(&self, world: &World, pod: &Pod, container: &str, query: &str) -> Response<Body> {
+        let options = match LogOptions::of_query(query) {
+            Ok(options) => options,
+            Err(NoLog { code, text: problem }) => return text(code, problem),
+        };
+        let now = world.wall();
+        let look = |simulation: &Simulation<'_>| logs::log(simulation, container, &options, now);
+        match self.workshop().simulate(world, pod, look).await {
             Err(NoLog { code, text: problem }) => text(code, problem),
-            Ok((_, options, log)) if !options.follow || log.is_over => text(200, log.text),
-            Ok((pod, options, log)) => {
-                let followed = FollowedLog::new(self, world, &pod, container, options, log);
+            Ok(log) if log.rest == Rest::Nothing => text(200, log.text),
+            Ok(log) => {
+                let followed = FollowedLog::new(self, world, pod, container, options, log);
                 let mut response = Response::new(follow::body(followed));
                 let plain = HeaderValue::from_static("text/plain; charset=utf-8");
                 response.headers_mut().insert(header::CONTENT_TYPE, plain);
@@ -121,7 +124,7 @@ impl Kubelet {
     }
 
     /// A command in a container, or its log as it grows, over a WebSocket.
-    fn session(
+    async fn session(
         &self,
         world: &World,
         kind: &str,
@@ -143,6 +146,7 @@ impl Kubelet {
             Err(refusal) => return *refusal,
         };
         let session = session::Session {
+            kubelet: self.clone(),
             world: world.clone(),
             streams,
             ends_input: protocol == V5,
@@ -155,18 +159,20 @@ impl Kubelet {
                 let now = world.wall();
                 // From now on: what it has written before is not attached to.
                 let options = LogOptions { follow: true, since_time: Some(now), ..LogOptions::default() };
-                let Ok(log) = logs::log(&pod, container, &options, now) else {
+                let look = |simulation: &Simulation<'_>| logs::log(simulation, container, &options, now);
+                let Ok(log) = self.workshop().simulate(world, &pod, look).await else {
                     return text(INTERNAL, format!("container {container} not found in pod {}", name(&pod)));
                 };
                 session::Work::Attach(FollowedLog::new(self, world, &pod, container, options, log))
             }
-            _ => session::Work::Command {
-                input: exec::input(&pod, container, &command),
-                plan: exec::plan(&pod, container, &command),
-                pod,
-                container: container.to_owned(),
-                command,
-            },
+            _ => {
+                let look = |simulation: &Simulation<'_>| {
+                    let input = exec::input(simulation, container, &command);
+                    (input, exec::plan(simulation, container, &command))
+                };
+                let (input, plan) = self.workshop().simulate(world, &pod, look).await;
+                session::Work::Command { input, plan, pod, container: container.to_owned(), command }
+            }
         };
         world.spawn("session", session.run(work)).detach();
         let protocol = HeaderValue::from_static(protocol);

@@ -1,7 +1,9 @@
-//! A log that is followed: its text piece by piece, until the container ends.
+//! A log that is not sent at once: piece by piece, as the client reads it or as it grows.
+//!
+//! A piece is computed when the one before has been taken, so that a client that does not read holds one piece.
 
 use super::{Body, Changes, IDLE, Kubelet};
-use crate::logs::{self, Log, LogOptions};
+use crate::logs::{self, Log, LogOptions, Rest};
 use bytes::Bytes;
 use futures::{future::select, stream};
 use http_body::Frame;
@@ -19,11 +21,10 @@ pub(super) struct FollowedLog {
     uid: Option<String>,
     container: String,
     options: LogOptions,
+    /// The last piece; its text is empty once it was taken.
     log: Log,
-    /// Whether the text of `log` was sent.
-    is_sent: bool,
-    /// How many more bytes may be sent.
-    left: usize,
+    /// Whether there may be more than `log`.
+    must_look: bool,
     changes: Changes,
 }
 
@@ -54,10 +55,9 @@ impl FollowedLog {
             key,
             uid: pod.metadata.uid.clone(),
             container: container.to_owned(),
-            left: options.limit_bytes.unwrap_or(usize::MAX),
             options,
             log,
-            is_sent: false,
+            must_look: false,
         }
     }
 
@@ -65,46 +65,54 @@ impl FollowedLog {
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         let idle_at = self.world.now() + IDLE;
         loop {
-            if !self.is_sent {
-                self.is_sent = true;
-                if let Some(piece) = self.piece() {
-                    return Some(piece);
+            if self.must_look {
+                self.look().await;
+            }
+            if let Some(piece) = self.take_piece() {
+                return Some(piece);
+            }
+            match self.log.rest {
+                Rest::Nothing => return None,
+                Rest::Ready => {}
+                Rest::Later(_) if self.world.now() >= idle_at => return None,
+                Rest::Later(at) => {
+                    let wake = at.and_then(|at| self.until(at));
+                    let wake = wake.map_or(idle_at, |wait| idle_at.min(self.world.now() + wait));
+                    let (changed, time) = (pin!(self.changes.next()), pin!(self.world.sleep_until(wake)));
+                    select(changed, time).await;
                 }
             }
-            if self.log.is_over || self.left == 0 || self.world.now() >= idle_at {
-                return None;
-            }
-            let wake = self.wait_for().map_or(idle_at, |wait| idle_at.min(self.world.now() + wait));
-            {
-                let (changed, time) = (pin!(self.changes.next()), pin!(self.world.sleep_until(wake)));
-                select(changed, time).await;
-            }
-            self.look();
+            self.must_look = true;
         }
     }
 
-    /// Until the next line is written. What is due already waits for a change of the pod's status.
-    fn wait_for(&self) -> Option<Duration> {
-        let now: Timestamp = self.world.wall();
-        let wait = Duration::try_from(self.log.next?.duration_since(now)).ok()?;
+    /// How long it is until then. What is due already waits for a change of the pod's status.
+    fn until(&self, at: Timestamp) -> Option<Duration> {
+        let wait = Duration::try_from(at.duration_since(self.world.wall())).ok()?;
         Some(wait).filter(|wait| !wait.is_zero())
     }
 
-    /// Looks for what was written since the last time.
-    fn look(&mut self) {
-        let pod = self.kubelet.pod(&self.key).filter(|pod| pod.metadata.uid == self.uid);
-        let now = self.world.wall();
-        match pod {
-            Some(pod) => self.log = logs::more(&pod, &self.container, &self.options, &self.log, now),
-            None => (self.log.text, self.log.is_over) = (String::new(), true),
+    /// Looks for what comes after the last piece.
+    async fn look(&mut self) {
+        match self.kubelet.pod(&self.key).filter(|pod| pod.metadata.uid == self.uid) {
+            Some(pod) => {
+                let (container, options, last) = (&self.container, &self.options, &self.log);
+                let now = self.world.wall();
+                let look = self.kubelet.workshop().simulate(&self.world, &pod, |simulation| {
+                    logs::more(simulation, container, options, last, now)
+                });
+                self.log = look.await;
+            }
+            None => self.log.rest = Rest::Nothing,
         }
-        self.is_sent = false;
+        self.must_look = false;
     }
 
-    fn piece(&mut self) -> Option<Bytes> {
-        let mut text = std::mem::take(&mut self.log.text).into_bytes();
-        text.truncate(self.left);
-        self.left -= text.len();
+    fn take_piece(&mut self) -> Option<Bytes> {
+        let text = std::mem::take(&mut self.log.text);
+        if let Some(left) = &mut self.options.limit_bytes {
+            *left = left.saturating_sub(text.len());
+        }
         (!text.is_empty()).then(|| text.into())
     }
 }

@@ -4,7 +4,8 @@
 //! which it learns of errors.
 
 use super::{
-    IDLE, ports,
+    IDLE,
+    ports::{self, Ports},
     spdy::{self, Framer, Headers, Replies, ResetCode, SpdyFrame},
     tunnel::{Outgoing, Source, TunnelEvent},
 };
@@ -39,12 +40,14 @@ pub(super) const SPDY: &str = "SPDY/3.1";
 const PAIRING: Duration = Duration::from_secs(30);
 /// How long the end of a connection may take.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// Open streams of one client: a few hundred connections at once.
-const MAX_STREAMS: usize = 512;
+/// What the streams of one client may hold, in bytes.
+const MAX_HELD: usize = 4 << 20;
+/// Pairs of streams of one client, each counted as the connection to a port that it becomes.
+const MAX_PAIRS: usize = MAX_HELD / ports::MAX_HELD;
+/// The name of a pair, in bytes: clients count.
+const MAX_PAIR_NAME: usize = 64;
 /// Frames that wait for a client that reads slowly.
 const MAX_WAITING: usize = 16;
-/// Bytes of a pod in one frame.
-const PIECE: usize = 16 << 10;
 
 pub(super) struct PortForward {
     pub(super) world: World,
@@ -62,6 +65,7 @@ impl PortForward {
         let writer = world.spawn("writer of a port forwarding", sink.run(waiting));
         let streams = ForwardStreams {
             world: world.clone(),
+            ports: Ports::of(&pod),
             pod,
             out,
             open: BTreeMap::new(),
@@ -132,6 +136,7 @@ impl ForwardSession {
 struct ForwardStreams {
     world: World,
     pod: Arc<Pod>,
+    ports: Ports,
     out: mpsc::Sender<Outgoing>,
     /// By the number of the data stream.
     open: BTreeMap<u32, Stream>,
@@ -178,13 +183,16 @@ impl ForwardStreams {
 
     async fn open(&mut self, id: u32, headers: &Headers, is_last: bool) -> Result<(), Over> {
         self.open.retain(|_, stream| !stream.is_over());
-        let has_room = self.open.len() + self.single.len() < MAX_STREAMS;
-        let Some(wanted) = Wanted::of(headers, id).filter(|_| has_room) else {
+        // The second stream of a pair has the room of the first.
+        let has_room = |wanted: &StreamRequest| {
+            self.single.contains_key(&wanted.pair) || self.open.len() + self.single.len() < MAX_PAIRS
+        };
+        let Some(wanted) = StreamRequest::of(headers, id).filter(has_room) else {
             return self.send_frame(spdy::reset(id, ResetCode::Refused)).await;
         };
         let reply = self.replies.to(id);
         self.send_frame(reply).await?;
-        let Wanted { pair, port, is_data } = wanted;
+        let StreamRequest { pair, port, is_data } = wanted;
         match self.single.get(&pair).copied() {
             None => {
                 let until = self.world.now() + PAIRING;
@@ -205,7 +213,7 @@ impl ForwardStreams {
 
     /// Connects a pair with a port.
     async fn connect(&mut self, data: u32, errors: u32, port: u16) -> Result<(), Over> {
-        let Some(answer) = ports::answer_of(&self.pod, port) else {
+        let Some(answer) = self.ports.answer(port) else {
             let (name, uid) = (self.pod.metadata.name.as_deref(), self.pod.metadata.uid.as_deref());
             let (name, uid) = (name.unwrap_or_default(), uid.unwrap_or_default());
             let problem = format!(
@@ -215,7 +223,7 @@ impl ForwardStreams {
             self.send_frame(spdy::data(errors, problem.as_bytes(), true)).await?;
             return self.send_frame(spdy::reset(data, ResetCode::Cancel)).await;
         };
-        let (near, serve) = ports::open(answer);
+        let (near, serve) = ports::open(&self.world, answer);
         let (from_port, to_port) = tokio::io::split(near);
         let is_over = Arc::new(AtomicBool::new(false));
         let back = pass_back(from_port, self.out.clone(), [data, errors], Arc::clone(&is_over));
@@ -274,7 +282,7 @@ async fn pass_back(
     [data, errors]: [u32; 2],
     is_over: Arc<AtomicBool>,
 ) {
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; ports::BUFFER];
     // Who does not read any more is gone, with everything.
     while let Ok(count @ 1..) = from_port.read(&mut piece).await {
         if out.send(Outgoing::Bytes(spdy::data(data, &piece[..count], false).into())).await.is_err() {
@@ -288,15 +296,15 @@ async fn pass_back(
 }
 
 /// What a client wants a new stream for.
-struct Wanted {
+struct StreamRequest {
     pair: String,
     port: u16,
     is_data: bool,
 }
 
-impl Wanted {
+impl StreamRequest {
     // Kubernetes: clients before 1.3 do not name the pair; their data stream follows the one for errors.
-    fn of(headers: &Headers, id: u32) -> Option<Wanted> {
+    fn of(headers: &Headers, id: u32) -> Option<StreamRequest> {
         let text = |name: &str| headers.get(name).map(String::as_str);
         let port = text("port")?.parse().ok().filter(|port| *port > 0)?;
         let is_data = match text("streamtype")? {
@@ -305,6 +313,7 @@ impl Wanted {
             _ => return None,
         };
         let unnamed = || if is_data { id.saturating_sub(2) } else { id }.to_string();
-        Some(Wanted { pair: text("requestid").map_or_else(unnamed, str::to_owned), port, is_data })
+        let pair = text("requestid").map_or_else(unnamed, str::to_owned);
+        (pair.len() <= MAX_PAIR_NAME).then_some(StreamRequest { pair, port, is_data })
     }
 }

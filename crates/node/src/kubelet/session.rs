@@ -1,13 +1,14 @@
 //! A command in a container over the channels of a WebSocket: input in, output and the exit code out.
 
 use super::{
-    IDLE,
+    IDLE, Kubelet,
     follow::FollowedLog,
     web_socket::{CloseCode, Message, WebSocket},
 };
 use crate::{
     exec::{self, ExecPlan, OutputStream, StdinUse},
     query::is_true,
+    simulation::Simulation,
 };
 use bytes::Bytes;
 use futures::future::{Either, select};
@@ -68,6 +69,7 @@ pub(super) enum Work {
 }
 
 pub(super) struct Session {
+    pub(super) kubelet: Kubelet,
     pub(super) world: World,
     pub(super) streams: Streams,
     /// Whether the client tells when its input ends.
@@ -86,10 +88,10 @@ impl From<io::Error> for Gone {
 
 impl Session {
     pub(super) async fn run(self, work: Work) {
-        let Session { world, streams, ends_input, upgrade } = self;
+        let Session { kubelet, world, streams, ends_input, upgrade } = self;
         let Ok(upgraded) = upgrade.await else { return };
         let socket = WebSocket::new(TokioIo::new(upgraded));
-        let mut channels = Channels { socket, streams, ends_input, world };
+        let mut channels = Channels { kubelet, socket, streams, ends_input, world };
         // A client that is gone is no error.
         drop(channels.run(work).await);
         channels.socket.shut_down().await;
@@ -97,6 +99,7 @@ impl Session {
 }
 
 struct Channels {
+    kubelet: Kubelet,
     socket: WebSocket<TokioIo<Upgraded>>,
     streams: Streams,
     ends_input: bool,
@@ -171,13 +174,20 @@ impl Channels {
         if !self.streams.stdin {
             return Ok(0);
         }
-        self.prompt(reader).await?;
+        let mut shown = self.prompt(reader).to_vec();
         loop {
+            self.show(&mut shown).await?;
             match self.next_until(None).await? {
                 None | Some(Sent::Other) => {}
-                Some(Sent::EndOfInput) => return self.end_input(reader).await,
+                Some(Sent::EndOfInput) => {
+                    let code = self.end_input(reader, &mut shown).await?;
+                    self.show(&mut shown).await?;
+                    return Ok(code);
+                }
                 Some(Sent::Input(bytes)) => {
-                    if let Some(code) = self.type_in(reader, &bytes).await? {
+                    let code = self.type_in(reader, &bytes, &mut shown).await?;
+                    if let Some(code) = code {
+                        self.show(&mut shown).await?;
                         return Ok(code);
                     }
                 }
@@ -185,31 +195,34 @@ impl Channels {
         }
     }
 
-    /// Takes input; returns the exit code if it ends the command.
-    async fn type_in(&mut self, reader: &mut InputReader, bytes: &[u8]) -> Result<Option<i32>, Gone> {
-        if !self.streams.tty && reader.input == StdinUse::Copied {
-            self.write(OutputStream::Stdout, bytes).await?;
+    /// Takes input; returns the exit code if it ends the command. What it shows of the input is added to `shown`, so that
+    /// it is one message, however many bytes were typed.
+    async fn type_in(
+        &mut self,
+        reader: &mut InputReader,
+        bytes: &[u8],
+        shown: &mut Vec<u8>,
+    ) -> Result<Option<i32>, Gone> {
+        let tty = self.streams.tty;
+        if !tty && reader.input == StdinUse::Copied {
+            shown.extend_from_slice(bytes);
             return Ok(None);
         }
         for byte in bytes {
             match *byte {
-                INTERRUPT if self.streams.tty => return Ok(Some(INTERRUPTED)),
-                END_OF_INPUT if self.streams.tty => return self.end_input(reader).await.map(Some),
+                INTERRUPT if tty => return Ok(Some(INTERRUPTED)),
+                END_OF_INPUT if tty => return self.end_input(reader, shown).await.map(Some),
                 b'\r' | b'\n' => {
-                    if self.streams.tty {
-                        self.write(OutputStream::Stdout, b"\n").await?;
-                    }
-                    if let Some(code) = self.end_line(reader).await? {
+                    // Kubernetes: the client's terminal is raw, the other end shows what is typed.
+                    shown.extend(tty.then_some(b'\n'));
+                    if let Some(code) = self.end_line(reader, shown).await? {
                         return Ok(Some(code));
                     }
-                    self.prompt(reader).await?;
+                    shown.extend_from_slice(self.prompt(reader));
                 }
                 _ if reader.line.len() >= MAX_LINE => return Ok(Some(LINE_TOO_LONG)),
                 byte => {
-                    // Kubernetes: the client's terminal is raw, the other end shows what is typed.
-                    if self.streams.tty {
-                        self.write(OutputStream::Stdout, &[byte]).await?;
-                    }
+                    shown.extend(tty.then_some(byte));
                     reader.line.push(byte);
                 }
             }
@@ -217,16 +230,16 @@ impl Channels {
         Ok(None)
     }
 
-    async fn end_input(&mut self, reader: &mut InputReader) -> Result<i32, Gone> {
-        let code = if reader.line.is_empty() { None } else { self.end_line(reader).await? };
+    async fn end_input(&mut self, reader: &mut InputReader, shown: &mut Vec<u8>) -> Result<i32, Gone> {
+        let code = if reader.line.is_empty() { None } else { self.end_line(reader, shown).await? };
         Ok(code.unwrap_or(reader.code))
     }
 
     /// Carries out a line; returns the exit code if that ends the command.
-    async fn end_line(&mut self, reader: &mut InputReader) -> Result<Option<i32>, Gone> {
+    async fn end_line(&mut self, reader: &mut InputReader, shown: &mut Vec<u8>) -> Result<Option<i32>, Gone> {
         let line = String::from_utf8_lossy(&std::mem::take(&mut reader.line)).into_owned();
         if reader.input == StdinUse::Copied {
-            self.write(OutputStream::Stdout, format!("{line}\n").as_bytes()).await?;
+            shown.extend(format!("{line}\n").bytes());
             return Ok(None);
         }
         match line.split_whitespace().collect::<Vec<_>>()[..] {
@@ -235,16 +248,24 @@ impl Channels {
             ["exit", code] => return Ok(Some(code.parse().unwrap_or(2))),
             _ => {}
         }
+        self.show(shown).await?;
         let command = ["sh".to_owned(), "-c".to_owned(), line];
-        reader.code = self.play(exec::plan(&reader.pod, &reader.container, &command)).await?;
+        let container = &reader.container;
+        let plan = |simulation: &Simulation<'_>| exec::plan(simulation, container, &command);
+        let plan = self.kubelet.workshop().simulate(&self.world, &reader.pod, plan).await;
+        reader.code = self.play(plan).await?;
         Ok(None)
     }
 
-    async fn prompt(&mut self, reader: &InputReader) -> Result<(), Gone> {
-        if self.streams.tty && reader.input == StdinUse::Executed {
-            self.write(OutputStream::Stdout, PROMPT.as_bytes()).await?;
-        }
-        Ok(())
+    fn prompt(&self, reader: &InputReader) -> &'static [u8] {
+        let is_shown = self.streams.tty && reader.input == StdinUse::Executed;
+        if is_shown { PROMPT.as_bytes() } else { b"" }
+    }
+
+    /// Sends what a command has shown of its input.
+    async fn show(&mut self, shown: &mut Vec<u8>) -> Result<(), Gone> {
+        let text = std::mem::take(shown);
+        if text.is_empty() { Ok(()) } else { self.write(OutputStream::Stdout, &text).await }
     }
 
     /// Writes a log as it grows.

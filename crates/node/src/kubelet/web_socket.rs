@@ -8,8 +8,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// The protocol's constant, which makes the answer to a key.
 const KEY_SUFFIX: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/// A longer message is an error: clients send what they read at once, some 32 KiB.
-const MAX_MESSAGE: usize = 1 << 20;
+/// A longer message is an error: clients send what they read at once, some 32 KiB. As much again may wait in parts.
+const MAX_MESSAGE: usize = 64 << 10;
 /// The protocol's limit for pings and the like.
 const MAX_CONTROL: usize = 125;
 /// So much is read at once.
@@ -266,10 +266,11 @@ mod tests {
     fn frames_become_messages_however_they_are_cut() {
         let data = |text: &[u8]| Message::Data(Bytes::copy_from_slice(text));
         let wrong = |code| vec![Message::Wrong(code)];
-        let long = vec![7; 70_000];
+        let long = vec![7; MAX_MESSAGE];
         let cut = [masked(0x02, b"\0a"), masked(0x89, b"?"), masked(0x80, b"b")].concat();
         let huge = [0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff].to_vec();
-        let many: Vec<u8> = masked(0x02, &long).into_iter().chain(masked(0x00, &long).repeat(20)).collect();
+        let longer = [0x82, 0xff, 0, 0, 0, 0, 0, 1, 0, 1].to_vec();
+        let many: Vec<u8> = masked(0x02, &long).into_iter().chain(masked(0x80, b"b")).collect();
         for (name, sent, expected) in [
             ("nothing", vec![], vec![Message::End]),
             ("one message", masked(0x82, b"\0hi"), vec![data(b"\0hi"), Message::End]),
@@ -286,7 +287,8 @@ mod tests {
             ("a part of nothing", masked(0x80, b"a"), wrong(CloseCode::ProtocolError)),
             ("a ping in parts", masked(0x09, b"a"), wrong(CloseCode::ProtocolError)),
             ("a long ping", masked(0x89, &long[..126]), wrong(CloseCode::ProtocolError)),
-            ("too long", huge, wrong(CloseCode::TooLarge)),
+            ("much too long", huge, wrong(CloseCode::TooLarge)),
+            ("too long by one byte, of which none has come", longer, wrong(CloseCode::TooLarge)),
             ("too long in parts", many, wrong(CloseCode::TooLarge)),
         ] {
             for piece in [1, 3, 100_000] {

@@ -8,15 +8,18 @@ use super::{
     slot::{Ending, Role, Slot, finished_at},
     start, stop,
 };
-use crate::environment;
-use jiff::{SignedDuration, Timestamp};
+use crate::{budget::ending, environment, times::later};
+use jiff::Timestamp;
 use operator::event::EventType;
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, rc::Rc};
 
 /// A container makes so many steps at one moment: a start, an end, an immediate restart, an end, a back-off.
 const STEPS: usize = 8;
 /// Kubernetes: so much of a log becomes the termination message of a container that fails.
 const MESSAGE_LINES: usize = 80;
+/// So many bytes of them.
+// Kubernetes: MaxContainerTerminationMessageLogLength.
+const MESSAGE_LOG_BYTES: usize = 2048;
 
 /// Moves all containers on.
 pub(super) fn run(
@@ -101,7 +104,7 @@ fn advance(slot: &mut Slot<'_>, frame: &Frame<'_>, out: &mut Output) {
         let has_moved = if let Some(since) = slot.running_since() {
             end_if_due(slot, since, frame, out)
         } else if let Some(end) = slot.ended() {
-            let is_due = restart::is_due(frame.pod, &slot.container, slot.role, end.exit_code)
+            let is_due = restart::is_due(frame.pod, slot.container, slot.role, end.exit_code)
                 && !restart::asks_for_all(slot);
             if is_due {
                 slot.retire_end();
@@ -134,12 +137,13 @@ fn end_if_due(slot: &mut Slot<'_>, since: Timestamp, frame: &Frame<'_>, out: &mu
         }
         if kill.at > frame.now {
             out.wake_at(Some(kill.first_failure).filter(|at| *at > frame.now));
-            return Some(Ending { at: kill.at, ..stop::ending_after(slot, kill.at, kill.grace(frame.pod)) });
+            let ending = stop::ending_after(slot, kill.at, kill.grace(frame.pod), frame);
+            return Some(Ending { at: kill.at, ..ending });
         }
         if slot.is_news("killed by a probe") {
             tell_of_kill(slot, &kill, frame, out);
         }
-        Some(stop::ending_after(slot, kill.at, kill.grace(frame.pod)))
+        Some(stop::ending_after(slot, kill.at, kill.grace(frame.pod), frame))
     });
     let endings = [by_itself, by_probe];
     let Some(ending) = endings.into_iter().flatten().min_by_key(|ending| ending.at) else { return false };
@@ -165,15 +169,15 @@ pub(super) fn own_end(slot: &Slot<'_>, since: Timestamp, frame: &Frame<'_>) -> O
     let last_lines = || {
         let first = course.lines.len().saturating_sub(MESSAGE_LINES);
         let lines = course.lines[first..].iter().filter(|(at, _)| *at <= after);
-        lines.map(|(_, line)| format!("{line}\n")).collect::<String>()
+        let text: String = lines.map(|(_, line)| format!("{line}\n")).collect();
+        ending(&text, MESSAGE_LOG_BYTES).to_owned()
     };
     let message = course.message.clone().or_else(|| falls_back.then(last_lines));
     Some(Ending { at: later(since, after), code, reason, message: message.filter(|text| !text.is_empty()) })
 }
 
-fn course_of(slot: &Slot<'_>, frame: &Frame<'_>) -> Course {
-    let (run, files) = (slot.status.restart_count, &slot.memory.files);
-    super::course_with(frame.pod, &slot.container, slot.role, slot.part, run, files)
+fn course_of(slot: &Slot<'_>, frame: &Frame<'_>) -> Rc<Course> {
+    frame.simulation.course(slot.at, slot.status.restart_count, &slot.memory.files)
 }
 
 /// Collects the changes of files of the node that a run has made until now.
@@ -181,19 +185,14 @@ fn change_files(slot: &mut Slot<'_>, since: Timestamp, frame: &Frame<'_>, out: &
     if environment::folders_of_node(frame.pod).is_empty() {
         return;
     }
-    for change in course_of(slot, frame).changes.into_iter().skip(slot.memory.changes) {
+    for change in course_of(slot, frame).changes.iter().skip(slot.memory.changes) {
         let at = later(since, change.0);
         if at > frame.now {
             return out.wake_at(Some(at));
         }
         slot.memory.changes += 1;
-        out.changes.push(change);
+        out.changes.push(change.clone());
     }
-}
-
-pub(super) fn later(at: Timestamp, duration: Duration) -> Timestamp {
-    let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
-    at.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
 
 /// Whether a restart must wait.
@@ -218,7 +217,7 @@ fn tell_of_kill(slot: &Slot<'_>, kill: &probe::Kill, frame: &Frame<'_>, out: &mu
     let text = kill.output(&frame.place.pod_ip);
     slot.tell(out, EventType::Warning, "Unhealthy", format!("{} probe failed: {text}", kill.title()));
     let (name, probe) = (slot.name(), kill.probe);
-    let is_restarted = restart::is_due(frame.pod, &slot.container, slot.role, stop::KILLED);
+    let is_restarted = restart::is_due(frame.pod, slot.container, slot.role, stop::KILLED);
     let end = if is_restarted { ", will be restarted" } else { "" };
     slot.tell(out, EventType::Normal, "Killing", format!("Container {name} failed {probe} probe{end}"));
 }

@@ -1,6 +1,7 @@
 //! Back-offs of restarts and pulls: 10 seconds, doubled each time, at most five minutes.
 
 use super::slot::{Slot, finished_at};
+use crate::times::later;
 use jiff::{SignedDuration, Timestamp};
 
 /// Kubernetes: the first pause, for restarts and for pulls.
@@ -31,8 +32,8 @@ pub(super) fn restart(slot: &mut Slot<'_>) -> Option<(Timestamp, i64)> {
     if finished.duration_since(started) > CALM {
         slot.memory.calm_restarts = slot.status.restart_count;
     }
-    let failures = slot.status.restart_count - slot.memory.calm_restarts;
-    Some((finished + pause(failures), seconds(failures)))
+    let failures = slot.status.restart_count.saturating_sub(slot.memory.calm_restarts);
+    Some((later(finished, pause(failures)), seconds(failures)))
 }
 
 /// Go's text of so many seconds: `10s`, `1m20s`, `5m0s`.

@@ -2,9 +2,11 @@
 
 use super::Role;
 use crate::{
+    budget::{self, Budget, OverBudget},
     environment, image,
     script::Part,
-    shell::{self, Change, End, Texts},
+    shell::{self, Change, End, LogLines, ShellRun, Texts},
+    simulation::Simulation,
 };
 use k8s_openapi::api::core::v1::{Container, Pod};
 use std::time::Duration;
@@ -28,24 +30,28 @@ const CRASH_AFTER: Duration = Duration::from_secs(1);
 /// Kubernetes: the exit code of a container that was killed for its use of memory.
 const KILLED: i32 = 137;
 
-/// What run number `run` of a container does; its first one is 0.
-pub(crate) fn course(pod: &Pod, container: &Container, role: Role, part: &Part, run: i32) -> Course {
-    course_with(pod, container, role, part, run, &Texts::new())
-}
+/// So much of a termination message.
+// Kubernetes: MaxContainerTerminationMessageLength.
+const MESSAGE_BYTES: usize = 4096;
 
-/// The same on a node that has had these files when the run started.
-pub(crate) fn course_with(
-    pod: &Pod,
-    container: &Container,
-    role: Role,
-    part: &Part,
+/// What run number `run` of a container does, the first of which is 0, on a node that has had these files when it
+/// started. One that costs too much ends with an error at once.
+pub(crate) fn course(
+    simulation: &Simulation<'_>,
+    at: usize,
     run: i32,
     on_node: &Texts,
+    budget: &Budget,
 ) -> Course {
-    let words = environment::command(pod, container);
-    let known = shell::run_in(&words, &environment::surroundings(pod, container, role, run, on_node));
+    let known = by_command(simulation, at, run, on_node, budget).unwrap_or_else(|OverBudget| ShellRun {
+        lines: vec![(Duration::ZERO, budget::MESSAGE.to_owned())],
+        message: None,
+        changes: Vec::new(),
+        end: End::At(Duration::ZERO, budget::EXIT_CODE),
+    });
+    let (pod, container, role) = (simulation.pod(), simulation.container(at), simulation.role(at));
+    let part = simulation.part(&container.name);
     let by_command = match known.end {
-        _ if words.is_empty() => ends_by_itself(pod, container, role).then_some((Duration::ZERO, 0)),
         End::At(after, code) => Some((after, code)),
         End::Never => None,
         End::Unknown => ends_by_itself(pod, container, role).then_some((Duration::ZERO, 0)),
@@ -59,10 +65,38 @@ pub(crate) fn course_with(
         (false, _) => by_command,
     };
     let is_oom_killed = part.oom_killed && has_end && !is_over;
-    let scripted = part.logs.iter().map(|line| (Duration::ZERO, line.clone()));
-    let lines = if part.logs.is_empty() { known.lines } else { scripted.collect() };
-    let changes = environment::on_node(pod, container, known.changes);
-    Course { end, is_oom_killed, message: part.message.clone().or(known.message), lines, changes }
+    let lines = if part.logs.is_empty() { known.lines } else { scripted_lines(part) };
+    let message = part.message.as_ref().or(known.message.as_ref());
+    let message = message.map(|text| budget::ending(text, MESSAGE_BYTES).to_owned());
+    Course { end, is_oom_killed, message, lines, changes: known.changes }
+}
+
+/// What the command of a container does, with the changes of files as the node sees them.
+fn by_command(
+    simulation: &Simulation<'_>,
+    at: usize,
+    run: i32,
+    on_node: &Texts,
+    budget: &Budget,
+) -> Result<ShellRun, OverBudget> {
+    let container = simulation.container(at);
+    if container.command.iter().chain(&container.args).flatten().next().is_none() {
+        let (lines, changes) = (Vec::new(), Vec::new());
+        return Ok(ShellRun { lines, message: None, changes, end: End::Unknown });
+    }
+    let environment = simulation.environment(at)?;
+    let around = environment::surroundings(simulation, at, run, on_node, budget)?;
+    let mut known = shell::run_in(&environment.command, around, budget);
+    // What a command has written before it has used up its budget, it has not.
+    let changes = if budget.is_exceeded() { Vec::new() } else { std::mem::take(&mut known.changes) };
+    known.changes = environment.on_node(changes, budget).unwrap_or_default();
+    Ok(known)
+}
+
+fn scripted_lines(part: &Part) -> Vec<(Duration, String)> {
+    let mut log = LogLines::default();
+    part.logs.iter().for_each(|line| log.push(Duration::ZERO, line));
+    log.into_lines()
 }
 
 fn scripted_end(part: &Part) -> (Duration, i32) {
@@ -100,8 +134,9 @@ fn ends_by_itself(pod: &Pod, container: &Container, role: Role) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::Script;
+    use crate::{budget::FULL, script::SCRIPT};
     use serde_json::json;
+    use std::sync::Arc;
 
     #[test]
     fn a_container_ends_by_script_command_or_image() {
@@ -131,16 +166,85 @@ mod tests {
             ("OnFailure", json!({"image": "x"}), "", 0, seconds(0, 0)),
             ("OnFailure", json!({"image": "registry.k8s.io/pause:3.10"}), "", 0, None),
         ] {
-            let metadata = json!({"ownerReferences": [
+            let metadata = json!({"annotations": {SCRIPT: script}, "ownerReferences": [
                 {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": policy == "OnFailure"}]});
-            let spec = json!({"restartPolicy": policy, "containers": []});
-            let pod: Pod = serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap();
             let mut container = container;
             container["name"] = json!("c");
-            let container: Container = serde_json::from_value(container).unwrap();
-            let script: Script = script.parse().unwrap();
-            let course = course(&pod, &container, Role::Regular, script.part("c"), run);
+            let spec = json!({"restartPolicy": policy, "containers": [container]});
+            let pod: Pod = serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap();
+            let course = Simulation::new(&pod, FULL).course(0, run, &Arc::default());
             assert_eq!(course.end, end, "{policy} {container:?}");
         }
+    }
+
+    /// The end and the log of the first run of the last container.
+    fn outcome(spec: &serde_json::Value) -> (Option<(Duration, i32)>, Vec<String>, bool) {
+        let pod: Pod = serde_json::from_value(json!({"metadata": {"uid": "u"}, "spec": spec})).unwrap();
+        let simulation = Simulation::new(&pod, FULL);
+        let course = simulation.course(simulation.len() - 1, 0, &Arc::default());
+        let lines = course.lines.iter().map(|(_, line)| line.clone()).collect();
+        (course.end, lines, simulation.is_over_budget())
+    }
+
+    #[test]
+    fn a_container_whose_variables_need_too_much_ends_with_an_error() {
+        let doubled = (1..40).map(|at| {
+            let half = format!("$(A{})", at - 1);
+            json!({"name": format!("A{at}"), "value": format!("{half}{half}")})
+        });
+        let first = json!({"name": "A0", "value": "x".repeat(16)});
+        let env: Vec<_> = std::iter::once(first).chain(doubled).collect();
+        let with = |command: &[&str]| {
+            outcome(&json!({"containers": [{"name": "c", "image": "nginx", "env": env, "command": command}]}))
+        };
+        let error = (Some((Duration::ZERO, budget::EXIT_CODE)), vec![budget::MESSAGE.to_owned()], true);
+        assert_eq!(with(&["echo", "$(A39)"]), error);
+        assert_eq!(with(&["sleep", "9"]), error);
+        assert_eq!(with(&[]), (None, vec![], false), "a server without a command reads no variables");
+    }
+
+    #[test]
+    fn many_init_containers_with_many_mounts_are_affordable() {
+        for (containers, mounts) in [(60, 20), (100, 100)] {
+            let all = |of: &dyn Fn(usize) -> serde_json::Value| (0..mounts).map(of).collect::<Vec<_>>();
+            let volumes = all(&|at| json!({"name": format!("v{at}"), "emptyDir": {}}));
+            let mounts = all(&|at| json!({"name": format!("v{at}"), "mountPath": format!("/d{at}")}));
+            let init = |at| json!({"name": format!("i{at}"), "command": ["touch", format!("/d1/{at}")], "volumeMounts": mounts});
+            let spec = json!({
+                "volumes": volumes,
+                "initContainers": (0..containers).map(init).collect::<Vec<_>>(),
+                "containers": [{"name": "c", "volumeMounts": mounts,
+                    "command": ["sh", "-c", "[ -f /d1/0 ] && [ -f /d1/59 ] && exit 7"]}]});
+            assert_eq!(
+                outcome(&spec),
+                (Some((Duration::ZERO, 7)), vec![], false),
+                "{containers} {}",
+                mounts.len()
+            );
+        }
+    }
+
+    #[test]
+    fn init_containers_that_cost_too_much_make_the_next_one_fail() {
+        let mount = json!([{"name": "v", "mountPath": "/d"}]);
+        let script = format!("while true; do touch {}; false; done", "/d/a ".repeat(1800));
+        let init =
+            |at| json!({"name": format!("i{at}"), "command": ["sh", "-c", script], "volumeMounts": mount});
+        let spec = json!({
+            "volumes": [{"name": "v", "emptyDir": {}}],
+            "initContainers": (0..50).map(init).collect::<Vec<_>>(),
+            "containers": [{"name": "c", "volumeMounts": mount, "command": ["sh", "-c", "sleep 5"]}]});
+        let (end, lines, is_over_budget) = outcome(&spec);
+        assert_eq!((end, is_over_budget), (Some((Duration::ZERO, budget::EXIT_CODE)), true));
+        assert_eq!(lines, [budget::MESSAGE]);
+    }
+
+    #[test]
+    fn a_termination_message_has_4096_bytes() {
+        let message = format!("echo {} > /dev/termination-log; exit 1", "x".repeat(9000));
+        let spec = json!({"containers": [{"name": "c", "command": ["sh", "-c", message]}]});
+        let pod: Pod = serde_json::from_value(json!({"metadata": {}, "spec": spec})).unwrap();
+        let course = Simulation::new(&pod, FULL).course(0, 0, &Arc::default());
+        assert_eq!(course.message.as_ref().unwrap().len(), MESSAGE_BYTES);
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn phase(slots: &[Slot<'_>], frame: &Frame<'_>, is_stopped: bool) -> 
     let has_failed = |slot: &Slot<'_>| {
         let end = slot.ended().or_else(|| slot.last_end().filter(|_| !slot.is_running()));
         end.is_some_and(|end| {
-            end.exit_code != 0 && !restart::is_due(frame.pod, &slot.container, slot.role, end.exit_code)
+            end.exit_code != 0 && !restart::is_due(frame.pod, slot.container, slot.role, end.exit_code)
         })
     };
     if of(Role::Init).any(has_failed) {

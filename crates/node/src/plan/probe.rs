@@ -1,10 +1,10 @@
 //! Probes: when a container counts as started and ready, and when it is killed for a failing probe.
 
 use super::{
-    advance::later,
     slot::{Role, Slot},
     stop,
 };
+use crate::times::later;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -45,26 +45,26 @@ pub(super) fn health(slot: &Slot<'_>, since: Timestamp) -> Health {
     let is_startup_failing = part.never_started && startup.is_some();
     let started_at = match startup {
         Some(_) if is_startup_failing => None,
-        Some(probe) => Some(since + initial_delay(probe)),
+        Some(probe) => Some(later(since, initial_delay(probe))),
         None => Some(since),
     };
     let kill = match (startup, &container.liveness_probe, part.unhealthy_after) {
         (Some(probe), _, _) if is_startup_failing => {
-            Some(kill("startup", probe, since + initial_delay(probe)))
+            Some(kill("startup", probe, later(since, initial_delay(probe))))
         }
         (_, Some(probe), Some(after)) => {
-            let first = (since + initial_delay(probe)).max(later(since, after.0));
+            let first = later(since, initial_delay(probe)).max(later(since, after.0));
             Some(kill("liveness", probe, first))
         }
         _ => None,
     };
     let readiness = container.readiness_probe.as_ref();
-    let first_probe = started_at.zip(readiness).map(|(at, probe)| at.max(since + initial_delay(probe)));
+    let first_probe = started_at.zip(readiness).map(|(at, probe)| at.max(later(since, initial_delay(probe))));
     let scripted = part.ready_after.map_or(since, |after| later(since, after.0));
     let ready_at = started_at.filter(|_| !part.never_ready).map(|started| {
         let first = first_probe.unwrap_or(started).max(scripted);
         let repeats = readiness.and_then(|probe| probe.success_threshold).unwrap_or(1).max(1) - 1;
-        first + readiness.map_or(SignedDuration::ZERO, period).saturating_mul(repeats)
+        later(first, readiness.map_or(SignedDuration::ZERO, period).saturating_mul(repeats))
     });
     let failing = ready_at.is_none_or(|ready| first_probe.is_some_and(|first| first < ready));
     let failure =
@@ -75,7 +75,7 @@ pub(super) fn health(slot: &Slot<'_>, since: Timestamp) -> Health {
 
 fn kill(name: &'static str, probe: &Probe, first_failure: Timestamp) -> Kill {
     let repeats = probe.failure_threshold.unwrap_or(3).max(1) - 1;
-    let at = first_failure + period(probe).saturating_mul(repeats);
+    let at = later(first_failure, period(probe).saturating_mul(repeats));
     Kill { at, first_failure, probe: name, spec: probe.clone() }
 }
 

@@ -32,12 +32,12 @@ pub(super) fn is_due(pod: &Pod, container: &Container, role: Role, code: i32) ->
 
 /// Whether it has ended, and stays so.
 pub(super) fn is_done(pod: &Pod, slot: &Slot<'_>) -> bool {
-    slot.ended().is_some_and(|end| !is_due(pod, &slot.container, slot.role, end.exit_code))
+    slot.ended().is_some_and(|end| !is_due(pod, slot.container, slot.role, end.exit_code))
 }
 
 /// Whether a container has ended in a way that a rule restarts all containers for.
 pub(super) fn asks_for_all(slot: &Slot<'_>) -> bool {
-    let rule = slot.ended().and_then(|end| rule(&slot.container, end.exit_code));
+    let rule = slot.ended().and_then(|end| rule(slot.container, end.exit_code));
     rule.is_some_and(|rule| rule.action == RESTART_ALL)
 }
 

@@ -1,25 +1,25 @@
 //! A container of a pod with its status, its part of the script and what is remembered of it.
 
 use super::{ContainerMemory, Frame, Memory, Output, whole_second};
-use crate::{
-    image,
-    script::{Part, Script},
-};
+use crate::{image, script::Part, simulation::Simulation};
 use jiff::Timestamp;
 use k8s_openapi::{
     api::core::v1::{
         Container, ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting,
-        ContainerStatus, Pod,
+        ContainerStatus, Pod, PodStatus,
     },
     apimachinery::pkg::apis::meta::v1::Time,
 };
 use operator::event::EventType;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// Kubernetes: the reason of containers that a rule of another one restarts.
 pub(super) const RESTARTING_ALL: &str = "RestartingAllContainers";
 
 pub(super) struct Slot<'a> {
-    pub(super) container: Container,
+    /// Its place among the containers of the pod.
+    pub(super) at: usize,
+    pub(super) container: &'a Container,
     pub(super) role: Role,
     /// Whether the pod is to end: its restart policy is not `Always`.
     pub(super) is_of_job: bool,
@@ -49,13 +49,13 @@ pub(super) struct Ending {
 }
 
 /// The containers of a pod, in the order in which they start.
-pub(crate) fn roles(pod: &Pod) -> Vec<(Container, Role)> {
+pub(crate) fn roles(pod: &Pod) -> Vec<(Cow<'_, Container>, Role)> {
     let Some(spec) = &pod.spec else { return Vec::new() };
     let inits = spec.init_containers.iter().flatten().map(|it| {
         let is_sidecar = it.restart_policy.as_deref() == Some("Always");
-        (it.clone(), if is_sidecar { Role::Sidecar } else { Role::Init })
+        (Cow::Borrowed(it), if is_sidecar { Role::Sidecar } else { Role::Init })
     });
-    let regular = spec.containers.iter().map(|it| (it.clone(), Role::Regular));
+    let regular = spec.containers.iter().map(|it| (Cow::Borrowed(it), Role::Regular));
     let ephemeral = spec.ephemeral_containers.iter().flatten().map(|it| {
         let container = Container {
             name: it.name.clone(),
@@ -67,34 +67,44 @@ pub(crate) fn roles(pod: &Pod) -> Vec<(Container, Role)> {
             image_pull_policy: it.image_pull_policy.clone(),
             ..Container::default()
         };
-        (container, Role::Ephemeral)
+        (Cow::Owned(container), Role::Ephemeral)
     });
     inits.chain(regular).chain(ephemeral).collect()
 }
 
-pub(super) fn slots<'a>(pod: &Pod, script: &'a Script, memory: &Memory) -> Vec<Slot<'a>> {
+pub(super) fn slots<'a>(simulation: &'a Simulation<'_>, memory: &Memory) -> Vec<Slot<'a>> {
+    let pod = simulation.pod();
     let status = pod.status.as_ref();
-    let find = |role: Role, name: &str| {
-        let statuses = match role {
-            Role::Init | Role::Sidecar => &status?.init_container_statuses,
-            Role::Regular => &status?.container_statuses,
-            Role::Ephemeral => &status?.ephemeral_container_statuses,
-        };
-        statuses.iter().flatten().find(|it| it.name == name).cloned()
+    let by_name = |list: fn(&PodStatus) -> &Option<Vec<ContainerStatus>>| {
+        let all = status.into_iter().flat_map(move |status| list(status).iter().flatten());
+        // Of several, the first one counts.
+        all.rev().map(|it| (it.name.as_str(), it)).collect::<BTreeMap<_, _>>()
     };
+    let inits = by_name(|status| &status.init_container_statuses);
+    let regular = by_name(|status| &status.container_statuses);
+    let ephemeral = by_name(|status| &status.ephemeral_container_statuses);
     let policy = pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref());
     let is_of_job = matches!(policy, Some("OnFailure" | "Never"));
-    let slot = |(container, role): (Container, Role)| {
-        let name = container.name.clone();
-        let status = find(role, &name).unwrap_or_else(|| ContainerStatus {
-            name: name.clone(),
+    let slot = |at: usize| {
+        let (container, role) = (simulation.container(at), simulation.role(at));
+        let name = container.name.as_str();
+        let statuses = match role {
+            Role::Init | Role::Sidecar => &inits,
+            Role::Regular => &regular,
+            Role::Ephemeral => &ephemeral,
+        };
+        let status = statuses.get(name).map(|status| (*status).clone());
+        let mut status = status.unwrap_or_else(|| ContainerStatus {
+            name: name.to_owned(),
             image: container.image.clone().unwrap_or_default(),
             ..ContainerStatus::default()
         });
-        let memory = memory.containers.get(&name).cloned().unwrap_or_default();
-        Slot { part: script.part(&name), container, role, is_of_job, status, memory }
+        // Fewer would be restarts without a back-off.
+        status.restart_count = status.restart_count.max(0);
+        let memory = memory.containers.get(name).cloned().unwrap_or_default();
+        Slot { at, part: simulation.part(name), container, role, is_of_job, status, memory }
     };
-    roles(pod).into_iter().map(slot).collect()
+    (0..simulation.len()).map(slot).collect()
 }
 
 impl Slot<'_> {
@@ -148,7 +158,7 @@ impl Slot<'_> {
     /// Starts its next run.
     pub(super) fn start(&mut self, frame: &Frame<'_>) {
         if self.last_end().is_some() {
-            self.status.restart_count += 1;
+            self.status.restart_count = self.status.restart_count.saturating_add(1);
         }
         let started_at = Some(Time(whole_second(frame.now)));
         let running = Some(ContainerStateRunning { started_at });

@@ -1,16 +1,16 @@
 //! Starts a container: its image, its configuration, its start.
 
-use super::{FailedPull, Frame, Obstacle, Output, advance::later, back_off, slot::Slot};
+use super::{FailedPull, Frame, Output, back_off, slot::Slot};
 use crate::{
     environment,
     image::{self, PullProblem},
     script::ImagePull,
-    shell::{self, End},
+    simulation::Hook,
+    times::later,
 };
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::LifecycleHandler;
 use operator::event::EventType;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// How long ErrImagePull is shown before ImagePullBackOff.
 const SHOWS_PULL_ERROR: SignedDuration = SignedDuration::from_secs(1);
@@ -40,7 +40,7 @@ pub(super) fn start(slot: &mut Slot<'_>, frame: &Frame<'_>, out: &mut Output) ->
         }
         return false;
     }
-    let takes = slot.part.start_after.0.saturating_add(hook_time(post_start(slot)));
+    let takes = slot.part.start_after.0.saturating_add(frame.simulation.hook_time(slot.at, Hook::PostStart));
     let due = later(*slot.memory.starting.get_or_insert(frame.now), takes);
     tell_of_pull(slot, frame, out, takes);
     if due > frame.now {
@@ -49,40 +49,19 @@ pub(super) fn start(slot: &mut Slot<'_>, frame: &Frame<'_>, out: &mut Output) ->
         return false;
     }
     slot.start(frame);
-    slot.memory.files = frame.place.files.clone();
-    environment::apply(&mut slot.memory.files, out.changes.iter().cloned());
+    slot.memory.files = Arc::clone(&frame.place.files);
+    if !out.changes.is_empty() {
+        environment::apply(Arc::make_mut(&mut slot.memory.files), out.changes.iter().cloned());
+    }
     slot.memory.changes = 0;
     slot.tell(out, EventType::Normal, "Created", "Container created".to_owned());
     slot.tell(out, EventType::Normal, "Started", "Container started".to_owned());
     true
 }
 
-fn post_start<'a>(slot: &'a Slot<'_>) -> Option<&'a LifecycleHandler> {
-    slot.container.lifecycle.as_ref()?.post_start.as_ref()
-}
-
-/// How long a hook takes: its sleep, or that of its command.
-pub(super) fn hook_time(hook: Option<&LifecycleHandler>) -> Duration {
-    let Some(hook) = hook else { return Duration::ZERO };
-    if let Some(sleep) = &hook.sleep {
-        return Duration::from_secs(u64::try_from(sleep.seconds).unwrap_or_default());
-    }
-    let command = hook.exec.as_ref().and_then(|exec| exec.command.as_deref()).unwrap_or_default();
-    match shell::run(command).end {
-        End::At(after, _) => after,
-        End::Never => Duration::MAX,
-        End::Unknown => Duration::ZERO,
-    }
-}
-
 fn configuration_problem(slot: &Slot<'_>, frame: &Frame<'_>) -> Option<String> {
-    if let Some(problem) = frame.script_problem {
-        return Some(problem.to_owned());
-    }
-    frame.obstacles.iter().find_map(|obstacle| match obstacle {
-        Obstacle::Environment { container, message } if container == slot.name() => Some(message.clone()),
-        _ => None,
-    })
+    let missing = || frame.environment_problems.get(slot.name()).copied();
+    frame.simulation.script_problem().or_else(missing).map(str::to_owned)
 }
 
 fn refuse_name(slot: &mut Slot<'_>, message: String, out: &mut Output) {
@@ -96,7 +75,7 @@ fn refuse_name(slot: &mut Slot<'_>, message: String, out: &mut Output) {
 /// Tries to pull, shows the error, and waits for the next attempt.
 fn fail_pull(slot: &mut Slot<'_>, message: &str, frame: &Frame<'_>, out: &mut Output) {
     let image = slot.image().to_owned();
-    let next_attempt = |pull: FailedPull| pull.at + back_off::pause(pull.failures);
+    let next_attempt = |pull: FailedPull| later(pull.at, back_off::pause(pull.failures));
     let pull = match slot.memory.failed_pull {
         Some(pull) if frame.now < next_attempt(pull) => pull,
         earlier => {
@@ -115,7 +94,7 @@ fn fail_pull(slot: &mut Slot<'_>, message: &str, frame: &Frame<'_>, out: &mut Ou
             pull
         }
     };
-    let shown_until: Timestamp = pull.at + SHOWS_PULL_ERROR;
+    let shown_until: Timestamp = later(pull.at, SHOWS_PULL_ERROR);
     if frame.now < shown_until {
         slot.wait("ErrImagePull", Some(message.to_owned()));
         out.wake_at(Some(shown_until));
@@ -160,6 +139,6 @@ fn tell_of_pull(slot: &mut Slot<'_>, frame: &Frame<'_>, out: &mut Output, takes:
     };
     slot.tell(out, EventType::Normal, "Pulled", message);
     if !is_present {
-        out.pulled.push(image);
+        out.pulled.insert(image);
     }
 }

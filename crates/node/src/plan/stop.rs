@@ -2,9 +2,12 @@
 
 use super::{
     Frame, Output, Progress,
-    advance::{later, own_end},
+    advance::own_end,
     slot::{Ending, Role, Slot},
-    start::hook_time,
+};
+use crate::{
+    simulation::Hook,
+    times::{earlier, later},
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
@@ -42,8 +45,10 @@ pub(super) fn order(frame: &Frame<'_>, status: &PodStatus) -> Option<Stop> {
     let (pod, now) = (frame.pod, frame.now);
     if let Some(deadline) = &pod.metadata.deletion_timestamp {
         let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(GRACE).max(0);
-        let at = deadline.0 - SignedDuration::from_secs(grace);
-        return Some(Stop { at: at.min(now), grace: seconds(grace), why: Why::Deleted });
+        let at = earlier(deadline.0, SignedDuration::from_secs(grace));
+        // Kubernetes: the deadline of the longest grace periods is the last timestamp.
+        let start = status.start_time.as_ref().map_or(at, |time| time.0);
+        return Some(Stop { at: at.max(start).min(now), grace: seconds(grace), why: Why::Deleted });
     }
     if let Some(at) = deadline(frame, status).filter(|at| *at <= now) {
         return Some(Stop { at, grace: grace_of(pod), why: Why::Deadline });
@@ -96,7 +101,7 @@ fn stop_one(
     };
     let by_itself = own_end(slot, since, frame);
     let left = Duration::try_from(later(stop.at, stop.grace).duration_since(turn)).unwrap_or_default();
-    let stopped = ending_after(slot, turn, left);
+    let stopped = ending_after(slot, turn, left, frame);
     let ending = [by_itself, Some(stopped)].into_iter().flatten().min_by_key(|ending| ending.at);
     let ending = ending.expect("a stopped container ends");
     if slot.is_news("stopping") && ending.at >= stop.at {
@@ -113,9 +118,9 @@ fn stop_one(
 }
 
 /// How a container ends that gets SIGTERM at this time, and SIGKILL after the grace period.
-pub(super) fn ending_after(slot: &Slot<'_>, at: Timestamp, grace: Duration) -> Ending {
-    let pre_stop = slot.container.lifecycle.as_ref().and_then(|lifecycle| lifecycle.pre_stop.as_ref());
-    let takes = hook_time(pre_stop).saturating_add(slot.part.stop_after.0);
+pub(super) fn ending_after(slot: &Slot<'_>, at: Timestamp, grace: Duration, frame: &Frame<'_>) -> Ending {
+    let pre_stop = frame.simulation.hook_time(slot.at, Hook::PreStop);
+    let takes = pre_stop.saturating_add(slot.part.stop_after.0);
     let code = match slot.part.stop_code {
         _ if takes > grace => KILLED,
         Some(code) => code,

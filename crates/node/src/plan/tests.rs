@@ -1,9 +1,10 @@
 //! Stories of pods, told second by second.
 
+mod extremes;
 mod readiness;
 
 use super::*;
-use crate::script::SCRIPT;
+use crate::{budget::FULL, script::SCRIPT};
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
@@ -56,12 +57,11 @@ impl Story {
             host_ip: "172.18.0.2".into(),
             pod_ip: "10.244.0.2".into(),
             images: BTreeSet::default(),
-            files: BTreeMap::default(),
+            files: Arc::default(),
         };
-        let script = Script::of(&self.pod);
+        let simulation = Simulation::new(&self.pod, FULL);
         let input = Input {
-            pod: &self.pod,
-            script: &script,
+            simulation: &simulation,
             place: &place,
             obstacles: &self.obstacles,
             pending_resize: None,

@@ -18,6 +18,13 @@ pub(super) struct Item {
     pub(super) command: Command,
 }
 
+impl Item {
+    /// A command that is not understood.
+    pub(super) fn unknown() -> Item {
+        Item { connector: Connector::Always, is_negated: false, command: Command::Unknown }
+    }
+}
+
 /// When a command runs, by the status of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Connector {

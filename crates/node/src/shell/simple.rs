@@ -21,25 +21,36 @@ pub(super) fn carry_out(
 ) -> Result<(), Interrupt> {
     let words: Vec<&str> = command.fields.iter().map(String::as_str).collect();
     let earlier = std::mem::replace(&mut shell.status, 0);
+    // Not by recursion: there may be thousands.
+    let execs = words.iter().take_while(|word| base_name(word) == "exec").count();
+    match execs.min(words.len().saturating_sub(1)) {
+        0 => carry_out_one(shell, &words, command.is_unknown, earlier, target),
+        _ if command.is_unknown => Err(Interrupt::Unknown),
+        execs => {
+            carry_out_one(shell, &words[execs..], false, 0, target)?;
+            Err(Interrupt::Exit(shell.status))
+        }
+    }
+}
+
+fn carry_out_one(
+    shell: &mut Shell<'_>,
+    words: &[&str],
+    is_unknown: bool,
+    earlier: i32,
+    target: Option<&(String, bool)>,
+) -> Result<(), Interrupt> {
     let Some((first, rest)) = words.split_first() else {
         // `> FILE` alone.
-        if target.is_some() {
-            shell.output("", target);
-        }
-        return Ok(());
+        return if target.is_some() { shell.output("", target) } else { Ok(()) };
     };
     let name = base_name(first);
     // Unknown values may be seen in a log, but nothing may depend on them.
-    let is_shown = matches!(name, "echo" | "printf") && target.is_none() && !shell.is_captured;
-    if command.is_unknown && !is_shown && !SILENT.contains(&name) {
+    let is_shown = matches!(name, "echo" | "printf") && target.is_none() && shell.captured.is_none();
+    if is_unknown && !is_shown && !SILENT.contains(&name) {
         return Err(Interrupt::Unknown);
     }
     match (name, rest) {
-        ("exec", rest @ [_, ..]) => {
-            let fields = rest.iter().map(|it| (*it).to_owned()).collect();
-            carry_out(shell, &Expanded { fields, is_unknown: command.is_unknown }, target)?;
-            return Err(Interrupt::Exit(shell.status));
-        }
         ("exit", []) => return Err(Interrupt::Exit(earlier)),
         ("exit", [code, ..]) => {
             let code: i32 = code.parse().map_err(|_| Interrupt::Unknown)?;
@@ -52,10 +63,10 @@ pub(super) fn carry_out(
             return Err(Interrupt::Never);
         }
         ("sleep", times) => shell.now = shell.now.saturating_add(total(times).ok_or(Interrupt::Unknown)?),
-        ("echo", ["-n", text @ ..]) => shell.output(&text.join(" "), target),
-        ("echo", ["-e", text @ ..] | text) => shell.output(&format!("{}\n", text.join(" ")), target),
-        ("printf", [text, ..]) => shell.output(&text.replace("\\n", "\n"), target),
-        ("date", _) if !shell.is_captured && target.is_none() => {}
+        ("echo", ["-n", text @ ..]) => shell.output(&text.join(" "), target)?,
+        ("echo", ["-e", text @ ..] | text) => shell.output(&format!("{}\n", text.join(" ")), target)?,
+        ("printf", [text, ..]) => shell.output(&text.replace("\\n", "\n"), target)?,
+        ("date", _) if shell.captured.is_none() && target.is_none() => {}
         ("set", options) => {
             let is_on = |it: &&str| it.starts_with('-') && !it.starts_with("--") && it.contains('e');
             shell.ends_on_failure |= options.first().is_some_and(is_on);
@@ -65,13 +76,13 @@ pub(super) fn carry_out(
         ("[[", [rest @ .., "]]"]) => check(shell, rest, true)?,
         ("expr" | "seq" | "hostname", rest) => {
             let text = computed(shell, name, rest).ok_or(Interrupt::Unknown)?;
-            shell.output(&text, target);
+            shell.output(&text, target)?;
         }
-        ("touch" | "mkdir" | "rm", files) => change(shell, name, files),
+        ("touch" | "mkdir" | "rm", files) => change(shell, name, files)?,
         ("cat", files @ [_, ..]) => cat(shell, files, target)?,
         (silent, _) if SILENT.contains(&silent) => {
             if target.is_some() {
-                shell.output("", target);
+                shell.output("", target)?;
             }
         }
         _ => return Err(Interrupt::Unknown),
@@ -94,34 +105,42 @@ fn computed(shell: &mut Shell<'_>, name: &str, rest: &[&str]) -> Option<String> 
 }
 
 fn check(shell: &mut Shell<'_>, words: &[&str], has_patterns: bool) -> Result<(), Interrupt> {
-    let file_test = |test: &str, path: &str| shell.files.test(test, path);
+    // A budget that was exceeded ends the command later.
+    let file_test = |test: &str, path: &str| shell.files.test(test, path).ok()?;
     shell.status = condition::status(words, has_patterns, &file_test).ok_or(Interrupt::Unknown)?;
     Ok(())
 }
 
-fn change(shell: &mut Shell<'_>, name: &str, files: &[&str]) {
+fn change(shell: &mut Shell<'_>, name: &str, files: &[&str]) -> Result<(), Interrupt> {
     let now = shell.now;
     for file in files.iter().filter(|it| !it.starts_with('-')) {
-        match name {
-            "touch" => shell.files.write(now, file, "", true),
-            "mkdir" => shell.files.write(now, &format!("{}/", file.trim_end_matches('/')), "", false),
-            _ => shell.files.delete(now, file),
+        let is_done = match name {
+            "touch" => shell.files.write(now, file, "", true)?,
+            "mkdir" => shell.files.write(now, &format!("{}/", file.trim_end_matches('/')), "", false)?,
+            _ => {
+                shell.files.delete(now, file)?;
+                true
+            }
+        };
+        if !is_done {
+            shell.status = 1;
         }
     }
+    Ok(())
 }
 
 fn cat(shell: &mut Shell<'_>, files: &[&str], target: Option<&(String, bool)>) -> Result<(), Interrupt> {
     let mut text = String::new();
     for file in files {
-        match shell.files.read(file).ok_or(Interrupt::Unknown)? {
-            Some(content) => text.push_str(content),
+        match shell.files.read(file)?.ok_or(Interrupt::Unknown)? {
+            Some(content) => {
+                shell.budget.charge(content.len())?;
+                text.push_str(content);
+            }
             None => shell.status = 1,
         }
     }
-    if !text.is_empty() || target.is_some() {
-        shell.output(&text, target);
-    }
-    Ok(())
+    if text.is_empty() && target.is_none() { Ok(()) } else { shell.output(&text, target) }
 }
 
 fn expr(left: &str, operator: &str, right: &str) -> Option<i64> {
