@@ -8,7 +8,7 @@ mod limits;
 mod streams;
 mod unstalled;
 
-pub use front::{Broken, Front, FrontBody, FrontRequest};
+pub use front::{Broken, Front, FrontBody, FrontRequest, WebSocketEvents};
 pub use limits::Limits;
 
 use crate::{
@@ -20,8 +20,8 @@ use crate::{
 };
 use aws_lc_rs::digest::{SHA256, digest};
 use breakable::breakable;
-use connections::{ConnectionSlot, Connections};
-use http::{Method, header};
+use connections::{ConnectionSlot, Connections, UnderWay};
+use http::{Method, StatusCode, header};
 use http_body::Body as _;
 use http_body_util::{BodyExt, Either, Empty};
 use hyper::{body::Incoming, service::service_fn};
@@ -38,7 +38,7 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
-use streams::{StreamTasks, ThisStream};
+use streams::{PiecewiseBody, StreamTasks, ThisStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 use unstalled::Unstalled;
@@ -94,7 +94,7 @@ pub async fn serve_behind(
                 continue;
             }
         };
-        // No connection is idle: drop the new one.
+        // All connections are busy: drop the new one.
         let Some(slot) = connections.admit() else { continue };
         let (world, server, front) = (world.clone(), server.clone(), front.clone());
         let connection = Connection { world: world.clone(), server, front, limits: limits.clone(), slot };
@@ -148,22 +148,7 @@ impl Connection {
             self.slot.limit_quiet(self.limits.headers);
         }
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-            match &peer {
-                // A connection may outlive its client certificate.
-                Some(peer) if self.world.wall().as_second() > peer.until => {
-                    request.extensions_mut().insert(ExpiredCertificate);
-                }
-                Some(peer) => drop(request.extensions_mut().insert(Arc::clone(&peer.caller))),
-                None => {}
-            }
-            let tells_address = self.server.0.audit.is_some() || request.uri().path().contains("/proxy");
-            if let Some(address) = address.filter(|_| tells_address) {
-                request.extensions_mut().insert(address);
-            }
-            if request.headers().contains_key(header::UPGRADE) {
-                // Beside the request: the connection outlives it if it switches protocols.
-                request.extensions_mut().insert(ClientConnection::new(self.slot.begin()));
-            }
+            let switching = self.describe(&mut request, peer.as_ref(), address);
             let (world, server, limit) = (self.world.clone(), self.server.clone(), self.limits.request);
             let front = self.front.clone();
             let under_way = self.slot.begin();
@@ -190,19 +175,61 @@ impl Connection {
                 let too_slow = || crate::answer::refusal(too_slow(), form).map(Either::Left);
                 let response = answered.unwrap_or_else(|_| Ok(too_slow()))?;
                 let response = if is_head { headers_only(response) } else { response };
-                // Other bodies are watches and the like, which last as long as their clients want.
-                let has_end = response.body().size_hint().exact().is_some()
-                    || response.headers().contains_key(header::CONTENT_ENCODING);
-                if let Some(stream) = stream.filter(|_| has_end) {
-                    stream.is_answered();
-                }
-                Ok::<_, Broken>(response.map(|body| Holding::new(body, under_way)))
+                Ok::<_, Broken>(limited(response, stream, under_way, switching.as_deref()))
             }
         });
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         // A client that hangs up is not an error.
         drop(watcher.watch(connection.into_owned()).await);
     }
+
+    /// Tells the server what is known of the client. If it asks to switch protocols, the result counts the connection beside
+    /// the request: it outlives that.
+    fn describe(
+        &self,
+        request: &mut hyper::Request<Incoming>,
+        peer: Option<&Peer>,
+        address: Option<ClientAddress>,
+    ) -> Option<Arc<UnderWay>> {
+        let asks_to_switch = request.headers().contains_key(header::UPGRADE);
+        let known = request.extensions_mut();
+        match peer {
+            // A connection may outlive its client certificate.
+            Some(peer) if self.world.wall().as_second() > peer.until => {
+                known.insert(ExpiredCertificate);
+            }
+            Some(peer) => drop(known.insert(Arc::clone(&peer.caller))),
+            None => {}
+        }
+        if let Some(address) = address {
+            known.insert(address);
+        }
+        known.insert(self.slot.place());
+        let switching = asks_to_switch.then(|| Arc::new(self.slot.begin()))?;
+        known.insert(ClientConnection::new(switching.clone(), self.slot.end()));
+        Some(switching)
+    }
+}
+
+/// The response with what limits its time, or the share that its user has of all connections.
+fn limited(
+    response: hyper::Response<ServedBody>,
+    stream: Option<ThisStream>,
+    under_way: UnderWay,
+    switching: Option<&UnderWay>,
+) -> hyper::Response<Holding<UnderWay, PiecewiseBody<ServedBody>>> {
+    // Other bodies are watches and the like, which last as long as their clients want.
+    let has_end = response.body().size_hint().exact().is_some()
+        || response.headers().contains_key(header::CONTENT_ENCODING);
+    if let Some(stream) = stream.as_ref().filter(|_| has_end) {
+        stream.is_answered();
+    }
+    let is_switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    if is_switched || !has_end {
+        switching.filter(|_| is_switched).unwrap_or(&under_way).lasts();
+    }
+    let stream = stream.filter(|_| !has_end);
+    response.map(|body| Holding::new(PiecewiseBody::new(body, stream), under_way))
 }
 
 /// The response to HEAD: that to GET without its body. hyper does this in HTTP/1.1 only.
@@ -214,7 +241,7 @@ fn headers_only(mut response: hyper::Response<ServedBody>) -> hyper::Response<Se
 }
 
 fn builder(world: &World, limits: &Limits) -> auto::Builder<StreamTasks> {
-    let mut builder = auto::Builder::new(StreamTasks::new(world, limits.request));
+    let mut builder = auto::Builder::new(StreamTasks::new(world, limits));
     builder
         .http1()
         .header_read_timeout(None)

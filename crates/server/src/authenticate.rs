@@ -87,6 +87,15 @@ impl Caller {
         (Dns1123Label.fits(namespace) && Dns1123Subdomain.fits(name)).then_some((namespace, name))
     }
 
+    /// Whose share of connections this caller's count for. Service accounts have one together in each namespace: who
+    /// administers it can create any number.
+    pub(crate) fn sharer(&self) -> &str {
+        match Caller::account_of(&self.name) {
+            Some((namespace, _)) => &self.name[..ACCOUNT_PREFIX.len() + namespace.len()],
+            None => &self.name,
+        }
+    }
+
     /// Adds system:authenticated or system:unauthenticated.
     pub(crate) fn join(&mut self) {
         let has = |group: &str| self.groups.iter().any(|it| it == group);

@@ -30,6 +30,8 @@ pub struct Config {
     pub allows_anonymous: bool,
     /// Who decides what a user may do, in this order.
     pub authorization: Vec<AuthorizationMode>,
+    /// Versions of built-in groups that are not served, as group and version.
+    pub hidden_versions: Vec<(String, String)>,
     /// The address range of services.
     pub service_range: ServiceRange,
     /// The address at which the cluster reaches this server: the endpoint of the service `kubernetes`.
@@ -64,6 +66,7 @@ impl Default for Config {
             audiences: Vec::new(),
             allows_anonymous: true,
             authorization: vec![AuthorizationMode::Node, AuthorizationMode::Rbac],
+            hidden_versions: Vec::new(),
             service_range: ServiceRange::default(),
             advertised: None,
             outbound: Arc::new(Sockets::default()),

@@ -13,7 +13,9 @@ use crate::{
     panics,
     refusal::Refusal,
     request::{self, Options, Place, Verb},
-    route, trace, verbs,
+    route,
+    shared_places::SharedPlace,
+    trace, verbs,
 };
 use bytes::Bytes;
 use futures::FutureExt;
@@ -101,6 +103,9 @@ impl Inner {
             }
         };
         let RequestContext { head, place, options, .. } = &mut *context;
+        if let Some(connection) = head.extensions.remove::<Arc<SharedPlace>>() {
+            connection.belongs_to(caller.sharer());
+        }
         let record = audit::begin(self, &caller, head, place, options).await;
         let malformed = head.extensions.remove::<authenticate::MalformedBearer>();
         let line = (head.method.clone(), head.uri.clone());

@@ -126,7 +126,9 @@ impl<'a> Library<'a> {
     }
 
     fn listed(&self, extent: Extent<'_>) -> Vec<Listed<'a>> {
-        let built_in = kinds::resources().iter().filter(|it| extent.has(it)).map(Listed::from);
+        let registry = &self.inner.registry;
+        let is_listed = |it: &&Resource| extent.has(it) && !registry.is_hidden(&it.group, &it.version);
+        let built_in = kinds::resources().iter().filter(is_listed).map(Listed::from);
         built_in.chain(self.served(extent).map(Listed::custom)).collect()
     }
 

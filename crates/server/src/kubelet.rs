@@ -16,23 +16,14 @@ pub use pods::connect_to_pod;
 pub(crate) use pods::{PodAddress, send_to_pod};
 pub use sockets::{BadKubeletTls, KubeletSockets, KubeletTls};
 
-use crate::Inner;
+use crate::{Inner, authenticate::Caller, shared_places::SharedPlace};
 use bytes::Bytes;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, select};
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::Full;
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
-use std::{
-    error::Error,
-    fmt,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{error::Error, fmt, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// From the first packet to the end of the TLS handshake.
@@ -41,7 +32,7 @@ const CONNECT: Duration = Duration::from_secs(30);
 /// From the request to the headers of the response: no kubelet needs so long.
 const HEADERS: Duration = Duration::from_secs(30);
 /// Connections to kubelets at once, each with a socket: followed logs and commands, mostly. As many again to pods.
-const MAX_CONNECTIONS: usize = 1024;
+pub(crate) const MAX_CONNECTIONS: usize = 1024;
 /// All headers of a response, in bytes: a pod is not trusted.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 const MAX_HEADERS: usize = 200;
@@ -86,26 +77,6 @@ pub trait Kubelets: Send + Sync + fmt::Debug {
     }
 }
 
-/// How many connections there are to kubelets, or to pods.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct KubeletConnections(Arc<AtomicUsize>);
-
-/// One of them, until it is dropped.
-struct KubeletConnection(Arc<AtomicUsize>);
-
-impl KubeletConnections {
-    fn open(&self) -> Option<KubeletConnection> {
-        let open = KubeletConnection(Arc::clone(&self.0));
-        (self.0.fetch_add(1, Relaxed) < MAX_CONNECTIONS).then_some(open)
-    }
-}
-
-impl Drop for KubeletConnection {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
-}
-
 /// Why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoResponse {
@@ -120,21 +91,24 @@ impl fmt::Display for NoResponse {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoResponse::Unreachable(problem) | NoResponse::Broken(problem) => out.write_str(problem),
-            NoResponse::TooManyConnections => out.write_str("too many connections to nodes are open"),
+            NoResponse::TooManyConnections => {
+                out.write_str("too many connections to nodes are open: end a followed log or a session first")
+            }
         }
     }
 }
 
-/// Sends a request to a kubelet. A redirect is answered as it is, never followed.
+/// Sends a request to a kubelet. A redirect is answered as it is, never followed. The connection is one of this caller.
 pub(crate) async fn send(
     inner: &Inner,
+    caller: &Caller,
     address: &KubeletAddress,
     mut request: Request<Full<Bytes>>,
 ) -> Result<Response<Incoming>, NoResponse> {
     let Some(kubelets) = &inner.kubelets else {
         return Err(NoResponse::Unreachable("no node answers here".to_owned()));
     };
-    let open = inner.kubelet_connections.open().ok_or(NoResponse::TooManyConnections)?;
+    let place = inner.kubelet_connections.take_for(caller.sharer()).ok_or(NoResponse::TooManyConnections)?;
     let timed_out = || format!("dial tcp {address}: i/o timeout");
     let stream = inner.world.timeout(CONNECT, kubelets.connect(address)).await;
     let stream = stream.unwrap_or_else(|_| Err(timed_out())).map_err(NoResponse::Unreachable)?;
@@ -145,17 +119,18 @@ pub(crate) async fn send(
     if let Ok(node) = HeaderValue::from_str(&address.node) {
         headers.insert(NODE_HEADER, node);
     }
-    match inner.world.timeout(HEADERS, exchange(inner, stream, open, request)).await {
+    match inner.world.timeout(HEADERS, exchange(inner, stream, place, request)).await {
         Ok(response) => response,
         Err(_) => Err(NoResponse::Broken("net/http: timeout awaiting response headers".to_owned())),
     }
 }
 
-/// One request over a connection of its own, which lasts until the response is read or dropped.
+/// One request over a connection of its own, which lasts until the response is read or dropped, or its place is needed for
+/// another. The response has the place with it, for a connection that switches protocols.
 async fn exchange<B>(
     inner: &Inner,
     stream: impl KubeletStream + 'static,
-    open: KubeletConnection,
+    place: SharedPlace,
     request: Request<B>,
 ) -> Result<Response<Incoming>, NoResponse>
 where
@@ -168,13 +143,16 @@ where
     builder.max_buf_size(MAX_HEADER_BYTES).max_headers(MAX_HEADERS);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(broken)?;
     let connection = connection.with_upgrades();
+    let place = Arc::new(place);
+    let own_place = Arc::clone(&place);
     let serve = async move {
         // Its errors are those of the response.
-        drop(connection.await);
-        drop(open);
+        drop(select(pin!(connection), pin!(own_place.end().wait())).await);
     };
     inner.world.spawn("connection to a kubelet or pod", serve).detach();
-    sender.send_request(request).await.map_err(broken)
+    let mut response = sender.send_request(request).await.map_err(broken)?;
+    response.extensions_mut().insert(place);
+    Ok(response)
 }
 
 // Kubernetes: Go's text where there is one.

@@ -45,6 +45,7 @@ mod convert;
 mod follow;
 mod kubelet;
 mod long_work;
+mod shared_places;
 mod stored;
 mod webhook;
 mod write;
@@ -70,6 +71,7 @@ pub use kubelet::{
     BadKubeletTls, Connecting, KubeletAddress, KubeletSockets, KubeletStream, KubeletTls, Kubelets,
     connect_to_pod,
 };
+pub use verbs::watch::error_event;
 pub use webhook::{Answer, Exchange, Outbound, Sockets};
 pub use write::{BadRange, ServiceRange};
 
@@ -105,8 +107,8 @@ pub(crate) struct Inner {
     pub(crate) quotas: admission::resource_quota::Quotas,
     pub(crate) outbound: Arc<dyn Outbound>,
     pub(crate) kubelets: Option<Arc<dyn Kubelets>>,
-    pub(crate) kubelet_connections: kubelet::KubeletConnections,
-    pub(crate) pod_connections: kubelet::KubeletConnections,
+    pub(crate) kubelet_connections: shared_places::SharedPlaces,
+    pub(crate) pod_connections: shared_places::SharedPlaces,
     pub(crate) authority: Option<String>,
     pub(crate) advertised: Option<SocketAddr>,
     pub(crate) metrics: metrics::Metrics,
@@ -135,7 +137,7 @@ impl Server {
             world: world.clone(),
             writer: write::Writer::new(&store),
             store,
-            registry: Registry::built_in(),
+            registry: Registry::built_in().hiding(config.hidden_versions),
             authenticator: Authenticator::new(trusted),
             authorizer: Authorizer::new(config.authorization),
             fair: fair::Fair::new(world, config.seats),
@@ -147,8 +149,8 @@ impl Server {
             quotas: admission::resource_quota::Quotas::default(),
             outbound: config.outbound,
             kubelets: config.kubelets,
-            kubelet_connections: kubelet::KubeletConnections::default(),
-            pod_connections: kubelet::KubeletConnections::default(),
+            kubelet_connections: shared_places::SharedPlaces::new(world, kubelet::MAX_CONNECTIONS),
+            pod_connections: shared_places::SharedPlaces::new(world, kubelet::MAX_CONNECTIONS),
             authority: config.authority,
             advertised: config.advertised,
             metrics: metrics::Metrics::default(),

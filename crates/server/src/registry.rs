@@ -25,6 +25,8 @@ type ByPath = BTreeMap<String, Arc<Served>>;
 pub(crate) struct Registry {
     /// Sorted by name.
     built_in: Vec<Arc<Served>>,
+    /// Group and version of what clients do not see. The server itself uses it as ever.
+    hidden: Vec<(String, String)>,
     pub(crate) types: &'static Types,
     custom: Live<Definitions>,
     /// Whether a task will retry definitions whose status could not be written.
@@ -102,10 +104,20 @@ impl Registry {
         built_in.sort_by(|one, other| names(one).cmp(&names(other)));
         Registry {
             built_in,
+            hidden: Vec::new(),
             types,
             custom: Live::new(DEFINITIONS, Definitions::default()),
             is_retrying: AtomicBool::new(false),
         }
+    }
+
+    /// Without these versions of built-in groups.
+    pub(crate) fn hiding(self, hidden: Vec<(String, String)>) -> Registry {
+        Registry { hidden, ..self }
+    }
+
+    pub(crate) fn is_hidden(&self, group: &str, version: &str) -> bool {
+        self.hidden.iter().any(|hidden| (&*hidden.0, &*hidden.1) == (group, version))
     }
 
     /// Whether a group has a built-in version.
@@ -119,7 +131,7 @@ impl Registry {
         self.built_in.get(at.ok()?)
     }
 
-    /// Any resource.
+    /// Any resource that clients see.
     pub(crate) async fn served(
         &self,
         store: &dyn ReadStore,
@@ -127,7 +139,7 @@ impl Registry {
         version: &str,
         name: &str,
     ) -> Result<Option<Arc<Served>>, Refusal> {
-        if let Some(built_in) = self.find(group, version, name) {
+        if let Some(built_in) = self.find(group, version, name).filter(|_| !self.is_hidden(group, version)) {
             return Ok(Some(Arc::clone(built_in)));
         }
         let path = path(group, version, name);
@@ -208,7 +220,8 @@ impl Registry {
     }
 
     pub(crate) fn group_versions(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.built_in.iter().map(|served| (&*served.resource.group, &*served.resource.version))
+        let all = self.built_in.iter().map(|served| (&*served.resource.group, &*served.resource.version));
+        all.filter(|(group, version)| !self.is_hidden(group, version))
     }
 }
 

@@ -1,16 +1,20 @@
 //! Parses URLs and queries of requests.
 
+mod front;
 mod options;
 mod path;
 
+pub use front::{Broken, WebSocketEvents};
 pub(crate) use options::{Match, Options, encode, flag, pairs};
 pub(crate) use path::{Place, Target, decode, parse};
 
+use crate::shared_places::PlaceEnd;
 use http::{HeaderMap, Method, Uri, header, request::Parts};
 use hyper::upgrade::OnUpgrade;
 use std::{
     any::Any,
     net::SocketAddr,
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -22,12 +26,23 @@ pub(crate) struct ClientAddress(pub(crate) SocketAddr);
 #[derive(Clone)]
 pub(crate) struct ClientConnection {
     _open: Arc<dyn Any + Send + Sync>,
+    end: PlaceEnd,
 }
 
 impl ClientConnection {
     /// Counts as long as `open` is held.
-    pub(crate) fn new(open: impl Any + Send + Sync) -> ClientConnection {
-        ClientConnection { _open: Arc::new(open) }
+    pub(crate) fn new(open: Arc<dyn Any + Send + Sync>, end: PlaceEnd) -> ClientConnection {
+        ClientConnection { _open: open, end }
+    }
+
+    /// Lets a session over this connection go on until it ends, or the connection's place is needed for another.
+    pub(crate) async fn keep(connection: Option<ClientConnection>, session: impl Future<Output = ()>) {
+        match connection {
+            None => session.await,
+            Some(connection) => {
+                futures::future::select(pin!(session), pin!(connection.end.wait())).await;
+            }
+        }
     }
 }
 
@@ -36,7 +51,7 @@ impl ClientConnection {
 pub(crate) struct RawRequest {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
-    /// Known where it is needed.
+    /// Unknown without a socket.
     pub(crate) client: Option<SocketAddr>,
     upgrade: Mutex<Option<Upgrade>>,
 }
@@ -46,13 +61,16 @@ pub(crate) struct RawRequest {
 pub(crate) struct Upgrade {
     pub(crate) on_upgrade: OnUpgrade,
     pub(crate) connection: Option<ClientConnection>,
+    /// What the events of a watch pass through.
+    pub(crate) front: Option<WebSocketEvents>,
 }
 
 impl RawRequest {
     pub(crate) fn of(head: &mut Parts) -> RawRequest {
         let connection = head.extensions.remove::<ClientConnection>();
+        let front = head.extensions.remove::<WebSocketEvents>();
         let upgrade =
-            head.extensions.remove::<OnUpgrade>().map(|on_upgrade| Upgrade { on_upgrade, connection });
+            head.extensions.remove::<OnUpgrade>().map(|on_upgrade| Upgrade { on_upgrade, connection, front });
         let client = head.extensions.get::<ClientAddress>().map(|address| address.0);
         let (method, uri) = (head.method.clone(), head.uri.clone());
         RawRequest { method, uri, client, upgrade: Mutex::new(upgrade) }

@@ -55,14 +55,14 @@ pub(crate) fn check(
     headers: &HeaderMap,
     options: &Options,
 ) -> Result<Form, Unrouted> {
-    if is_connect(served, target) && target.subresource == "proxy" {
+    if is_connect(served, target) && target.subresource != "log" {
         // Its media types and options are those of the pod, service or node that answers.
         check_built_in(verb, served, target).map_err(Unrouted::ByRouter)?;
+        if !options.dry_run.is_empty() {
+            return Err(Unrouted::ByHandler(Refusal::bad_request("dryRun is not supported")));
+        }
         check_name(&target.name).map_err(Unrouted::ByHandler)?;
-        return match options.dry_run.is_empty() {
-            true => Ok(Form::for_errors(headers)),
-            false => Err(Unrouted::ByHandler(Refusal::bad_request("dryRun is not supported"))),
-        };
+        return Ok(Form::for_errors(headers));
     }
     if served.custom().is_none() {
         let routed = check_built_in(verb, served, target);

@@ -135,6 +135,82 @@ fn a_flood_of_connections_does_not_block_other_clients() {
     });
 }
 
+/// The first line of the answer to a request on a connection that stays open.
+async fn first_line(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin), request: &str) -> String {
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream.flush().await.unwrap();
+    let mut line = Vec::new();
+    while !line.ends_with(b"\r\n") {
+        line.push(stream.read_u8().await.unwrap());
+    }
+    String::from_utf8(line).unwrap()
+}
+
+#[test]
+fn watches_of_one_user_take_a_quarter_of_the_connections_and_leave_those_of_others_alone() {
+    const WEB_SOCKET: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: https://localhost\r\n";
+    run(async |world| {
+        for (headers, code) in [("", "200 OK"), (WEB_SOCKET, "101 Switching Protocols")] {
+            let lab = Lab::start(&world, Limits { connections: 16, ..Limits::default() }).await;
+            let watch = |token: &str| {
+                format!(
+                    "GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nHost: localhost\r\n\
+                     Authorization: Bearer {token}\r\n{headers}\r\n"
+                )
+            };
+            let mut own = lab.tls("http/1.1").await;
+            assert_eq!(first_line(&mut own, &watch("t0ken")).await, format!("HTTP/1.1 {code}\r\n"));
+            let mut others = Vec::new();
+            for _ in 0..40 {
+                let mut stream = lab.tls("http/1.1").await;
+                assert_eq!(first_line(&mut stream, &watch("al1ce")).await, format!("HTTP/1.1 {code}\r\n"));
+                others.push(stream);
+            }
+            lab.assert_well("watches of another user").await;
+            // Her oldest ones have been closed, to the last byte of each.
+            for stream in &mut others[..36] {
+                lab.read_all(stream).await;
+            }
+            let mut more = [0; 1024];
+            for (name, stream) in [("admin", &mut own), ("alice", &mut others[36])] {
+                let read = world.timeout(Duration::from_millis(100), async {
+                    while stream.read(&mut more).await.unwrap() > 0 {}
+                });
+                assert!(read.await.is_err(), "the watch of {name} goes on");
+            }
+        }
+    });
+}
+
+#[test]
+fn slow_requests_of_one_user_take_no_connection_from_others() {
+    run(async |world| {
+        let lab = Lab::start(&world, Limits { connections: 16, ..Limits::default() }).await;
+        let watch = "GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nHost: localhost\r\n\
+            Authorization: Bearer t0ken\r\n\r\n";
+        let mut own = lab.tls("http/1.1").await;
+        assert_eq!(first_line(&mut own, watch).await, "HTTP/1.1 200 OK\r\n");
+        let mut slow = Vec::new();
+        for _ in 0..40 {
+            let mut stream = lab.tls("http/1.1").await;
+            // The interim answer tells that the request is under way.
+            let head = "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: localhost\r\n\
+                Authorization: Bearer al1ce\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n";
+            assert_eq!(first_line(&mut stream, head).await, "HTTP/1.1 100 Continue\r\n");
+            slow.push(stream);
+        }
+        lab.assert_well("bodies that do not come").await;
+        let mut more = [0; 1024];
+        let read = world
+            .timeout(Duration::from_millis(100), async { while own.read(&mut more).await.unwrap() > 0 {} });
+        assert!(read.await.is_err(), "the watch of another user goes on");
+        for stream in &mut slow[..20] {
+            lab.read_all(stream).await;
+        }
+    });
+}
+
 #[test]
 fn a_watcher_that_does_not_read_is_cut_off() {
     run(async |world| {

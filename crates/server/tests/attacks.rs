@@ -14,7 +14,7 @@
 //! | `patterns` | regular expressions that take long to compile |
 //! | `damage` | damaged admission configurations in the store: writes are rejected |
 //! | `panics` | requests that make a handler panic |
-//! | `proxies` | pods that lead the server astray, exhaust it, or never end |
+//! | `proxies` | pods that lead the server astray, exhaust it, or never end; users who take all connections or hide who asks |
 
 mod clocks;
 mod create_rights;

@@ -294,6 +294,8 @@ fn pages_of_a_node_are_passed_on_but_not_its_redirects() {
         for (path, code, expected) in [
             ("n/proxy/stats/summary?a=b".to_owned(), 200, "page"),
             (format!("n:{own_port}/proxy/metrics"), 200, "page"),
+            ("n%2fproxy%2Fhealthz".to_owned(), 200, "page"),
+            ("/n/proxy/healthz".to_owned(), 404, ""),
             (format!("https:n:{own_port}/proxy/metrics"), 200, "page"),
             ("n:1/proxy/metrics".to_owned(), 400, "address not allowed"),
             ("a:b:c:d/proxy/metrics".to_owned(), 400, "invalid node request"),
@@ -308,6 +310,12 @@ fn pages_of_a_node_are_passed_on_but_not_its_redirects() {
         }
         let received = pages.received();
         assert!(received.starts_with("GET /stats/summary?a=b HTTP/1.1\r\n"), "{received}");
+        let (code, _) = send_raw(&lab.server, "GET", "//api/v1/nodes/n/proxy/pods", "").await;
+        assert_eq!(code, 200);
+        for path in ["/healthz", "/pods"] {
+            let first = format!("GET {path} HTTP/1.1\r\n");
+            assert!(pages.received().contains(&first), "{path}: {}", pages.received());
+        }
         let (code, _) = send_raw(&lab.server, "POST", "/api/v1/nodes/n/proxy/run", "the body").await;
         assert_eq!(code, 200);
         assert!(pages.received().contains("POST /run HTTP/1.1\r\n"), "{}", pages.received());
@@ -336,6 +344,9 @@ fn requests_for_containers_are_checked_before_a_kubelet_is_asked() {
             ("n/log?stream=Stdout", 422, "stream: Forbidden: may not be specified"),
             ("n/exec?command=ls&stdout=true", 400, "Upgrade request required"),
             ("n/attach?stdout=true", 400, "Upgrade request required"),
+            ("n/exec?command=ls&stdout=true&dryRun=All", 400, "dryRun is not supported"),
+            ("n/attach?stdout=true&dryRun=All", 400, "dryRun is not supported"),
+            ("n/portforward?ports=80&dryRun=", 400, "dryRun is not supported"),
             ("n/portforward?ports=80", 400, "Upgrade request required"),
             ("none/log", 404, "pods \"none\" not found"),
         ] {

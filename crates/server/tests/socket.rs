@@ -46,7 +46,7 @@ impl Lab {
         Lab::start_with(world, limits, store, Config { audit, ..Config::default() }).await
     }
 
-    /// With the token of an administrator beside this configuration.
+    /// With the tokens of two administrators, `admin` and `alice`, beside this configuration.
     pub(crate) async fn start_with(
         world: &World,
         limits: Limits,
@@ -73,7 +73,8 @@ impl Lab {
             .with_no_client_auth();
         let scratch = tempfile::tempdir().unwrap();
         let tokens = scratch.path().join("tokens");
-        std::fs::write(&tokens, "t0ken,admin,admin,system:masters\n").unwrap();
+        let users = "t0ken,admin,admin,system:masters\nal1ce,alice,alice,system:masters\n";
+        std::fs::write(&tokens, users).unwrap();
         let config = Config { tokens: TokenFile::read(&tokens).unwrap(), ..config };
         let server = Server::start(world, store, config).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -152,29 +152,59 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
+/// A request of HTTP/2 with an open or a closed window: whether its stream is reset within that time.
+async fn is_reset(lab: &Lab, path: &str, window: u8, time: Duration) -> bool {
+    let mut stream = lab.tls("h2").await;
+    // SETTINGS_INITIAL_WINDOW_SIZE: with 0, no response body may be sent.
+    let settings = frame(4, 0, 0, &[0, 4, 0, 0, window, 0]);
+    let length = u8::try_from(path.len()).unwrap();
+    let token = b"Bearer t0ken";
+    let headers = [
+        &b"\x82\x87\x04"[..],
+        &[length],
+        path.as_bytes(),
+        b"\x41\x09localhost\x0f\x08",
+        &[u8::try_from(token.len()).unwrap()],
+        token,
+    ];
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let hello = [preface, settings, frame(1, 5, 1, &headers.concat())];
+    stream.write_all(&hello.concat()).await.unwrap();
+    let reset = lab.world.timeout(time, async {
+        loop {
+            let mut head = [0; 9];
+            stream.read_exact(&mut head).await.unwrap();
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+            let mut payload = vec![0; length];
+            stream.read_exact(&mut payload).await.unwrap();
+            // The status must be 200, which has an index of its own in HPACK.
+            assert!(head[3] != 1 || payload[0] == 0x88, "{payload:?}");
+            if head[3] == 3 {
+                return head[8];
+            }
+        }
+    });
+    reset.await.is_ok_and(|stream| stream == 1)
+}
+
+#[test]
+fn a_watch_over_http2_is_reset_if_its_events_are_not_read_but_not_for_being_idle() {
+    const SHORT: Duration = Duration::from_millis(400);
+    world::run(async |world| {
+        let lab = Lab::start(&world, Limits { stall: SHORT, ..Limits::default() }).await;
+        let watch = "/api/v1/namespaces?watch=1";
+        assert!(is_reset(&lab, watch, 0, Duration::from_secs(20)).await, "its events wait");
+        assert!(!is_reset(&lab, watch, 0xff, SHORT * 3).await, "its events are read");
+    })
+    .unwrap();
+}
+
 #[test]
 fn an_http2_response_that_is_not_read_in_time_is_reset() {
     const SHORT: Duration = Duration::from_millis(400);
     world::run(async |world| {
         let lab = Lab::start(&world, Limits { request: SHORT, ..Limits::default() }).await;
-        let mut stream = lab.tls("h2").await;
-        // SETTINGS_INITIAL_WINDOW_SIZE = 0: no response body may be sent.
-        let closed = frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]);
-        let headers = [&b"\x82\x87\x04\x08/version\x41\x09"[..], b"localhost"].concat();
-        let hello = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), closed, frame(1, 5, 1, &headers)];
-        stream.write_all(&hello.concat()).await.unwrap();
-        let reset = world.timeout(Duration::from_secs(20), async {
-            loop {
-                let mut head = [0; 9];
-                stream.read_exact(&mut head).await.unwrap();
-                let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
-                stream.read_exact(&mut vec![0; length]).await.unwrap();
-                if head[3] == 3 {
-                    return head[8];
-                }
-            }
-        });
-        assert_eq!(reset.await.ok(), Some(1), "the stream is reset");
+        assert!(is_reset(&lab, "/version", 0, Duration::from_secs(20)).await, "the stream is reset");
         // A watch on the same server lasts longer.
         let mut watching = lab.tls("http/1.1").await;
         watching.write_all(&request("GET", "/api/v1/namespaces?watch=1", "", b"")).await.unwrap();

@@ -1,116 +1,72 @@
-//! Limits the number of connections; at the limit an idle one is closed for a new one.
+//! Limits the number of connections; at the limit one is closed for a new one, an idle one if there is any.
 
 use super::Limits;
+use crate::shared_places::{PlaceEnd, PlaceUse, SharedPlace, SharedPlaces};
 use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    pin::pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
-use tokio::sync::Notify;
-use world::{Moment, World};
+use world::World;
 
 #[derive(Debug)]
-pub(super) struct Connections(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
+pub(super) struct Connections {
     world: World,
-    limit: usize,
+    shares: SharedPlaces,
     first_request: Duration,
     idle: Duration,
-    open: Mutex<OpenConnections>,
-}
-
-#[derive(Debug, Default)]
-struct OpenConnections {
-    next: u64,
-    slots: BTreeMap<u64, Weak<ConnectionSlot>>,
 }
 
 /// The slot of a connection; freed when dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
-    shared: Arc<Shared>,
-    number: u64,
+    world: World,
+    place: Arc<SharedPlace>,
+    /// How long it may be quiet before its first request.
+    first_request: Duration,
     state: Mutex<ConnectionState>,
-    /// Notified when the connection must close.
-    close_signal: Notify,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ConnectionState {
     under_way: usize,
-    /// Whether it has sent any request.
-    has_sent_request: bool,
-    /// How long it may be quiet from then on.
+    /// Those of them that last as long as the client wants.
+    lasting: usize,
+    /// How long it may be quiet after a request.
     patience: Duration,
-    /// Since when it has no request.
-    quiet_since: Moment,
-    must_close: bool,
 }
 
 impl Connections {
     pub(super) fn new(world: &World, limits: &Limits) -> Connections {
-        Connections(Arc::new(Shared {
+        Connections {
             world: world.clone(),
-            limit: limits.connections,
+            shares: SharedPlaces::new(world, limits.connections),
             first_request: limits.handshake + limits.headers,
             idle: limits.idle,
-            open: Mutex::default(),
-        }))
-    }
-
-    /// A slot for a new connection, if need be that of an idle one; `None` where all are busy.
-    pub(super) fn admit(&self) -> Option<Arc<ConnectionSlot>> {
-        let is_full = lock(&self.0.open).slots.len() >= self.0.limit;
-        if is_full && !self.make_room() {
-            return None;
         }
-        let state = ConnectionState {
-            under_way: 0,
-            has_sent_request: false,
-            patience: self.0.idle,
-            quiet_since: self.0.world.now(),
-            must_close: false,
-        };
-        let mut open = lock(&self.0.open);
-        open.next += 1;
-        let number = open.next;
-        let shared = Arc::clone(&self.0);
-        let slot = Arc::new(ConnectionSlot {
-            shared,
-            number,
-            state: Mutex::new(state),
-            close_signal: Notify::new(),
-        });
-        open.slots.insert(number, Arc::downgrade(&slot));
-        Some(slot)
     }
 
-    /// Closes the connection that is idle longest; those that never sent a request first.
-    pub(super) fn make_room(&self) -> bool {
-        let slots: Vec<Arc<ConnectionSlot>> =
-            lock(&self.0.open).slots.values().filter_map(Weak::upgrade).collect();
-        let idle = slots.iter().map(|slot| (slot, *lock(&slot.state)));
-        let idle = idle.filter(|(_, state)| state.under_way == 0);
-        let Some((least, _)) = idle.min_by_key(|(_, state)| (state.has_sent_request, state.quiet_since))
-        else {
-            return false;
-        };
-        lock(&self.0.open).slots.remove(&least.number);
-        lock(&least.state).must_close = true;
-        least.close_signal.notify_one();
-        true
+    /// A slot for a new connection, if need be that of another; `None` where all are busy.
+    pub(super) fn admit(&self) -> Option<Arc<ConnectionSlot>> {
+        let (place, world) = (Arc::new(self.shares.take()?), self.world.clone());
+        let state = Mutex::new(ConnectionState { under_way: 0, lasting: 0, patience: self.idle });
+        Some(Arc::new(ConnectionSlot { world, place, first_request: self.first_request, state }))
+    }
+
+    /// Closes a connection that can go.
+    pub(super) fn make_room(&self) {
+        self.shares.make_room();
     }
 }
 
 impl ConnectionSlot {
     /// A request begins; it ends with the last byte of its response.
     pub(super) fn begin(self: &Arc<ConnectionSlot>) -> UnderWay {
-        let mut state = lock(&self.state);
-        state.under_way += 1;
-        state.has_sent_request = true;
-        UnderWay(Arc::clone(self))
+        self.change(|state| state.under_way += 1);
+        UnderWay { slot: Arc::clone(self), lasts: AtomicBool::new(false) }
     }
 
     /// Limits the quiet time between requests.
@@ -119,42 +75,73 @@ impl ConnectionSlot {
         state.patience = state.patience.min(limit);
     }
 
+    /// The place of the connection, for what learns whose it is.
+    pub(super) fn place(&self) -> Arc<SharedPlace> {
+        Arc::clone(&self.place)
+    }
+
+    /// When the slot is needed for another connection.
+    pub(super) fn end(&self) -> PlaceEnd {
+        self.place.end()
+    }
+
     /// Resolves when this connection must close: it was quiet for too long, or its slot is needed.
     ///
     /// Requests do not wake it: it checks again when the limit would be reached without them.
     pub(super) async fn closed(&self) {
-        loop {
-            let (state, now) = (*lock(&self.state), self.shared.world.now());
-            let patience = if state.has_sent_request { state.patience } else { self.shared.first_request };
-            let since = if state.under_way > 0 { now } else { state.quiet_since };
-            if state.must_close || now >= since + patience {
-                return;
+        let end = self.place.end();
+        let quiet = async {
+            loop {
+                let (now, patience) = (self.world.now(), lock(&self.state).patience);
+                let until = match self.place.used_for() {
+                    (PlaceUse::New, since) => since + self.first_request,
+                    (PlaceUse::Idle, since) => since + patience,
+                    (PlaceUse::Busy | PlaceUse::Lasting, _) => now + patience,
+                };
+                if now >= until {
+                    return;
+                }
+                self.world.sleep_until(until).await;
             }
-            let (close_signal, time) =
-                (self.close_signal.notified(), self.shared.world.sleep_until(since + patience));
-            futures::pin_mut!(close_signal, time);
-            futures::future::select(close_signal, time).await;
-        }
+        };
+        futures::future::select(pin!(end.wait()), pin!(quiet)).await;
     }
-}
 
-impl Drop for ConnectionSlot {
-    fn drop(&mut self) {
-        lock(&self.shared.open).slots.remove(&self.number);
+    fn change(&self, change: impl FnOnce(&mut ConnectionState)) {
+        let mut state = lock(&self.state);
+        change(&mut state);
+        self.place.set(match *state {
+            ConnectionState { lasting: 1.., .. } => PlaceUse::Lasting,
+            ConnectionState { under_way: 1.., .. } => PlaceUse::Busy,
+            _ => PlaceUse::Idle,
+        });
     }
 }
 
 /// A request from its headers to the last byte of its response.
 #[derive(Debug)]
-pub(super) struct UnderWay(Arc<ConnectionSlot>);
+pub(super) struct UnderWay {
+    slot: Arc<ConnectionSlot>,
+    lasts: AtomicBool,
+}
+
+impl UnderWay {
+    /// Its response lasts as long as its user wants.
+    pub(super) fn lasts(&self) {
+        if !self.lasts.swap(true, Relaxed) {
+            self.slot.place.lasts();
+            self.slot.change(|state| state.lasting += 1);
+        }
+    }
+}
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let mut state = lock(&self.0.state);
-        state.under_way -= 1;
-        if state.under_way == 0 {
-            state.quiet_since = self.0.shared.world.now();
-        }
+        let lasting = usize::from(*self.lasts.get_mut());
+        self.slot.change(|state| {
+            state.under_way -= 1;
+            state.lasting -= lasting;
+        });
     }
 }
 

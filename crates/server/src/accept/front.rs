@@ -1,5 +1,7 @@
 //! A service between connections and the server: it may answer, delay or lose what passes.
 
+pub use crate::request::{Broken, WebSocketEvents};
+
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response};
@@ -16,8 +18,3 @@ pub type FrontBody = UnsyncBoxBody<Bytes, Broken>;
 pub trait Front: fmt::Debug + Send + Sync {
     fn handle(&self, request: FrontRequest) -> BoxFuture<'static, Result<Response<FrontBody>, Broken>>;
 }
-
-/// The connection breaks: the client gets no response, or a part of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("connection reset by peer")]
-pub struct Broken;

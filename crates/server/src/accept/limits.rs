@@ -5,7 +5,8 @@ use std::time::Duration;
 /// Limits that an operator may change; the others are constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Concurrent connections. At the limit the one that is idle longest is closed.
+    /// Concurrent connections. At the limit the one that is idle longest is closed; if none is idle, one of the user who has
+    /// the most. A quarter of them at most have watches and the like of one user.
     pub connections: usize,
     /// From the first byte to the end of the TLS handshake.
     pub handshake: Duration,

@@ -1,7 +1,7 @@
 //! Connections to pods: to an address that a pod reports, in plain text or in TLS with an unverified certificate.
 
 use super::{CONNECT, Connecting, KubeletStream, NoResponse, exchange};
-use crate::{Inner, webhook::root_cause};
+use crate::{Inner, authenticate::Caller, webhook::root_cause};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use std::{error::Error, net::SocketAddr, sync::Arc};
@@ -46,9 +46,10 @@ fn dial_problem(address: SocketAddr, error: &std::io::Error) -> String {
     format!("dial tcp {address}: connect: {cause}")
 }
 
-/// Sends a request to a pod. A redirect is answered as it is, never followed.
+/// Sends a request to a pod. A redirect is answered as it is, never followed. The connection is one of this caller.
 pub(crate) async fn send_to_pod<B>(
     inner: &Inner,
+    caller: &Caller,
     address: PodAddress,
     request: Request<B>,
 ) -> Result<Response<Incoming>, NoResponse>
@@ -57,7 +58,7 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let open = inner.pod_connections.open().ok_or(NoResponse::TooManyConnections)?;
+    let place = inner.pod_connections.take_for(caller.sharer()).ok_or(NoResponse::TooManyConnections)?;
     let socket = address.socket;
     let connecting = async {
         let stream = match &inner.kubelets {
@@ -73,7 +74,7 @@ where
     };
     let stream = inner.world.timeout(CONNECT, connecting).await;
     let stream = stream.unwrap_or_else(|_| Err(format!("dial tcp {socket}: i/o timeout")));
-    exchange(inner, stream.map_err(NoResponse::Unreachable)?, open, request).await
+    exchange(inner, stream.map_err(NoResponse::Unreachable)?, place, request).await
 }
 
 /// TLS without a client certificate, to any server.

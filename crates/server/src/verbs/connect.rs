@@ -3,6 +3,7 @@
 
 mod log;
 mod node_proxy;
+mod path;
 pub(crate) mod proxy;
 mod stream;
 mod upgraded;

@@ -322,6 +322,13 @@ fn frame(form: Form, kind: &str, object: &[u8]) -> Bytes {
     }
 }
 
+/// The event of a watch that fails.
+pub fn error_event(status: api::status::Status, is_protobuf: bool) -> Bytes {
+    let encoding = if is_protobuf { Encoding::Protobuf } else { Encoding::Json };
+    let form = Form { encoding, shape: Shape::AsIs };
+    frame(form, "ERROR", &answer::refusal_bytes(status.into(), form))
+}
+
 fn failure(call: &Call, refusal: Refusal) -> Bytes {
     answer::refusal_bytes(refusal, Form { shape: Shape::AsIs, ..call.form })
 }
@@ -331,9 +338,6 @@ fn response<S>(call: &Call, events: S) -> Response<Body>
 where
     S: Stream<Item = Bytes> + Send + 'static,
 {
-    if let Some(raw) = &call.raw {
-        return web_socket::open(call, raw, events);
-    }
     let frames = events.map(|event| Ok::<_, std::convert::Infallible>(Frame::data(event)));
     let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
     *response.status_mut() = StatusCode::OK;
@@ -344,5 +348,8 @@ where
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    response
+    match &call.raw {
+        Some(raw) => web_socket::open(call, raw, response),
+        None => response,
+    }
 }

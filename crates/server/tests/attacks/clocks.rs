@@ -18,6 +18,7 @@ const NUMBERS: [&str; 10] = [
     "18446744073709551615",
 ];
 
+const PROBED_POD: &str = r#"{"metadata":{"generateName":"p-"},"spec":{"activeDeadlineSeconds":SECONDS,"containers":[{"name":"c","image":"i","readinessProbe":{"exec":{"command":["a"]},"initialDelaySeconds":SECONDS,"periodSeconds":SECONDS,"failureThreshold":SECONDS,"successThreshold":SECONDS,"timeoutSeconds":SECONDS,"terminationGracePeriodSeconds":SECONDS},"lifecycle":{"preStop":{"sleep":{"seconds":SECONDS}}}}]}}"#;
 const NODE_POD: &str = r#"{"metadata":{"name":"p"},"spec":{"nodeName":"n","terminationGracePeriodSeconds":GRACE,"containers":[{"name":"c","image":"i"}]}}"#;
 
 #[test]
@@ -39,6 +40,7 @@ fn extreme_numbers_of_seconds_are_accepted_or_rejected() {
                     "/api/v1/namespaces/default/serviceaccounts/bot/token".to_owned(),
                     format!(r#"{{"spec":{{"expirationSeconds":{number}}}}}"#),
                 ),
+                ("POST", pods.to_owned(), PROBED_POD.replace("SECONDS", number)),
                 ("POST", pods.to_owned(), NODE_POD.replace("GRACE", number)),
                 ("DELETE", format!("{pods}/p?gracePeriodSeconds={number}"), String::new()),
                 ("POST", pods.to_owned(), NODE_POD.replace("GRACE", "30")),

@@ -3,14 +3,23 @@
 use crate::{
     client::{send, send_raw, send_with},
     pod_lab::{PODS, SERVICES, with_lab},
+    slow_store::{Slow, StoreAccess},
     socket::{PATIENCE, request},
 };
 use bytes::Bytes;
+use futures::FutureExt;
 use http::Request;
 use http_body_util::{BodyExt, Empty};
 use serde_json::json;
 use server::{Caller, Config, Connecting, KubeletAddress, KubeletStream, Kubelets, Server};
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use world::World;
 
@@ -64,6 +73,66 @@ fn endpoints_lead_only_to_pods_of_their_namespace() {
         }
         assert_eq!(lab.dialled(), []);
     });
+}
+
+#[test]
+fn clients_cannot_remove_the_headers_that_the_server_adds() {
+    with_lab(|lab| async move {
+        lab.pod("web", IP, 80).await;
+        let switched = "HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: any\r\n\r\n";
+        for (path, headers) in [
+            ("web/proxy/x", "Connection: x-forwarded-for, x-forwarded-uri, host\r\n"),
+            ("web%2fproxy/x", ""),
+            ("web%2Fproxy/x", "Connection: X-Forwarded-For\r\nX-Forwarded-For: 192.0.2.9\r\n"),
+            ("web/proxy/x", "Connection: Upgrade, x-forwarded-for, host\r\nUpgrade: any\r\n"),
+        ] {
+            let answer = if headers.contains("Upgrade: ") { switched } else { "HTTP/1.1 200 OK\r\n\r\n" };
+            let pod = lab.listen(IP, &[answer], true).await;
+            let answer = lab.ask(&request("GET", &format!("{PODS}/{path}"), headers, b"")).await;
+            assert!(answer.starts_with("HTTP/1.1 200 ") || answer.starts_with("HTTP/1.1 101 "), "{answer}");
+            let received = pod.received().to_lowercase();
+            let uri = format!("x-forwarded-uri: {PODS}/{path}").to_lowercase();
+            for header in ["host: localhost", "x-forwarded-for: 127.0.0.1", &uri] {
+                assert!(received.contains(&format!("\r\n{header}\r\n")), "{path} {header}: {received}");
+            }
+        }
+    });
+}
+
+#[test]
+fn endpoints_that_name_many_pods_cost_a_hundred_lookups_and_the_same_pod_costs_one() {
+    world::simulate(1, |world| async move {
+        let lookups = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&lookups);
+        let store = Slow::new(&world, move |access: StoreAccess<'_>| {
+            if let StoreAccess::Get(key) = access
+                && key.windows(6).any(|part| part == b"/pods/")
+            {
+                counted.fetch_add(1, Relaxed);
+            }
+            Duration::ZERO
+        });
+        let server = Server::start(&world, Arc::new(store), Config::default()).await.unwrap();
+        let pod = json!({"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+        assert_eq!(send(&server, "POST", PODS, pod.to_string()).await.0, 201);
+        for (name, is_same, expected) in [("same", true, 1), ("many", false, 100)] {
+            let address = |number: usize| {
+                let pod = if is_same { "web".to_owned() } else { format!("pod-{number}") };
+                json!({"ip": format!("10.0.{}.{}", number / 200, number % 200 + 1),
+                    "targetRef": {"kind": "Pod", "namespace": "default", "name": pod}})
+            };
+            let addresses: Vec<_> = (0..400).map(address).collect();
+            let endpoints = json!({"metadata": {"name": name}, "subsets": [
+                {"addresses": addresses, "ports": [{"port": 80}]}]});
+            let path = "/api/v1/namespaces/default/endpoints";
+            assert_eq!(send(&server, "POST", path, endpoints.to_string()).await.0, 201);
+            lookups.store(0, Relaxed);
+            let (code, status) = send(&server, "GET", &format!("{SERVICES}/{name}/proxy/"), "").await;
+            assert_eq!(code, 503, "{status}");
+            assert_eq!(lookups.load(Relaxed), expected, "{name}");
+        }
+    })
+    .unwrap();
 }
 
 #[test]
@@ -163,7 +232,7 @@ impl Kubelets for Endless {
 }
 
 #[test]
-fn idle_streams_have_a_limit_and_their_end_makes_room() {
+fn idle_streams_have_a_limit_for_each_user_and_make_room_for_others() {
     world::run(|world| async move {
         let kubelets = Some(Arc::new(Endless(world.clone())) as Arc<dyn Kubelets>);
         let config = Config { kubelets, ..Config::default() };
@@ -174,25 +243,44 @@ fn idle_streams_have_a_limit_and_their_end_makes_room() {
         let patch = "application/merge-patch+json";
         let status = json!({"status": {"podIP": IP, "podIPs": [{"ip": IP}]}}).to_string();
         assert_eq!(send_with(&server, "PATCH", &format!("{PODS}/web/status"), patch, status).await.0, 200);
-        let open = || async {
+        let open = async |user: &str| {
             let mut request = Request::get(format!("{PODS}/web/proxy/")).body(Empty::<Bytes>::new()).unwrap();
-            request.extensions_mut().insert(Caller::known("admin", "", vec!["system:masters".to_owned()]));
+            request.extensions_mut().insert(Caller::known(user, "", vec!["system:masters".to_owned()]));
             server.handle(request).await
         };
         let mut responses = Vec::new();
-        for _ in 0..1024 {
-            let response = open().await;
-            assert_eq!(response.status(), 200);
+        let account =
+            |namespace: &str, number: usize| format!("system:serviceaccount:{namespace}:bot-{}", number % 9);
+        for number in 0..1024 {
+            let user = match number / 256 {
+                // Service accounts of a namespace have one share together.
+                0 => account("a", number),
+                1 => account("b", number),
+                2 => "bob".to_owned(),
+                _ => "carol".to_owned(),
+            };
+            let mut response = open(&user).await;
+            assert_eq!(response.status(), 200, "{number}");
+            assert!(response.body_mut().frame().await.is_some(), "the answer begins");
             responses.push(response);
         }
-        let refused = open().await;
-        assert_eq!(refused.status(), 429);
-        let body = refused.into_body().collect().await.unwrap().to_bytes();
-        assert!(String::from_utf8_lossy(&body).contains("too many connections to pods are open"));
-        assert_eq!(send(&server, "GET", PODS, "").await.0, 200, "other requests are answered");
-        drop(responses);
+        for user in ["system:serviceaccount:a:another", "bob"] {
+            let refused = open(user).await;
+            assert_eq!(refused.status(), 429, "{user} has a quarter");
+            let body = refused.into_body().collect().await.unwrap().to_bytes();
+            assert!(String::from_utf8_lossy(&body).contains("too many connections to pods are open"));
+        }
         let begun = world.now();
-        while open().await.status() != 200 {
+        assert_eq!(open("admin").await.status(), 200, "another user gets a connection");
+        let is_over = |response: &mut http::Response<server::Body>| {
+            response.body_mut().frame().now_or_never().is_some_and(|frame| frame.is_none())
+        };
+        while !responses.iter_mut().any(is_over) {
+            assert!(world.now().since(begun) < PATIENCE, "no other connection has ended");
+            world.sleep(Duration::from_millis(5)).await;
+        }
+        drop(responses);
+        while open("bob").await.status() != 200 {
             assert!(world.now().since(begun) < PATIENCE, "the connections to the pod stay open");
             world.sleep(Duration::from_millis(5)).await;
         }

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use node::Kubelet;
 use server::{KubeletSockets, KubeletTls, Kubelets};
 use std::{
+    collections::VecDeque,
     net::{Ipv4Addr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -22,8 +23,11 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// From the first byte to the end of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Connections at once: as many as the server opens, and some.
+/// Connections of the server at once: as many as it opens, and some. As many handshakes, of whomever: beyond that the
+/// oldest ends, so that a process of this machine that only connects does not keep the server out.
 const MAX_CONNECTIONS: usize = 1100;
+/// Connections at once of clients that are refused, whatever their certificates.
+const MAX_REFUSALS: usize = 16;
 /// Pause when the system cannot open another socket.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
@@ -63,6 +67,7 @@ struct NodeListener {
     listener: TcpListener,
     address: SocketAddr,
     tls: TlsAcceptor,
+    handshakes: usize,
 }
 
 /// A listener with new certificates of the cluster's CA, and what lets the server reach it.
@@ -74,13 +79,21 @@ async fn open(world: &World, certificates: &Certificates) -> Result<(NodeListene
         certificates.of_nodes(world.wall(), address.ip())?;
     let tls = certificates::node_config(&node, &node_key, &certificates.ca)?.into();
     let identity = KubeletTls { certificate: &client, key: &client_key, authority: &certificates.ca };
-    Ok((NodeListener { listener, address, tls }, KubeletSockets::new(identity)?))
+    let listener = NodeListener { listener, address, tls, handshakes: MAX_CONNECTIONS };
+    Ok((listener, KubeletSockets::new(identity)?))
 }
 
 impl NodeListener {
     /// Serves until it is dropped.
     async fn serve(self, world: World, kubelet: Kubelet) {
-        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let clients = Clients {
+            world: world.clone(),
+            kubelet,
+            room: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
+        };
+        // The latest ones, whether or not they are over.
+        let mut handshakes = VecDeque::new();
         loop {
             let socket = match self.listener.accept().await {
                 Ok((socket, _)) => socket,
@@ -91,18 +104,39 @@ impl NodeListener {
                     continue;
                 }
             };
-            let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
-            let (tls, kubelet, own_world) = (self.tls.clone(), kubelet.clone(), world.clone());
-            let connection = async move {
-                drop(socket.set_nodelay(true));
-                if let Ok(Ok(stream)) = own_world.timeout(HANDSHAKE, tls.accept(socket)).await {
-                    let user = user(&stream).unwrap_or_default();
-                    kubelet.serve(&own_world, stream, &user).await;
-                }
-                drop(permit);
-            };
-            world.spawn("connection to a simulated node", connection).detach();
+            if handshakes.len() >= self.handshakes {
+                handshakes.pop_front();
+            }
+            let handshake = clients.clone().shake_hands(self.tls.clone(), socket);
+            handshakes.push_back(world.spawn("handshake with a simulated node", handshake));
         }
+    }
+}
+
+/// What the clients of the listener share.
+#[derive(Clone)]
+struct Clients {
+    world: World,
+    kubelet: Kubelet,
+    /// For connections of the API server, and of others.
+    room: Arc<Semaphore>,
+    refusals: Arc<Semaphore>,
+}
+
+impl Clients {
+    async fn shake_hands(self, tls: TlsAcceptor, socket: TcpStream) {
+        drop(socket.set_nodelay(true));
+        let Ok(Ok(stream)) = self.world.timeout(HANDSHAKE, tls.accept(socket)).await else { return };
+        let user = user(&stream).unwrap_or_default();
+        let room = if user == node::kubelet::API_SERVER { &self.room } else { &self.refusals };
+        let Ok(permit) = Arc::clone(room).try_acquire_owned() else { return };
+        let Clients { world, kubelet, .. } = self;
+        let own_world = world.clone();
+        let connection = async move {
+            kubelet.serve(&own_world, stream, &user).await;
+            drop(permit);
+        };
+        world.spawn("connection to a simulated node", connection).detach();
     }
 }
 
@@ -114,4 +148,35 @@ fn user(stream: &TlsStream<TcpStream>) -> Option<String> {
     let mut names = certificate.subject().iter_common_name();
     let name = names.next()?.as_str().ok()?.to_owned();
     names.next().is_none().then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use server::KubeletAddress;
+    use tokio::io::AsyncReadExt;
+
+    #[test]
+    fn connections_without_a_handshake_make_room_and_do_not_keep_the_server_out() {
+        world::run(|world| async move {
+            let certificates = Certificates::make(world.wall(), &[]).unwrap();
+            let (mut listener, kubelets) = open(&world, &certificates).await.unwrap();
+            let (address, handshakes) = (listener.address, 4);
+            listener.handshakes = handshakes;
+            let _serving = world.spawn("listener", listener.serve(world.clone(), Kubelet::default()));
+            let mut silent = Vec::new();
+            for _ in 0..20 {
+                silent.push(TcpStream::connect(address).await.unwrap());
+            }
+            let kubelet =
+                KubeletAddress { node: "n".to_owned(), host: address.ip().to_string(), port: address.port() };
+            let connected = world.timeout(HANDSHAKE / 2, kubelets.connect(&kubelet)).await.unwrap();
+            assert!(connected.is_ok(), "the server gets its connection");
+            for socket in &mut silent[..20 - handshakes] {
+                let ended = world.timeout(HANDSHAKE / 2, socket.read(&mut [0])).await.unwrap();
+                assert!(ended.is_ok_and(|count| count == 0), "an older connection has ended");
+            }
+        })
+        .unwrap();
+    }
 }

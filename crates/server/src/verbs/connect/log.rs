@@ -46,11 +46,14 @@ pub(super) async fn log(call: &Call, pod: &Value) -> Result<Response<Body>, Refu
     let url = go::quote(&format!("https://{address}{target}"));
     let request = Request::get(&target).body(Full::default());
     let request = request.map_err(|error| Refusal::unclassified(error.to_string()))?;
-    let response = kubelet::send(&call.inner, &address, request).await.map_err(|problem| match problem {
-        NoResponse::TooManyConnections => Refusal::too_many_requests(problem.to_string(), 1),
-        // Kubernetes: the text of Go's client.
-        problem => Refusal::unclassified(format!("Get {url}: {problem}")),
-    })?;
+    let response =
+        kubelet::send(&call.inner, call.caller(), &address, request).await.map_err(
+            |problem| match problem {
+                NoResponse::TooManyConnections => Refusal::too_many_requests(problem.to_string(), 1),
+                // Kubernetes: the text of Go's client.
+                problem => Refusal::unclassified(format!("Get {url}: {problem}")),
+            },
+        )?;
     match response.status().as_u16() {
         200..=206 => Ok(streamed(call, response.into_body())),
         300..=399 if response.headers().contains_key(header::LOCATION) => {

@@ -12,7 +12,7 @@ mod location;
 
 pub(super) use headers::without_credentials;
 
-use super::{moved, stream::passed_back, upgraded};
+use super::{moved, path::ProxyPath, stream::passed_back, upgraded};
 use crate::{
     answer::{self, Body, BrokenOff},
     call::Call,
@@ -27,7 +27,7 @@ use futures::{
     future::{Either, select},
     stream,
 };
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::Incoming;
@@ -52,20 +52,21 @@ pub(crate) async fn proxy(call: &Call, body: PassedBody) -> Result<Response<Body
         _ => backend::of_pod(call).await?,
     };
     let Some(raw) = &call.raw else { return Err(Refusal::bad_request("address not allowed")) };
-    let path = ProxyPath::of(raw.uri.path());
+    let path = ProxyPath::in_namespace(raw.uri.path());
     if is_upgrade(&call.headers) {
         return upgrade(call, raw, &backend, &path).await;
     }
     if path.rest.is_empty() && matches!(raw.method, Method::GET | Method::HEAD) {
-        return Ok(moved(raw.uri.path(), raw.uri.query()));
+        return Ok(moved(&path.prefix, raw.uri.query()));
     }
-    let mut request = request(call, raw, (&backend, &path), body)?;
-    headers::remove_hop_by_hop(request.headers_mut());
+    let request = request(call, raw, (&backend, &path), body, headers::remove_hop_by_hop)?;
     let host = request.headers().get(header::HOST).cloned();
     let response =
-        send_to_pod(&call.inner, backend.address, request).await.map_err(|problem| match problem {
-            NoResponse::TooManyConnections => Refusal::too_many_requests(TOO_MANY, 1),
-            problem => Refusal::service_unavailable(format!("error trying to reach service: {problem}")),
+        send_to_pod(&call.inner, call.caller(), backend.address, request).await.map_err(|problem| {
+            match problem {
+                NoResponse::TooManyConnections => Refusal::too_many_requests(TOO_MANY, 1),
+                problem => Refusal::service_unavailable(format!("error trying to reach service: {problem}")),
+            }
         })?;
     if response.status().is_informational() {
         let problem = "the pod has switched protocols, which this request did not ask for";
@@ -77,7 +78,7 @@ pub(crate) async fn proxy(call: &Call, body: PassedBody) -> Result<Response<Body
     Ok(response)
 }
 
-const TOO_MANY: &str = "too many connections to pods are open";
+const TOO_MANY: &str = "too many connections to pods are open: end one of yours first";
 
 /// The connection of the client becomes one with the pod.
 async fn upgrade(
@@ -87,15 +88,16 @@ async fn upgrade(
     path: &ProxyPath,
 ) -> Result<Response<Body>, Refusal> {
     let client = raw.take_upgrade().ok_or_else(|| Refusal::bad_request("Upgrade request required"))?;
-    let mut request = request(call, raw, (backend, path), Full::<Bytes>::default())?;
-    headers::remove_body(request.headers_mut());
+    let request = request(call, raw, (backend, path), Full::<Bytes>::default(), headers::keep_upgrade)?;
     let response =
-        send_to_pod(&call.inner, backend.address, request).await.map_err(|problem| match problem {
-            NoResponse::TooManyConnections => Refusal::too_many_requests(TOO_MANY, 1),
-            NoResponse::Unreachable(problem) => {
-                Refusal::unclassified(format!("error dialing backend: {problem}"))
+        send_to_pod(&call.inner, call.caller(), backend.address, request).await.map_err(|problem| {
+            match problem {
+                NoResponse::TooManyConnections => Refusal::too_many_requests(TOO_MANY, 1),
+                NoResponse::Unreachable(problem) => {
+                    Refusal::unclassified(format!("error dialing backend: {problem}"))
+                }
+                NoResponse::Broken(problem) => Refusal::unclassified(problem),
             }
-            NoResponse::Broken(problem) => Refusal::unclassified(problem),
         })?;
     let code = response.status();
     if code == StatusCode::SWITCHING_PROTOCOLS {
@@ -108,19 +110,21 @@ async fn upgrade(
     Ok(answered(call, response))
 }
 
-/// The request for the pod. Kubernetes: it has the `Host` of the client's.
+/// The request for the pod, of whose headers `clean` removes those that are not passed on. Kubernetes: it has the `Host`
+/// of the client's.
 fn request<B>(
     call: &Call,
     raw: &RawRequest,
     (backend, path): (&Backend, &ProxyPath),
     body: B,
+    clean: fn(&mut HeaderMap),
 ) -> Result<Request<B>, Refusal> {
-    let query = raw.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    let slash = if path.rest.starts_with('/') { "" } else { "/" };
-    let request = Request::builder().method(raw.method.clone()).uri(format!("{slash}{}{query}", path.rest));
+    let request = Request::builder().method(raw.method.clone()).uri(path.target(raw.uri.query()));
     let mut request = request.body(body).map_err(|error| Refusal::bad_request(error.to_string()))?;
     let passed = request.headers_mut();
     *passed = headers::without_credentials(&call.headers);
+    // What follows is the server's own: no header of the client removes it.
+    clean(passed);
     // With HTTP/2 it is a part of the URL.
     let host = raw.uri.authority().map(|authority| authority.as_str());
     let host = host.or_else(|| (!passed.contains_key(header::HOST)).then_some(backend.host.as_str()));
@@ -167,58 +171,4 @@ fn answered(call: &Call, response: Response<Incoming>) -> Response<Body> {
     *response.headers_mut() = head.headers;
     response.extensions_mut().insert(broken_off);
     response
-}
-
-/// A path of the server, split behind `/proxy`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct ProxyPath {
-    /// `/api/v1/namespaces/NAMESPACE/pods/NAME/proxy`
-    prefix: String,
-    /// What the pod is asked for, as the client has written it; empty if there is nothing.
-    rest: String,
-}
-
-impl ProxyPath {
-    /// Slashes before the word `proxy`, the first one included.
-    const SLASHES: usize = 7;
-
-    fn of(path: &str) -> ProxyPath {
-        let path = format!("/{}", path.trim_start_matches('/'));
-        let bytes = path.as_bytes();
-        // An escaped slash is a slash, as for the name in the path.
-        let is_slash = |at: &usize| {
-            bytes[*at] == b'/' || bytes[*at..].get(..3).is_some_and(|it| it.eq_ignore_ascii_case(b"%2f"))
-        };
-        let end = (0..bytes.len()).filter(is_slash).nth(Self::SLASHES).unwrap_or(bytes.len());
-        let (prefix, rest) = path.split_at(end);
-        let unescaped = rest.get(3..).filter(|_| rest.starts_with('%'));
-        let rest = unescaped.map_or_else(|| rest.to_owned(), |rest| format!("/{rest}"));
-        ProxyPath { prefix: prefix.to_owned(), rest }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_split_behind_the_word_proxy() {
-        const WEB: &str = "/api/v1/namespaces/a/pods/web:80/proxy";
-        for (path, prefix, rest) in [
-            (WEB.to_owned(), WEB, ""),
-            (format!("{WEB}/"), WEB, "/"),
-            (format!("{WEB}/x/y%2Fz//"), WEB, "/x/y%2Fz//"),
-            (format!("{WEB}//elsewhere"), WEB, "//elsewhere"),
-            (format!("{WEB}%2Fx"), WEB, "/x"),
-            (format!("//{WEB}/x"), WEB, "/x"),
-            (
-                "/api/v1/namespaces/a/pods/web%2fproxy/x".to_owned(),
-                "/api/v1/namespaces/a/pods/web%2fproxy",
-                "/x",
-            ),
-        ] {
-            let expected = ProxyPath { prefix: prefix.to_owned(), rest: rest.to_owned() };
-            assert_eq!(ProxyPath::of(&path), expected, "{path}");
-        }
-    }
 }

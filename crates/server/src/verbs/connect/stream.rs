@@ -63,13 +63,16 @@ pub(super) async fn stream(call: &Call, pod: &Value) -> Result<Response<Body>, R
         .body(Full::default())
         .map_err(|error| Refusal::unclassified(error.to_string()))?;
     copy(&AGREEMENT, &without_credentials(&call.headers), request.headers_mut());
-    let response = kubelet::send(&call.inner, &address, request).await.map_err(|problem| match problem {
-        NoResponse::TooManyConnections => Refusal::too_many_requests(problem.to_string(), 1),
-        NoResponse::Unreachable(problem) => {
-            Refusal::unclassified(format!("error dialing backend: {problem}"))
-        }
-        NoResponse::Broken(problem) => Refusal::unclassified(problem),
-    })?;
+    let response =
+        kubelet::send(&call.inner, call.caller(), &address, request).await.map_err(
+            |problem| match problem {
+                NoResponse::TooManyConnections => Refusal::too_many_requests(problem.to_string(), 1),
+                NoResponse::Unreachable(problem) => {
+                    Refusal::unclassified(format!("error dialing backend: {problem}"))
+                }
+                NoResponse::Broken(problem) => Refusal::unclassified(problem),
+            },
+        )?;
     let code = response.status();
     if code == StatusCode::SWITCHING_PROTOCOLS {
         let mut agreed = answer::empty(code);

@@ -1,6 +1,10 @@
 //! Two connections of another protocol than HTTP, joined: what comes from one is written to the other.
 
-use crate::{call::Call, request::Upgrade};
+use crate::{
+    call::Call,
+    request::{ClientConnection, Upgrade},
+    shared_places::SharedPlace,
+};
 use futures::{FutureExt, future::select};
 use http::Response;
 use hyper::{body::Incoming, upgrade::Upgraded};
@@ -8,7 +12,10 @@ use hyper_util::rt::TokioIo;
 use std::{
     io,
     pin::pin,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -24,20 +31,28 @@ const BUFFER: usize = 16 << 10;
 /// How long the end of a connection may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Joins the client's connection with that of a kubelet, once both have switched.
-pub(super) fn join(call: &Call, client: Upgrade, kubelet: Response<Incoming>) {
+/// Joins the client's connection with that of a kubelet or pod, once both have switched, until the place of either is
+/// needed for another.
+pub(super) fn join(call: &Call, client: Upgrade, mut kubelet: Response<Incoming>) {
+    let place = kubelet.extensions_mut().remove::<Arc<SharedPlace>>();
     let (world, mut draining) = (call.inner.world.clone(), call.inner.draining.subscribe());
     let own_world = world.clone();
+    let Upgrade { on_upgrade, connection, .. } = client;
     let joined = async move {
-        let Upgrade { on_upgrade, connection } = client;
         let both = futures::future::try_join(on_upgrade, hyper::upgrade::on(kubelet));
         // A client that leaves instead is no error.
         let Ok(Ok((client, kubelet))) = own_world.timeout(SWITCH, both).await else { return };
         let drained = draining.wait_for(|draining| *draining).map(drop);
-        select(pin!(pass(&own_world, client, kubelet)), pin!(drained)).await;
-        // The connection counts until here.
-        drop(connection);
+        let ended = async {
+            match &place {
+                Some(place) => place.end().wait().await,
+                None => std::future::pending().await,
+            }
+        };
+        let (drained, ended) = (pin!(drained), pin!(ended));
+        select(pin!(pass(&own_world, client, kubelet)), select(drained, ended)).await;
     };
+    let joined = ClientConnection::keep(connection, joined);
     world.spawn("joined connections", joined).detach();
 }
 

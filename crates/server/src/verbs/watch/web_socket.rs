@@ -6,17 +6,15 @@ use crate::{
     answer::{self, Body},
     call::Call,
     input::Encoding,
-    request::{RawRequest, Upgrade},
+    request::{Broken, ClientConnection, RawRequest, Upgrade, WebSocketEvents},
 };
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
 use frames::{ClientFrames, CloseCode, Opcode, Received};
-use futures::{
-    Stream, StreamExt,
-    future::{Either, select},
-};
+use futures::future::{Either, select};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, header};
+use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use hyper_util::rt::TokioIo;
 use std::{io, pin::pin, time::Duration};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -33,35 +31,30 @@ const KEY_SUFFIX: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Protobuf events have their length in front of them, which messages do not need.
 const LENGTH: usize = 4;
 
-/// Sends the events once the client has switched protocols; or the response to a client that cannot.
-pub(super) fn open(
-    call: &Call,
-    raw: &RawRequest,
-    events: impl Stream<Item = Bytes> + Send + 'static,
-) -> Response<Body> {
+/// Sends the events of a response once the client has switched protocols; or the response to a client that cannot.
+pub(super) fn open(call: &Call, raw: &RawRequest, events: Response<Body>) -> Response<Body> {
     let mut agreed = match agree(&call.headers) {
         Ok(agreed) => agreed,
         Err(refused) => return *refused,
     };
-    let Some(client) = raw.take_upgrade() else {
+    let Some(Upgrade { on_upgrade, connection, front }) = raw.take_upgrade() else {
         return refuse(StatusCode::BAD_REQUEST, "not websocket protocol");
     };
-    let (opcode, content_type) = match call.form.encoding {
-        Encoding::Protobuf => (Opcode::Binary, "application/vnd.kubernetes.protobuf;stream=watch"),
-        _ => (Opcode::Text, "application/json"),
-    };
-    agreed.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    let opcode = if call.form.encoding == Encoding::Protobuf { Opcode::Binary } else { Opcode::Text };
+    if let Some(content_type) = events.headers().get(header::CONTENT_TYPE) {
+        agreed.headers_mut().insert(header::CONTENT_TYPE, content_type.clone());
+    }
+    let events = WebSocketEvents::pass(front.as_ref(), events);
     let world = call.inner.world.clone();
     let session = async move {
-        let Upgrade { on_upgrade, connection } = client;
         // A client that leaves instead is no error.
         let Ok(Ok(upgraded)) = world.timeout(SWITCH, on_upgrade).await else { return };
         let mut socket = TokioIo::new(upgraded);
-        drop(send_all(&world, &mut socket, opcode, events).await);
-        drop(socket.shutdown().await);
-        // The connection counts until here.
-        drop(connection);
+        if send_all(&world, &mut socket, opcode, events).await.is_ok() {
+            drop(socket.shutdown().await);
+        }
     };
+    let session = ClientConnection::keep(connection, session);
     call.inner.world.spawn("watch over a WebSocket", session).detach();
     agreed
 }
@@ -109,25 +102,25 @@ fn refuse(code: StatusCode, problem: &'static str) -> Response<Body> {
     answer::full(code, "text/plain; charset=utf-8", problem)
 }
 
-/// Sends events until they end or the client does; then says so.
+/// Sends events until they end or the client does, and says so; if they break off, the connection does.
 async fn send_all<S: AsyncRead + AsyncWrite + Unpin>(
     world: &World,
     socket: &mut S,
     opcode: Opcode,
-    events: impl Stream<Item = Bytes>,
+    mut events: UnsyncBoxBody<Bytes, Broken>,
 ) -> io::Result<()> {
-    let mut events = pin!(events);
     let mut received = FromClient::default();
     let code = loop {
         let next = {
-            let event = events.next();
+            let event = pin!(events.frame());
             match select(event, pin!(received.next(socket))).await {
-                Either::Left((event, _)) => Ok(event),
+                Either::Left((event, _)) => Ok(event.transpose().map_err(io::Error::other)?),
                 Either::Right((message, _)) => Err(message?),
             }
         };
         match next {
             Ok(Some(event)) => {
+                let event = event.into_data().unwrap_or_default();
                 let message =
                     if opcode == Opcode::Binary { event.slice(LENGTH.min(event.len())..) } else { event };
                 write(socket, opcode, &message).await?;

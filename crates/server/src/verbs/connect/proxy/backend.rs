@@ -1,12 +1,20 @@
 //! The name in the path of a proxy → the address of the pod that answers.
 
-use crate::{call::Call, convert::in_request_version, kubelet::PodAddress, lookup, refusal::Refusal};
+use crate::{
+    call::Call, convert::in_request_version, kubelet::PodAddress, lookup, refusal::Refusal, stored::Stored,
+};
 use api::{go, kind::GroupResource};
+use schema::scan;
 use serde_json::Value;
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+};
 
 const ENDPOINTS: (&str, &str, &str) = ("", "v1", "endpoints");
 const PODS: (&str, &str, &str) = ("", "v1", "pods");
+/// Pods that are looked up for one request: the controller writes endpoints of pods that are there.
+const MAX_LOOKUPS: usize = 100;
 
 /// Who answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,11 +80,12 @@ pub(super) async fn of_service(call: &Call) -> Result<Backend, Refusal> {
     if subsets.is_empty() {
         return Err(unavailable(id.name));
     }
+    let mut pods = LookedUpPods { call, addresses: BTreeMap::new() };
     for subset in from_anywhere(call, subsets) {
         let named = list(&subset["ports"]).iter().find(|it| text(&it["name"]) == port);
         let Some(number) = named.and_then(|it| it["port"].as_u64()) else { continue };
         for address in from_anywhere(call, list(&subset["addresses"])) {
-            if is_of_a_pod(call, address).await? {
+            if pods.has(address).await? {
                 return backend(text(&address["ip"]), &number.to_string(), id.is_tls);
             }
         }
@@ -96,14 +105,39 @@ async fn port_name(call: &Call, id: Id<'_>) -> Result<String, Refusal> {
     port.map(|port| text(&port["name"]).to_owned()).ok_or_else(missing)
 }
 
-/// Kubernetes: a user who may write endpoints must not reach what is no pod of their namespace.
-async fn is_of_a_pod(call: &Call, address: &Value) -> Result<bool, Refusal> {
-    let target = &address["targetRef"];
-    if text(&target["namespace"]) != call.target.namespace {
-        return Ok(false);
+/// The addresses of pods that endpoints name, each pod read once.
+struct LookedUpPods<'a> {
+    call: &'a Call,
+    /// By the names of the pods; `null` for one that does not exist.
+    addresses: BTreeMap<&'a str, Value>,
+}
+
+impl<'a> LookedUpPods<'a> {
+    /// Kubernetes: a user who may write endpoints must not reach what is no pod of their namespace.
+    async fn has(&mut self, address: &'a Value) -> Result<bool, Refusal> {
+        let (target, namespace) = (&address["targetRef"], &self.call.target.namespace);
+        let name = text(&target["name"]);
+        if text(&target["namespace"]) != namespace {
+            return Ok(false);
+        }
+        if !self.addresses.contains_key(name) {
+            if self.addresses.len() >= MAX_LOOKUPS {
+                return Ok(false);
+            }
+            let pod = lookup::stored(&self.call.inner, PODS, namespace, name).await?;
+            self.addresses.insert(name, pod.map_or(Ok(Value::Null), |pod| addresses_of(&pod))?);
+        }
+        Ok(list(&self.addresses[name]).iter().any(|it| it["ip"] == address["ip"]))
     }
-    let pod = lookup::object(&call.inner, PODS, &call.target.namespace, text(&target["name"])).await?;
-    Ok(pod.is_some_and(|pod| ips_of(&pod).any(|ip| ip == text(&address["ip"]))))
+}
+
+/// The addresses in the status of a pod; of all its bytes, only those are decoded.
+fn addresses_of(pod: &Stored) -> Result<Value, Refusal> {
+    let Some(addresses) = scan::find(&pod.json, &["status", "podIPs"]) else { return Ok(Value::Null) };
+    match serde_json::from_slice(addresses) {
+        Ok(addresses) => Ok(addresses),
+        Err(_) => pod.value().map(|mut pod| pod["status"]["podIPs"].take()),
+    }
 }
 
 /// All of them, beginning with any.

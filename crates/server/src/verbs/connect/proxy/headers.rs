@@ -56,7 +56,7 @@ fn without_tokens(protocols: &HeaderValue) -> Option<HeaderValue> {
     HeaderValue::from_str(&others).ok().filter(|others| !others.is_empty())
 }
 
-/// Removes what is between two neighbours, and what they say is.
+/// Removes what is between two neighbours, and what they say is; never the host, which every request has.
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let named = named.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok());
@@ -65,15 +65,19 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
         // It counts, whatever this says.
         headers.remove(header::CONTENT_LENGTH);
     }
-    for name in HOP_BY_HOP.iter().chain(&named) {
+    for name in HOP_BY_HOP.iter().chain(named.iter().filter(|name| **name != header::HOST)) {
         headers.remove(name);
     }
 }
 
-/// Removes what announces a body: what comes after a request for an upgrade is none.
-pub(super) fn remove_body(headers: &mut HeaderMap) {
-    for name in [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::EXPECT] {
-        headers.remove(name);
+/// As [`remove_hop_by_hop`], but the request stays one for an upgrade: without a body, since what comes after it is none.
+pub(super) fn keep_upgrade(headers: &mut HeaderMap) {
+    let protocols: Vec<HeaderValue> = headers.get_all(header::UPGRADE).iter().cloned().collect();
+    remove_hop_by_hop(headers);
+    headers.remove(header::CONTENT_LENGTH);
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    for protocol in protocols {
+        headers.append(header::UPGRADE, protocol);
     }
 }
 
@@ -138,6 +142,16 @@ mod tests {
         ]);
         remove_hop_by_hop(&mut headers);
         assert_eq!(headers, map(&[("x-other", "2")]));
+        let mut headers = map(&[
+            ("connection", "upgrade, X-Mine, Host"),
+            ("upgrade", "websocket"),
+            ("x-mine", "1"),
+            ("host", "h"),
+            ("content-length", "7"),
+        ]);
+        keep_upgrade(&mut headers);
+        let expected = map(&[("host", "h"), ("connection", "Upgrade"), ("upgrade", "websocket")]);
+        assert_eq!(headers, expected);
     }
 
     #[test]
