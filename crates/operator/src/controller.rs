@@ -229,7 +229,6 @@ impl<P: Cacheable> Builder<P> {
     ///
     /// let (mut changed, keys) = mpsc::channel(100);
     /// let builder = Controller::new("devices", all::<ConfigMap>()).stream(keys);
-    /// // Whoever hears of a change of a device outside of the cluster:
     /// changed.try_send(Key::parse("default/printer"))?;
     /// # Ok::<(), mpsc::TrySendError<Key>>(())
     /// ```

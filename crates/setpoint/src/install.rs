@@ -14,7 +14,7 @@ Examples:
   setpoint uninstall                                    the cluster of your kubeconfig
   setpoint uninstall --kubeconfig .setpoint/kubeconfig  that of `setpoint up` in this folder";
 
-/// Put the definitions of the project's kinds into a cluster.
+/// Put the custom resource definitions (CRDs) of the project into a cluster.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -57,7 +57,7 @@ enum Command {
     Create(create::CreateOptions),
     Generate(generate::GenerateOptions),
     Install(install::InstallOptions),
-    /// Delete the definitions of the project's kinds from a cluster, with all objects of these kinds.
+    /// Delete the custom resource definitions (CRDs) of the project from a cluster, with all objects of these kinds.
     #[command(after_help = install::UNINSTALL_EXAMPLES)]
     Uninstall(install::InstallOptions),
     Run(run::RunOptions),

@@ -246,7 +246,10 @@ fn open_certificates(
 }
 
 fn kubeconfig_path(options: &UpOptions) -> Result<PathBuf> {
-    let path = options.write_kubeconfig.clone().unwrap_or_else(|| options.data_dir.join("kubeconfig"));
+    // That of a cluster which keeps its data here stays: it may be running.
+    let has_another = options.ephemeral && options.data_dir.join("pki").exists();
+    let name = if has_another { "ephemeral.kubeconfig" } else { "kubeconfig" };
+    let path = options.write_kubeconfig.clone().unwrap_or_else(|| options.data_dir.join(name));
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
     }

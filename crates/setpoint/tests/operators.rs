@@ -239,7 +239,8 @@ fn a_manager_that_is_dropped_closes_the_connections_to_its_webhooks_and_probes()
             until("the webhooks are gone", async || create(&names.next().unwrap()).await.err()).await;
         assert!(refused.to_string().contains("failed calling webhook"), "{refused}");
         let mut answer = String::new();
-        waiting.read_to_string(&mut answer).unwrap();
+        // Whether it is closed or reset depends on what was read of the request.
+        drop(waiting.read_to_string(&mut answer));
         assert_eq!(answer, "", "the connection is closed without a response");
     });
     assert_eq!(up.stop(), Some(0));

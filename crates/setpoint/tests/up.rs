@@ -19,7 +19,7 @@ mod service_account;
 mod testing_api;
 
 use harness::{SETPOINT, Up};
-use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -58,6 +58,17 @@ fn refusal(arguments: &[&str], directory: &Path) -> String {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
     said
+}
+
+#[test]
+fn an_ephemeral_cluster_does_not_overwrite_the_kubeconfig_of_a_lasting_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let lasting = Up::start(&["--controllers=", "--nodes=0"], scratch.path());
+    let before = fs::read_to_string(&lasting.kubeconfig).unwrap();
+    let ephemeral = Up::start(&["--ephemeral", "--controllers=", "--nodes=0"], scratch.path());
+    assert!(ephemeral.kubeconfig.ends_with(".setpoint/ephemeral.kubeconfig"), "{:?}", ephemeral.kubeconfig);
+    assert!(fs::read_to_string(&ephemeral.kubeconfig).unwrap().contains(&ephemeral.url));
+    assert_eq!(fs::read_to_string(&lasting.kubeconfig).unwrap(), before);
 }
 
 #[test]

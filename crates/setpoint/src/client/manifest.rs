@@ -117,13 +117,10 @@ fn objects(source: &str, text: &[u8]) -> ClientResult<Vec<Manifest>> {
         ClientError::error(format!("error parsing {source}: error converting YAML to JSON: {error}"))
     };
     let text = std::str::from_utf8(text).map_err(|error| failed(&error))?;
-    let mut found = Vec::new();
-    if text.trim_start().starts_with('{') {
-        for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-            found
-                .push(value.map_err(|error| ClientError::error(format!("error parsing {source}: {error}")))?);
-        }
-    } else {
+    let json = || serde_json::Deserializer::from_str(text).into_iter::<Value>().collect::<Result<Vec<_>, _>>();
+    // What begins like JSON may be YAML as well.
+    let mut found = if text.trim_start().starts_with('{') { json().unwrap_or_default() } else { Vec::new() };
+    if found.is_empty() {
         for document in documents(text) {
             let read = schema::yaml::to_json(document.as_bytes()).map_err(|error| failed(&error))?;
             found.push(serde_json::from_slice(&read.json).map_err(|error| failed(&error))?);
@@ -209,6 +206,7 @@ mod tests {
                     .to_owned(),
                 vec!["A", "B"],
             ),
+            ("{apiVersion: v1, kind: A}\n---\n{apiVersion: v1, kind: B}\n".to_owned(), vec!["A", "B"]),
             (String::new(), vec![]),
         ] {
             assert_eq!(kinds(&text).unwrap(), expected, "{text}");

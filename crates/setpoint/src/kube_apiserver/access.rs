@@ -13,7 +13,9 @@ const VERIFYING_KEYS: &str = "service-account-key-file";
 
 pub(super) fn tokens(flags: &Flags) -> Result<Vec<Token>> {
     match flags.last("token-auth-file") {
-        Some(path) => TokenFile::read(Path::new(path)).with_context(|| format!("--token-auth-file {path}")),
+        Some(path) => TokenFile::read(Path::new(path)).with_context(|| {
+            format!("--token-auth-file {path}: write a line `token,user,uid,\"group1,group2\"` for each user")
+        }),
         None => Ok(Vec::new()),
     }
 }
@@ -22,7 +24,7 @@ pub(super) fn tokens(flags: &Flags) -> Result<Vec<Token>> {
 pub(super) fn signing_key(flags: &Flags) -> Result<Option<SigningKey>> {
     let Some(path) = flags.last(SIGNING_KEY) else { return Ok(None) };
     let key = SigningKey::from_pem(&read(path, SIGNING_KEY)?);
-    Ok(Some(key.with_context(|| format!("--{SIGNING_KEY} {path}"))?))
+    Ok(Some(key.with_context(|| format!("--{SIGNING_KEY} {path}: name a private key in PEM"))?))
 }
 
 /// The keys whose service account tokens are accepted, too.
@@ -30,7 +32,7 @@ pub(super) fn verifying_keys(flags: &Flags) -> Result<Vec<VerifyingKey>> {
     let mut keys = Vec::new();
     for path in flags.all(VERIFYING_KEYS) {
         let found = VerifyingKey::all_from_pem(&read(path, VERIFYING_KEYS)?);
-        keys.extend(found.with_context(|| format!("--{VERIFYING_KEYS} {path}"))?);
+        keys.extend(found.with_context(|| format!("--{VERIFYING_KEYS} {path}: name public or private keys in PEM"))?);
     }
     Ok(keys)
 }

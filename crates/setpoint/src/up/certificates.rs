@@ -306,7 +306,10 @@ impl Files {
         let Some(admin_key) = private_file::read(&path(LAST))? else { return Ok(None) };
         let read = |name: &str| {
             private_file::read(&path(name))?.with_context(|| {
-                format!("{} is missing; restore it, or remove all of them", path(name).display())
+                format!(
+                    "{} is missing; restore it, or remove server.* and admin.* (and ca.*, unless it is a CA of your own)",
+                    path(name).display()
+                )
             })
         };
         Ok(Some(Certificates {
