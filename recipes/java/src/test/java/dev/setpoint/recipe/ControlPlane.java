@@ -1,7 +1,6 @@
 package dev.setpoint.recipe;
 
 import io.fabric8.kubernetes.client.Config;
-import io.fabric8.kubernetes.client.ConfigBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import java.io.BufferedReader;
@@ -31,9 +30,7 @@ final class ControlPlane implements AutoCloseable {
     for (var line = output.readLine(); line != null; line = output.readLine()) {
       if (line.startsWith("ready ")) {
         var kubeconfig = new File(line.split("kubeconfig=")[1]);
-        // Setpoint serves watches over HTTP only, not over WebSockets.
-        var config =
-            new ConfigBuilder(Config.fromKubeconfig(kubeconfig)).withOnlyHttpWatches(true).build();
+        var config = Config.fromKubeconfig(kubeconfig);
         return new ControlPlane(program, new KubernetesClientBuilder().withConfig(config).build());
       }
     }
