@@ -2,6 +2,7 @@
 //! loops, scheduler and a simulated node if `SETPOINT_CONTROLLERS` asks for them.
 
 mod access;
+mod apis;
 mod flags;
 mod loops;
 mod reloaded;
@@ -104,6 +105,7 @@ fn config(flags: &Flags, address: SocketAddr) -> Result<Config> {
         audiences: flags.all("api-audiences").map(str::to_owned).collect(),
         allows_anonymous: access::allows_anonymous(flags, &authorization)?,
         authorization,
+        hidden_versions: apis::hidden(flags)?,
         admission_plugins: access::admission_plugins(flags)?,
         // Kubernetes: off unless the flag is given.
         allows_privileged: flags.switch("allow-privileged", false)?,

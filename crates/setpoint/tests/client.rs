@@ -1,11 +1,12 @@
 //! The commands for people: everything that kubectl is used for every day, and the stories of objects.
 
+mod assets;
+
 use crate::harness::{SETPOINT, Up};
 use std::{
     io::{BufRead, BufReader, Write},
-    os::unix::process::CommandExt,
     path::PathBuf,
-    process::{Child, ChildStdout, Command, Output, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
 const WEB: &str = "\
@@ -22,14 +23,14 @@ spec:
 
 /// A cluster in a folder of its own, which commands in that folder find.
 struct Folder {
-    _up: Up,
+    up: Up,
     scratch: tempfile::TempDir,
 }
 
 impl Folder {
     fn new() -> Folder {
         let scratch = tempfile::tempdir().unwrap();
-        Folder { _up: Up::start(&["--ephemeral"], scratch.path()), scratch }
+        Folder { up: Up::start(&["--ephemeral"], scratch.path()), scratch }
     }
 
     fn file(&self, name: &str, text: &str) -> PathBuf {
@@ -259,36 +260,6 @@ spec:
     let folder = folder.with_web();
     let output = folder.command("logs deploy/web").output().unwrap();
     assert!(text(&output.stderr).starts_with("Found 2 pods, using pod/web-"), "{}", text(&output.stderr));
-}
-
-#[test]
-fn assets_act_by_their_names() {
-    let folder = Folder::new();
-    let run = |program: &str, line: &str| -> Output {
-        let mut command = Command::new(folder.scratch.path().join(program));
-        command.args(line.split(' ')).env("HOME", folder.scratch.path()).current_dir(folder.scratch.path());
-        command.env("KUBECONFIG", ".setpoint/kubeconfig").output().unwrap()
-    };
-    let mut command = folder.command("assets tools");
-    let said = text(&command.env("PATH", "").output().unwrap().stdout);
-    let dir = folder.scratch.path().join("tools");
-    assert_eq!(said, format!("export KUBEBUILDER_ASSETS={}\n", dir.display()));
-    assert!(text(&run("tools/kube-apiserver", "--help").stdout).contains("kube-apiserver of Setpoint"));
-    assert!(text(&run("tools/etcd", "--help").stdout).contains("etcd of Setpoint"));
-    assert_eq!(
-        text(&run("tools/kubectl", "-n kube-system get ns default -o name").stdout),
-        "namespace/default\n"
-    );
-    let said = text(&run("tools/kubectl", "version").stdout);
-    assert!(said.contains("Client Version: v1.36") && said.contains("Server Version: v1.36"), "{said}");
-    let said = text(&run("tools/kubectl", "drain node").stderr);
-    assert!(
-        said.contains("unknown command \"drain\"") && said.contains("install the real kubectl"),
-        "{said}"
-    );
-    // Called by another name, it is itself.
-    let mut command = Command::new(SETPOINT);
-    assert!(command.arg0("other").arg("--help").output().unwrap().status.success());
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! The binary called as `kube-apiserver`, with the flags that test environments pass.
 
+mod certificates;
+mod environment;
+mod keys;
+
 use crate::harness::SETPOINT;
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -25,6 +29,8 @@ use std::{
 struct ApiServer {
     process: Child,
     url: String,
+    /// What it logged before it was ready.
+    said: String,
     /// Open as long as it runs; what one test logs fits into the pipe.
     log: BufReader<ChildStderr>,
 }
@@ -49,20 +55,28 @@ fn program(directory: &Path) -> Command {
 
 /// Starts it on a free port, and waits until it logs the address.
 fn start(directory: &Path, arguments: &[&str]) -> ApiServer {
-    let mut command = program(directory);
+    start_as(program(directory), directory, arguments)
+}
+
+/// As `start`, with an environment.
+fn start_as(mut command: Command, directory: &Path, arguments: &[&str]) -> ApiServer {
     command.args(["--secure-port=0", "--v=2", "--service-cluster-ip-range=10.0.0.0/24"]);
     command.arg(format!("--cert-dir={}", directory.join("certificates").display())).args(arguments);
     let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
     let log = BufReader::new(process.stderr.take().unwrap());
-    let mut server = ApiServer { process, url: String::new(), log };
-    let mut seen = String::new();
+    let mut server = ApiServer { process, url: String::new(), said: String::new(), log };
     while server.url.is_empty() {
         let mut line = String::new();
-        assert_ne!(server.log.read_line(&mut line).unwrap(), 0, "it ended before it was ready:\n{seen}");
+        assert_ne!(
+            server.log.read_line(&mut line).unwrap(),
+            0,
+            "it ended before it was ready:\n{}",
+            server.said
+        );
         if let Some((_, address)) = line.split_once("serving securely address=") {
             server.url = format!("https://{}", address.trim());
         }
-        seen.push_str(&line);
+        server.said.push_str(&line);
     }
     server
 }

@@ -32,7 +32,6 @@ pub(super) enum Treatment {
 
 const AGGREGATION: &str = "no API server is aggregated, and no proxy authenticates users";
 const ALPHA: &str = "it belongs to an alpha feature";
-const APIS: &str = "each API has its fixed versions here";
 const AUDIT_LOG: &str = "the audit log is one file, one line of JSON for each event";
 const AUDIT_WEBHOOK: &str = "audit events go to a file only";
 const BOOTSTRAP_TOKENS: &str = "bootstrap tokens do not authenticate here";
@@ -210,7 +209,7 @@ pub(super) const FLAGS: [Flag; 178] = [
     flag("requestheader-group-headers", Value, Ignored(AGGREGATION)),
     flag("requestheader-uid-headers", Value, Ignored(AGGREGATION)),
     flag("requestheader-username-headers", Value, Ignored(AGGREGATION)),
-    flag("runtime-config", Value, Ignored(APIS)),
+    flag("runtime-config", Value, Understood),
     flag("runtime-config-emulation-forward-compatible", Switch, Ignored(ONE_VERSION)),
     flag("secure-port", Value, Understood),
     flag("service-account-extend-token-expiration", Switch, Ignored(TOKENS)),
