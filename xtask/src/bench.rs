@@ -25,10 +25,11 @@ pub(crate) fn run(subject: &str, parts: &[&str]) -> Result<ExitCode> {
         "attacks" => command.args(["--package", "setpoint", "--bench", "attacks"]),
         "operator" => command.args(["--package", "setpoint", "--bench", "operator"]),
         "controllers" => command.args(["--package", "setpoint", "--bench", "controllers"]),
+        "forks" => command.args(["--package", "setpoint", "--bench", "forks"]),
         other => {
             bail!(
                 "nothing to measure is called {other}; there are: store, server, definitions, admission, attacks, \
-                 operator, controllers, growth, size"
+                 operator, controllers, forks, growth, size"
             )
         }
     };

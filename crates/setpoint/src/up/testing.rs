@@ -1,5 +1,7 @@
 //! `setpoint up --testing`: a cluster whose clients pass the testing API, and the recipe for its forks.
 
+mod open_files;
+
 use super::{
     UpOptions, account_key, audit,
     certificates::Certificates,
@@ -43,6 +45,7 @@ impl ClusterRecipe {
         certificates: Certificates,
         advertised: Option<SocketAddr>,
     ) -> Result<ClusterRecipe> {
+        open_files::raise_limit();
         controllers::warn_of_absent(&options.controllers);
         let names = controllers::chosen(&options.controllers).collect();
         let signing_key = match account_key::open(&options)? {
