@@ -1,6 +1,15 @@
 //! `setpoint up --testing`: the testing API over the wire, with the crate `kube` as the client.
 
-use crate::harness::{SETPOINT, Up};
+mod commands;
+mod faults;
+mod forks;
+mod http2;
+mod restores;
+mod time;
+mod trace;
+mod web_sockets;
+
+use crate::harness::Up;
 use futures::{StreamExt, pin_mut};
 use k8s_openapi::api::{
     batch::v1::{CronJob, Job},
@@ -9,11 +18,11 @@ use k8s_openapi::api::{
 use kube::{
     Api, Client, Config, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
+    client::Body,
     config::{KubeConfigOptions, Kubeconfig},
     core::GroupVersionKind,
 };
 use serde_json::{Value, json};
-use std::process::Command;
 
 const CRON_JOB: &str = r#"{"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "minutely"}, "spec": {
     "schedule": "* * * * *", "successfulJobsHistoryLimit": 100, "jobTemplate": {"spec": {"template": {"spec": {
@@ -84,6 +93,21 @@ async fn put_map(client: &Client, name: &str, value: &str) -> ConfigMap {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"k": value},
     }));
     maps(client).patch(name, &PatchParams::apply("test").force(), &patch).await.unwrap()
+}
+
+/// Sends a request as it is.
+async fn raw(
+    client: &Client,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> http::Response<Body> {
+    let mut request = http::Request::builder().method(method).uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    client.send(request.body(Body::from(body.as_bytes().to_vec())).unwrap()).await.unwrap()
 }
 
 fn code(error: &kube::Error) -> u16 {
@@ -304,53 +328,6 @@ fn a_settle_waits_for_clients_outside_and_says_who_is_busy() {
         created.unwrap();
     });
 }
-
-#[test]
-fn commands_steer_a_cluster() {
-    with_cluster(&[], async |tested: &Tested| {
-        let run = |arguments: &[&str]| {
-            let mut command = Command::new(SETPOINT);
-            command
-                .arg("testing")
-                .args(arguments)
-                .current_dir(tested.scratch.path())
-                .env_remove("KUBECONFIG");
-            let output = command.output().unwrap();
-            let (said, complaint) = (
-                String::from_utf8(output.stdout).unwrap(),
-                String::from_utf8_lossy(&output.stderr).into_owned(),
-            );
-            assert!(output.status.success(), "{arguments:?}: {said}{complaint}");
-            said.trim().to_owned()
-        };
-        run(&["snapshot", "start"]);
-        put_map(&tested.client, "web", "1").await;
-        let line = run(&["fork", "mine", "--export", "--write-kubeconfig", "mine.kubeconfig"]);
-        assert_eq!(line, "export KUBECONFIG=mine.kubeconfig");
-        let path = tested.scratch.path().join("mine.kubeconfig");
-        let mine = client_of(Kubeconfig::read_from(&path).unwrap()).await;
-        assert!(maps(&mine).get_opt("web").await.unwrap().is_some());
-        assert!(run(&["restore", "start"]).ends_with("1 deleted"), "the ConfigMap");
-        assert!(run(&["settle"]).starts_with("settled at revision "));
-        assert!(run(&["clock", "--freeze"]).ends_with("(frozen)"));
-        assert!(run(&["clock", "--run", "--advance", "10m"]).ends_with('Z'));
-        std::fs::write(tested.scratch.path().join("fault.yaml"), FAULT).unwrap();
-        assert_eq!(run(&["fault", "-f", "fault.yaml"]), "no-secrets");
-        assert!(run(&["trace", "--verb", "patch", "--resource", "configmaps"]).contains("configmaps/web"));
-        assert_eq!(run(&["fault", "--delete", "no-secrets", "--list"]), "");
-        run(&["reset"]);
-        run(&["fork", "mine", "--delete"]);
-    });
-}
-
-const FAULT: &str = "\
-apiVersion: testing.setpoint.dev/v1
-kind: Fault
-metadata: {name: no-secrets}
-spec:
-  match: {verb: get, resource: secrets}
-  refuse: {code: 403, reason: Forbidden}
-";
 
 /// Prints what forks cost: `cargo test -p setpoint --test up many_forks -- --nocapture`.
 #[test]

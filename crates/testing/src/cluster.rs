@@ -81,7 +81,7 @@ pub struct Cluster {
     pub(crate) template: Arc<Template>,
     pub(crate) kept: Mutex<Kept>,
     /// Held while the clock moves or the state is replaced.
-    pub(crate) steering: tokio::sync::Mutex<()>,
+    pub(crate) steering: Arc<tokio::sync::Mutex<()>>,
     /// The state when it had started, for resets.
     first: OnceLock<Arc<Memory>>,
     plane: OnceCell<Plane>,
@@ -151,7 +151,7 @@ impl Cluster {
             recipe,
             template,
             kept: Mutex::default(),
-            steering: tokio::sync::Mutex::default(),
+            steering: Arc::default(),
             first: OnceLock::new(),
             plane: OnceCell::new(),
             loops: Mutex::new(Loops::Waiting(start_loops)),

@@ -277,7 +277,7 @@ fn fault_spec() -> Value {
             "how": {"type": "string", "enum": ["Cut", "Close", "Expire"], "default": "Cut", "description":
                 "The connection breaks; the server ends it properly; an ERROR event with 410 comes."},
         })),
-        "lagWatch": text("Every event of the watch comes so much later, like 500ms."),
+        "lagWatch": text("Every event of the watch comes so much later, by the cluster's clock, like 500ms."),
     }));
     spec["properties"]["match"]["default"] = json!({});
     let given: Vec<String> = EFFECTS.iter().map(|name| format!("has(self.{name})")).collect();

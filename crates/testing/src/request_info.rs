@@ -43,6 +43,12 @@ impl RequestInfo {
         !matches!(self.verb, "get" | "list" | "watch" | "other")
     }
 
+    /// Whether a container, a pod, a service or a node answers: a log that is followed, a proxied page.
+    pub(crate) fn is_connection(&self) -> bool {
+        let subresource = self.resource.split_once('/').map(|(_, subresource)| subresource);
+        matches!(subresource, Some("attach" | "exec" | "log" | "portforward" | "proxy"))
+    }
+
     pub(crate) fn is_watch(&self) -> bool {
         self.verb == "watch"
     }
@@ -74,6 +80,22 @@ pub(crate) fn query(uri: &Uri) -> impl Iterator<Item = (&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_of_containers_pods_services_and_nodes_are_told_apart() {
+        for (url, expected) in [
+            ("/api/v1/namespaces/a/pods/b/log?follow=true", true),
+            ("/api/v1/namespaces/a/pods/b/proxy/page", true),
+            ("/api/v1/namespaces/a/services/b/proxy", true),
+            ("/api/v1/nodes/b/proxy/logs", true),
+            ("/api/v1/namespaces/a/pods/b/exec", true),
+            ("/api/v1/namespaces/a/pods/b/status", false),
+            ("/api/v1/namespaces/a/pods/log", false),
+        ] {
+            let found = RequestInfo::of(&Method::GET, &url.parse().unwrap());
+            assert_eq!(found.is_connection(), expected, "{url}");
+        }
+    }
 
     #[test]
     fn urls_name_verb_resource_and_object() {

@@ -11,10 +11,14 @@ use crate::{
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
-pub(crate) use pending::OutsideProgress;
+pub(crate) use pending::{Counted, OutsideProgress};
 pub use pending::{HeldWatches, Pending};
+use pending::{InFlight, WatchSource};
 use serde::Deserialize;
-use server::{Caller, Server, accept::Broken};
+use server::{
+    Caller, Server,
+    accept::{Broken, WebSocketEvents},
+};
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use store::ReadStore;
 use tokio::sync::{RwLock, RwLockWriteGuard};
@@ -131,7 +135,7 @@ impl Transport {
         }
         let info = RequestInfo::of(request.method(), request.uri());
         let path = request.uri().to_string();
-        let source = pending::WatchSource::new(&sender, request.uri().path());
+        let source = WatchSource::new(&sender, request.uri().path());
         let in_flight = self.pending.start(&info, &source, &path);
         let id = self.recorder.add(self.elapsed(), &sender, &info, path);
         let effects = self.faults.effects_on(&info, &sender);
@@ -139,7 +143,11 @@ impl Transport {
             let faults: Vec<String> = effects.iter().map(Effect::to_string).collect();
             self.recorder.update(id, |entry| entry.fault = Some(faults.join(", ")));
         }
-        let result = self.with_effects(&info, request, &effects).await;
+        if info.is_watch() && request.headers().contains_key(header::UPGRADE) {
+            let events = Arc::clone(&self).web_socket_events(&info, &source, &effects);
+            request.extensions_mut().insert(events);
+        }
+        let result = self.with_effects(&info, request, &effects, &in_flight).await;
         if result.is_err() && info.is_watch() {
             self.pending.expect_back(&self.world, &source);
         }
@@ -151,26 +159,49 @@ impl Transport {
         }
     }
 
+    /// Events over a WebSocket are no body of the response: the server passes them through this.
+    fn web_socket_events(
+        self: Arc<Transport>,
+        info: &RequestInfo,
+        source: &WatchSource,
+        effects: &[Effect],
+    ) -> WebSocketEvents {
+        let (info, source, effects) = (info.clone(), source.clone(), effects.to_vec());
+        WebSocketEvents::through(move |events| {
+            watch_body::wrap(&self, &info, source.clone(), &effects, events)
+        })
+    }
+
     /// The server's response, or what the effects make of it.
     async fn with_effects<B>(
         &self,
         info: &RequestInfo,
         mut request: Request<B>,
         effects: &[Effect],
+        in_flight: &InFlight,
     ) -> Result<Response<server::Body>, Broken>
     where
         B: http_body::Body<Data: Send, Error: std::error::Error + Send + Sync> + Send + 'static,
     {
-        let mut is_stale = false;
+        let mut is_stale_get = false;
         for effect in effects {
             match effect {
-                Effect::Delay(duration) => self.world.sleep(*duration).await,
+                Effect::Delay(duration) => {
+                    in_flight.wait_for_clock(true);
+                    self.world.sleep(*duration).await;
+                    in_flight.wait_for_clock(false);
+                }
                 Effect::Refuse { code, reason } => return Ok(error_response(*code, reason, info)),
                 Effect::LoseRequest => return Err(Broken),
                 Effect::Stale(revisions) => {
                     let revision = self.revision().await.saturating_sub(*revisions).max(1);
-                    *request.uri_mut() = Effect::stale(info, request.uri(), revision);
-                    is_stale = true;
+                    if let Some(uri) = Effect::stale(info, request.uri(), revision) {
+                        *request.uri_mut() = uri;
+                        is_stale_get = info.verb == "get";
+                    }
+                    if is_stale_get {
+                        Effect::accept_list(request.headers_mut());
+                    }
                 }
                 Effect::Hang { is_carried_out: false, reached } => return hang(reached).await,
                 Effect::Hang { .. } | Effect::LoseAnswer | Effect::Watch { .. } | Effect::Lag(_) => {}
@@ -187,7 +218,7 @@ impl Transport {
         }
         match effects.contains(&Effect::LoseAnswer) {
             true => Err(Broken),
-            false if is_stale && info.verb == "get" => Ok(Effect::only(info, response).await),
+            false if is_stale_get => Ok(Effect::only(info, response).await),
             false => Ok(response),
         }
     }
@@ -201,8 +232,8 @@ impl Transport {
     ) -> Response<server::Body> {
         let code = response.status().as_u16();
         self.recorder.update(id, |entry| entry.code = Some(code));
-        // A log may be followed: it must not wait for its end.
-        if info.is_watch() || info.resource == "pods/log" {
+        // They may have no end.
+        if info.is_watch() || info.is_connection() {
             return response;
         }
         let (head, body) = response.into_parts();

@@ -50,6 +50,8 @@ pub(crate) async fn carry_out(
         return Ok(object);
     }
     let spec = &object["spec"];
+    let mut unfinished =
+        Unfinished { cluster, plane, kind, name: &name, is_over: kind == TestingKind::Clock };
     let done = match kind {
         TestingKind::Snapshot => snapshot(cluster, &name).await,
         TestingKind::Restore => {
@@ -63,6 +65,8 @@ pub(crate) async fn carry_out(
         TestingKind::Fault => fault::inject(cluster, &name, spec),
         TestingKind::Trace => Ok(trace::trace(cluster, spec)),
     };
+    unfinished.is_over = true;
+    drop(unfinished);
     let status = match done {
         Ok(status) => status,
         Err(problem) => {
@@ -77,6 +81,26 @@ pub(crate) async fn carry_out(
         remove_old_records(cluster, plane, kind, name).await;
     }
     Ok(object)
+}
+
+/// An object whose work is not over. If its client leaves before that, the object is removed.
+struct Unfinished<'a> {
+    cluster: &'a Cluster,
+    plane: &'a Plane,
+    kind: TestingKind,
+    name: &'a str,
+    is_over: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let (plane, kind, name) = (self.plane.clone(), self.kind, self.name.to_owned());
+            // It may have been deleted by its user.
+            let remove = async move { drop(plane.delete(kind, &name).await) };
+            self.cluster.real.spawn("object of a client that has left", remove).detach();
+        }
+    }
 }
 
 async fn remove_old_records(cluster: &Cluster, plane: &Plane, kind: TestingKind, name: String) {

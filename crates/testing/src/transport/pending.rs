@@ -31,6 +31,11 @@ impl WatchSource {
         let caller = if sender.user.is_empty() { &sender.agent } else { &sender.user };
         WatchSource { caller: caller.clone(), path: path.to_owned(), is_outside: sender.is_outside }
     }
+
+    /// Whether the client is another process.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.is_outside
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -39,7 +44,7 @@ pub struct Pending(Arc<Mutex<PendingState>>);
 #[derive(Debug, Default)]
 struct PendingState {
     last_id: u64,
-    requests: BTreeMap<u64, String>,
+    requests: BTreeMap<u64, PendingRequest>,
     outside_requests: u64,
     /// Events of watches of other processes that have ended.
     outside_events: u64,
@@ -48,6 +53,22 @@ struct PendingState {
     expected_back: BTreeMap<WatchSource, Moment>,
     /// Resources whose events are held back: how many times, and a channel that closes in the end.
     held: BTreeMap<String, (usize, watch::Sender<()>)>,
+}
+
+/// A request, or an event, that has not arrived.
+#[derive(Debug)]
+struct PendingRequest {
+    what: String,
+    /// Nothing becomes of it before the clock of the cluster goes on.
+    waits_for_clock: bool,
+}
+
+/// Which requests count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    All,
+    /// Only those that do not wait for the clock of the cluster.
+    AtThisMoment,
 }
 
 #[derive(Debug)]
@@ -105,7 +126,7 @@ impl Pending {
     pub(crate) fn add(&self, what: String) -> InFlight {
         let id = self.with(|state| {
             state.last_id += 1;
-            state.requests.insert(state.last_id, what);
+            state.requests.insert(state.last_id, PendingRequest { what, waits_for_clock: false });
             state.last_id
         });
         InFlight { pending: self.clone(), id }
@@ -190,13 +211,17 @@ impl Pending {
         })
     }
 
-    /// Whether a request waits for its response.
+    /// Whether a request waits for its response, and not for the clock of the cluster.
     pub(crate) fn has_requests(&self) -> bool {
-        self.with(|state| !state.requests.is_empty())
+        self.with(|state| state.requests.values().any(|request| !request.waits_for_clock))
     }
 
     /// What is pending, as text.
     pub fn busy(&self, world: &World) -> Vec<String> {
+        self.busy_with(world, Counted::All)
+    }
+
+    pub(crate) fn busy_with(&self, world: &World, counted: Counted) -> Vec<String> {
         let now = world.now();
         self.with(|state| {
             state.expected_back.retain(|_, since| now.since(*since) < RETURN_LIMIT);
@@ -204,12 +229,25 @@ impl Pending {
                 .expected_back
                 .keys()
                 .map(|it| format!("{} has not come back to watch {}", it.caller, it.path));
-            state.requests.values().cloned().chain(expected_back).collect()
+            let counts = |it: &&PendingRequest| counted == Counted::All || !it.waits_for_clock;
+            let requests = state.requests.values().filter(counts).map(|request| request.what.clone());
+            requests.chain(expected_back).collect()
         })
     }
 
     fn with<R>(&self, act: impl FnOnce(&mut PendingState) -> R) -> R {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl InFlight {
+    /// Says whether it waits for the clock of the cluster.
+    pub(crate) fn wait_for_clock(&self, waits_for_clock: bool) {
+        self.pending.with(|state| {
+            if let Some(request) = state.requests.get_mut(&self.id) {
+                request.waits_for_clock = waits_for_clock;
+            }
+        });
     }
 }
 

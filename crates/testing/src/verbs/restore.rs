@@ -6,10 +6,11 @@
 use super::find_snapshot;
 use crate::{Cluster, problem::Problem};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 use store::{
     Batch, Bytes, Condition, MAX_BATCH_BYTES, MAX_BATCH_WRITES, Memory, Range, ReadStore, Store, Write,
 };
+use tokio::sync::oneshot;
 
 /// The server itself may write meanwhile; then the difference is looked at again.
 const MAX_ROUNDS: usize = 5;
@@ -22,17 +23,26 @@ struct Changed {
     deleted: usize,
 }
 
-pub(crate) async fn restore(cluster: &Cluster, snapshot: &str) -> Result<Value, Problem> {
+pub(crate) async fn restore(cluster: &Arc<Cluster>, snapshot: &str) -> Result<Value, Problem> {
     let state = find_snapshot(cluster, snapshot)?;
-    go_back(cluster, &state).await
+    go_back(cluster, state).await
 }
 
-pub(crate) async fn reset(cluster: &Cluster) -> Result<Value, Problem> {
+pub(crate) async fn reset(cluster: &Arc<Cluster>) -> Result<Value, Problem> {
     let first = cluster.first().ok_or_else(|| Problem::internal("the first state was not kept"))?;
-    go_back(cluster, &first).await
+    go_back(cluster, first).await
 }
 
-async fn go_back(cluster: &Cluster, state: &Memory) -> Result<Value, Problem> {
+/// In a task of its own: a client that leaves in the middle leaves no state in between.
+async fn go_back(cluster: &Arc<Cluster>, state: Arc<Memory>) -> Result<Value, Problem> {
+    let (done, is_done) = oneshot::channel();
+    let task_cluster = Arc::clone(cluster);
+    let work = async move { drop(done.send(write_back(&task_cluster, &state).await)) };
+    cluster.real.spawn("restore", work).detach();
+    is_done.await.unwrap_or_else(|_| Err(Problem::internal("the restore was interrupted")))
+}
+
+async fn write_back(cluster: &Cluster, state: &Memory) -> Result<Value, Problem> {
     let _steering = cluster.steering.lock().await;
     let _closed = cluster.transport.close().await;
     let mut changed = Changed::default();

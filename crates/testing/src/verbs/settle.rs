@@ -1,7 +1,11 @@
 //! Settle: waits until neither control loops nor watches have anything left to be told.
 
 use super::duration;
-use crate::{Cluster, problem::Problem, transport::OutsideProgress};
+use crate::{
+    Cluster,
+    problem::Problem,
+    transport::{Counted, OutsideProgress},
+};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use store::Revision;
@@ -30,7 +34,7 @@ pub(crate) async fn settle(cluster: &Arc<Cluster>, spec: &Value) -> Result<Value
     let timeout = duration(spec, "timeout")?.unwrap_or(TIMEOUT);
     let _steering = cluster.steering.lock().await;
     let begun = cluster.real.now();
-    let revision = wait(cluster, quiet, timeout).await?;
+    let revision = wait(cluster, quiet, timeout, Counted::All).await?;
     Ok(json!({
         "revision": revision.0,
         "waited": format!("{:?}", cluster.real.now().since(begun)),
@@ -40,7 +44,7 @@ pub(crate) async fn settle(cluster: &Arc<Cluster>, spec: &Value) -> Result<Value
 
 /// Settles with the usual limits.
 pub(crate) async fn until_idle(cluster: &Arc<Cluster>) -> Result<(), Problem> {
-    wait(cluster, QUIET, TIMEOUT).await.map(drop)
+    wait(cluster, QUIET, TIMEOUT, Counted::All).await.map(drop)
 }
 
 /// Waits until nothing has happened for `quiet`.
@@ -48,13 +52,14 @@ pub(crate) async fn wait(
     cluster: &Arc<Cluster>,
     quiet: Duration,
     timeout: Duration,
+    counted: Counted,
 ) -> Result<Revision, Problem> {
     cluster.start_loops();
     let begun = cluster.real.now();
-    let (mut before, mut still) = (activity(cluster).await?, begun);
+    let (mut before, mut still) = (activity(cluster, counted).await?, begun);
     loop {
         cluster.real.sleep(LOOK).await;
-        let now = activity(cluster).await?;
+        let now = activity(cluster, counted).await?;
         let moment = cluster.real.now();
         if now != before {
             still = moment;
@@ -90,9 +95,9 @@ fn end_back_off(cluster: &Cluster) {
     }
 }
 
-async fn activity(cluster: &Cluster) -> Result<Activity, Problem> {
+async fn activity(cluster: &Cluster, counted: Counted) -> Result<Activity, Problem> {
     let transport = &cluster.transport;
-    let mut busy = transport.pending.busy(&cluster.world);
+    let mut busy = transport.pending.busy_with(&cluster.world, counted);
     busy.extend(transport.pending.behind());
     // On a busy machine, work may wait for a thread.
     if cluster.clock.active_tasks() > 0 {
