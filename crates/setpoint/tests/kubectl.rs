@@ -11,6 +11,7 @@ mod workloads;
 use crate::harness::Up;
 use serde_json::Value;
 use std::{
+    ffi::OsStr,
     io::{BufRead, BufReader},
     path::PathBuf,
     process::{Command, Output, Stdio},
@@ -28,6 +29,8 @@ spec:
     spec: {containers: [{name: main, image: 'nginx:1'}]}
 ";
 
+const NO_KUBECTL: &str = "SETPOINT_KUBECTL names no kubectl";
+
 struct Kubectl {
     up: Up,
     scratch: tempfile::TempDir,
@@ -40,11 +43,25 @@ impl Kubectl {
     }
 
     fn command(&self, line: &str) -> Command {
-        let program = std::env::var_os("SETPOINT_KUBECTL").expect("SETPOINT_KUBECTL names no kubectl");
+        let mut command = self.program(&std::env::var_os("SETPOINT_KUBECTL").expect(NO_KUBECTL));
+        command.args(line.split(' '));
+        command
+    }
+
+    fn program(&self, program: &OsStr) -> Command {
         let mut command = Command::new(program);
-        command.args(line.split(' ')).env("KUBECONFIG", &self.up.kubeconfig).env("HOME", self.scratch.path());
+        command.env("KUBECONFIG", &self.up.kubeconfig).env("HOME", self.scratch.path());
         command.current_dir(self.scratch.path());
         command
+    }
+
+    /// The output of a command that succeeds, typed into a shell.
+    fn said_in_a_shell(&self, line: &str) -> String {
+        let mut shell = self.program("sh".as_ref());
+        let output = shell.args(["-c", &format!("\"$SETPOINT_KUBECTL\" {line}")]).output().unwrap();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {line}: {complaint}");
+        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
     }
 
     fn run(&self, line: &str) -> Output {

@@ -246,10 +246,14 @@ fn duration(description: &str, default: &str) -> Value {
 /// The fields of a fault of which exactly one is given.
 const EFFECTS: [&str; 6] = ["refuse", "delay", "lose", "stale", "endWatch", "lagWatch"];
 
+/// What a fault may match.
+const VERBS: [&str; 10] =
+    ["*", "write", "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+
 fn fault_spec() -> Value {
     let matching = object(json!({
-        "verb": {"type": "string", "maxLength": MAX_TEXT, "default": "*", "description":
-            "get, list, watch, create, update, patch, delete, deletecollection; write for all that do not read; * for any."},
+        "verb": {"type": "string", "enum": VERBS, "default": "*", "description":
+            "write is for all that do not read, * for any."},
         "resource": {"type": "string", "maxLength": MAX_TEXT, "default": "*", "description": "Like pods or pods/status; * for any."},
         "group": text("The API group; empty for the core group. By default any."),
         "namespace": text("By default any."),
@@ -265,8 +269,7 @@ fn fault_spec() -> Value {
             "How many requests are affected; by default all until the object is deleted."},
         "refuse": object(json!({
             "code": {"type": "integer", "minimum": 400, "maximum": 599, "default": 500},
-            "reason": {"type": "string", "maxLength": MAX_TEXT, "default": "InternalError", "description":
-                "The reason of the Status, like Conflict, Expired or ServiceUnavailable."},
+            "reason": text("The reason of the Status, like Conflict. By default the usual one of the code."),
         })),
         "delay": text("Delays the request before the server gets it, by the cluster's clock, like 2s."),
         "lose": {"type": "string", "enum": ["Request", "Answer"], "description":

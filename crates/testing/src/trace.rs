@@ -184,7 +184,8 @@ impl Entry {
 /// A long text without its end.
 fn cut(mut text: String) -> String {
     if text.len() > LONGEST_TEXT {
-        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+        let end = (0..=LONGEST_TEXT).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or_default());
         text.push('…');
         text.shrink_to_fit();
     }

@@ -4,9 +4,14 @@ use super::Kubectl;
 
 const PAGE: &str = include_str!("../../../../docs/guide/11-testing-api.md");
 
-/// The code blocks of a page: language and text.
-fn blocks(page: &str) -> Vec<(&str, &str)> {
-    page.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect()
+/// The code blocks of a page: the line before, language and text.
+fn blocks(page: &str) -> Vec<(&str, &str, &str)> {
+    let parts: Vec<&str> = page.split("```").collect();
+    let blocks = parts.chunks_exact(2).filter_map(|pair| {
+        let (language, text) = pair[1].split_once('\n')?;
+        Some((pair[0].trim_end().lines().last().unwrap_or_default(), language, text))
+    });
+    blocks.collect()
 }
 
 #[test]
@@ -15,17 +20,18 @@ fn the_samples_of_the_guide_work_with_kubectl() {
     // For the trace.
     kubectl.output_of("create configmap sample");
     let (mut created, mut commands) = (0, 0);
-    for (language, text) in blocks(PAGE) {
+    for (before, language, text) in blocks(PAGE) {
         if language == "yaml" {
-            kubectl.file("sample.yaml", text);
-            let said = kubectl.output_of("create -f sample.yaml");
-            assert!(said.contains(".testing.setpoint.dev/") && said.ends_with(" created"), "{said}");
-            created += 1;
+            let name = before.strip_prefix('`').and_then(|rest| rest.strip_suffix("`:"));
+            kubectl.file(name.expect("a line with the name of the file"), text);
         }
         for line in text.lines().filter_map(|line| line.strip_prefix("$ kubectl ")) {
-            // The block above it was created.
-            if !line.starts_with("create -f ") {
-                assert_ne!(kubectl.output_of(line), "", "{line}");
+            let said = kubectl.said_in_a_shell(line);
+            if line.starts_with("create -f ") {
+                assert!(said.contains(".testing.setpoint.dev/") && said.ends_with(" created"), "{said}");
+                created += 1;
+            } else {
+                assert_ne!(said, "", "{line}");
                 commands += 1;
             }
         }

@@ -71,6 +71,45 @@ fn a_fault_hits_what_its_match_says() {
 }
 
 #[test]
+fn a_refusal_has_the_usual_reason_of_its_code() {
+    with_cluster(&ALONE, async |tested: &Tested| {
+        let client = &tested.client;
+        for (refuse, reason) in [
+            (json!({"code": 410}), "Expired"),
+            (json!({"code": 404}), "NotFound"),
+            (json!({"code": 409, "reason": "AlreadyExists"}), "AlreadyExists"),
+            (json!({}), "InternalError"),
+        ] {
+            create(client, "Fault", "any", json!({"match": {"name": "one"}, "refuse": refuse})).await;
+            let refused = maps(client).get("one").await.unwrap_err();
+            assert!(refused.to_string().contains(reason), "{refused}");
+            delete_fault(client, "any").await;
+        }
+    });
+}
+
+#[test]
+fn what_can_never_come_true_is_refused() {
+    with_cluster(&ALONE, async |tested: &Tested| {
+        for (kind, spec, told) in [
+            (
+                "Fault",
+                json!({"match": {"verb": "gets"}, "delay": "1s"}),
+                "spec.match.verb: Unsupported value",
+            ),
+            (
+                "Settle",
+                json!({"quiet": "1h", "timeout": "2s"}),
+                "spec.timeout: 2s is not longer than spec.quiet",
+            ),
+        ] {
+            let refused = try_create(&tested.client, kind, "any", spec).await.unwrap_err();
+            assert!(refused.to_string().contains(told), "{refused}");
+        }
+    });
+}
+
+#[test]
 fn a_lost_request_is_not_carried_out_and_a_lost_answer_is() {
     with_cluster(&ALONE, async |tested: &Tested| {
         let client = &tested.client;

@@ -142,7 +142,7 @@ fn events_over_a_web_socket_come_late_by_the_clock_of_the_cluster() {
 #[test]
 fn a_settle_waits_until_watches_are_read() {
     /// More than sockets hold.
-    const EVENTS: usize = 12;
+    const EVENTS: usize = 60;
     const LARGE: usize = 900_000;
     with_cluster(&["--ephemeral", "--controllers", "", "--nodes", "0"], async |tested: &Tested| {
         let client = &tested.client;

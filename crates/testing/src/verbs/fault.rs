@@ -53,6 +53,26 @@ fn with_effect(rule: Rule, spec: &Value) -> Result<Fault, Problem> {
             _ => rule.cut_after(after),
         });
     }
-    let code = spec["refuse"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-    Ok(rule.error(code.unwrap_or(500), spec["refuse"]["reason"].as_str().unwrap_or("InternalError")))
+    let code = spec["refuse"]["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
+    Ok(rule.error(code, spec["refuse"]["reason"].as_str().unwrap_or_else(|| usual_reason(code))))
+}
+
+/// The reason with which Kubernetes answers this code.
+fn usual_reason(code: u16) -> &'static str {
+    match code {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        405 => "MethodNotAllowed",
+        409 => "Conflict",
+        410 => "Expired",
+        413 => "RequestEntityTooLarge",
+        415 => "UnsupportedMediaType",
+        422 => "Invalid",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        _ => "InternalError",
+    }
 }

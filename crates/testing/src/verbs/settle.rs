@@ -32,6 +32,12 @@ struct Activity {
 pub(crate) async fn settle(cluster: &Arc<Cluster>, spec: &Value) -> Result<Value, Problem> {
     let quiet = duration(spec, "quiet")?.unwrap_or(QUIET);
     let timeout = duration(spec, "timeout")?.unwrap_or(TIMEOUT);
+    if quiet >= timeout {
+        let told = format!(
+            "spec.timeout: {timeout:?} is not longer than spec.quiet, {quiet:?}: it could not settle"
+        );
+        return Err(Problem::invalid(told));
+    }
     let _steering = cluster.steering.lock().await;
     let begun = cluster.real.now();
     let revision = wait(cluster, quiet, timeout, Counted::All).await?;
