@@ -55,15 +55,6 @@ impl Kubectl {
         command
     }
 
-    /// The output of a command that succeeds, typed into a shell.
-    fn said_in_a_shell(&self, line: &str) -> String {
-        let mut shell = self.program("sh".as_ref());
-        let output = shell.args(["-c", &format!("\"$SETPOINT_KUBECTL\" {line}")]).output().unwrap();
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "kubectl {line}: {complaint}");
-        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
-    }
-
     fn run(&self, line: &str) -> Output {
         self.command(line).output().unwrap()
     }

@@ -117,7 +117,8 @@ fn objects(source: &str, text: &[u8]) -> ClientResult<Vec<Manifest>> {
         ClientError::error(format!("error parsing {source}: error converting YAML to JSON: {error}"))
     };
     let text = std::str::from_utf8(text).map_err(|error| failed(&error))?;
-    let json = || serde_json::Deserializer::from_str(text).into_iter::<Value>().collect::<Result<Vec<_>, _>>();
+    let json =
+        || serde_json::Deserializer::from_str(text).into_iter::<Value>().collect::<Result<Vec<_>, _>>();
     // What begins like JSON may be YAML as well.
     let mut found = if text.trim_start().starts_with('{') { json().unwrap_or_default() } else { Vec::new() };
     if found.is_empty() {

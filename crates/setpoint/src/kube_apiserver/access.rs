@@ -32,7 +32,10 @@ pub(super) fn verifying_keys(flags: &Flags) -> Result<Vec<VerifyingKey>> {
     let mut keys = Vec::new();
     for path in flags.all(VERIFYING_KEYS) {
         let found = VerifyingKey::all_from_pem(&read(path, VERIFYING_KEYS)?);
-        keys.extend(found.with_context(|| format!("--{VERIFYING_KEYS} {path}: name public or private keys in PEM"))?);
+        keys.extend(
+            found
+                .with_context(|| format!("--{VERIFYING_KEYS} {path}: name public or private keys in PEM"))?,
+        );
     }
     Ok(keys)
 }

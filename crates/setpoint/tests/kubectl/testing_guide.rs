@@ -14,6 +14,15 @@ fn blocks(page: &str) -> Vec<(&str, &str, &str)> {
     blocks.collect()
 }
 
+/// The output of a command of kubectl that succeeds.
+fn said_in_a_shell(kubectl: &Kubectl, line: &str) -> String {
+    let mut shell = kubectl.program("sh".as_ref());
+    let output = shell.args(["-c", &format!("\"$SETPOINT_KUBECTL\" {line}")]).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "kubectl {line}: {complaint}");
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
 #[test]
 fn the_samples_of_the_guide_work_with_kubectl() {
     let kubectl = Kubectl::new(&["--ephemeral", "--testing"]);
@@ -26,7 +35,7 @@ fn the_samples_of_the_guide_work_with_kubectl() {
             kubectl.file(name.expect("a line with the name of the file"), text);
         }
         for line in text.lines().filter_map(|line| line.strip_prefix("$ kubectl ")) {
-            let said = kubectl.said_in_a_shell(line);
+            let said = said_in_a_shell(&kubectl, line);
             if line.starts_with("create -f ") {
                 assert!(said.contains(".testing.setpoint.dev/") && said.ends_with(" created"), "{said}");
                 created += 1;
