@@ -8,7 +8,7 @@ use std::{fs, path::Path};
 const FILES: [&str; 4] = [
     "README.md",
     "docs/guide/install.md",
-    "docs/guide/1-first-operator.md",
+    "docs/guide/first-operator.md",
     "crates/setpoint/templates/rust/Cargo.toml.tmpl",
 ];
 /// Before a version.

@@ -169,9 +169,9 @@ const CREATE: [&str; 6] = [
 
 /// The numbers of the guide are those that are measured here.
 fn documented(what: &str, (requests, reconciles): &(Vec<String>, u64)) {
-    let page = include_str!("../../../docs/guide/9-requests.md");
+    let page = include_str!("../../../docs/guide/requests.md");
     let row = format!("| {what} | {} | {reconciles} |", requests.len());
-    assert!(page.lines().any(|line| line.starts_with(&row)), "docs/guide/9-requests.md lacks {row}");
+    assert!(page.lines().any(|line| line.starts_with(&row)), "docs/guide/requests.md lacks {row}");
 }
 
 #[test]

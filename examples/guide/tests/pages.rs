@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 #[test]
 fn the_first_page_shows_the_files_of_the_example() {
-    let page = include_str!("../../../docs/guide/1-first-operator.md");
+    let page = include_str!("../../../docs/guide/first-operator.md");
     for (name, file) in [
         ("src/lib.rs", include_str!("../../greeting/src/lib.rs")),
         ("src/main.rs", include_str!("../../greeting/src/main.rs")),
@@ -44,7 +44,7 @@ fn every_page_with_rust_is_compiled_or_compared() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let page = std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
-        let is_checked = name == "1-first-operator.md" || compiled.contains(&format!("docs/guide/{name}\""));
+        let is_checked = name == "first-operator.md" || compiled.contains(&format!("docs/guide/{name}\""));
         assert!(
             is_checked || rust(&page).next().is_none(),
             "add docs/guide/{name} to examples/guide/src/lib.rs"

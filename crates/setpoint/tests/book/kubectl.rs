@@ -16,7 +16,7 @@ fn readme() {
 
 #[test]
 fn everyday_commands() {
-    run("docs/guide/12-everyday-commands.md");
+    run("docs/guide/everyday-commands.md");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::Kubectl;
 
-const PAGE: &str = include_str!("../../../../docs/guide/11-testing-api.md");
+const PAGE: &str = include_str!("../../../../docs/guide/testing-api.md");
 
 /// The code blocks of a page: the line before, language and text.
 fn blocks(page: &str) -> Vec<(&str, &str, &str)> {
