@@ -102,6 +102,50 @@ fn endpoints_follow_their_pods_and_go_with_the_service() {
     });
 }
 
+const WRITTEN_BY_HAND: &str = "{apiVersion: v1, kind: Endpoints, metadata: {name: db}, \
+    subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 5432}]}]}";
+
+#[test]
+fn endpoints_that_never_had_a_service_stay() {
+    testkit::run(|cluster| async move {
+        let _running = rig::start(&cluster, &LOOPS);
+        cluster.apply(WRITTEN_BY_HAND).await;
+        cluster.settle().await;
+        cluster.patch::<Endpoints>("default", "db", &json!({"metadata": {"labels": {"a": "b"}}})).await;
+        cluster.settle().await;
+        assert!(cluster.find::<Endpoints>("default", "db").await.is_some());
+    });
+}
+
+#[test]
+fn endpoints_written_by_hand_go_with_their_service() {
+    testkit::run(|cluster| async move {
+        let _running = rig::start(&cluster, &LOOPS);
+        cluster
+            .apply("{apiVersion: v1, kind: Service, metadata: {name: db}, spec: {ports: [{port: 5432}]}}")
+            .await;
+        cluster.apply(WRITTEN_BY_HAND).await;
+        cluster.settle().await;
+        cluster.delete::<Service>("default", "db").await;
+        cluster.settle().await;
+        assert!(cluster.find::<Endpoints>("default", "db").await.is_none());
+    });
+}
+
+#[test]
+fn endpoints_of_a_service_that_was_deleted_while_the_loop_was_down_go() {
+    testkit::run(|cluster| async move {
+        let running = rig::start(&cluster, &LOOPS);
+        cluster.apply(SERVICE).await;
+        cluster.settle().await;
+        drop(running);
+        cluster.delete::<Service>("default", "web").await;
+        let _running = rig::start(&cluster, &LOOPS);
+        cluster.settle().await;
+        assert!(cluster.find::<Endpoints>("default", "web").await.is_none());
+    });
+}
+
 #[test]
 fn a_pod_on_an_unknown_node_waits_for_the_node() {
     testkit::run(|cluster| async move {

@@ -7,17 +7,11 @@ use crate::{
     pod,
 };
 use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
-use kube::{
-    ResourceExt,
-    api::{DeleteParams, PostParams},
-};
+use kube::api::{DeleteParams, PostParams};
 use operator::{Context, Controller, Failure, Key, Next, all};
 
 /// Kubernetes: so many services are reconciled at once.
 const WORKERS: usize = 5;
-/// Kubernetes: leader election once used Endpoints without a service.
-const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
-
 pub(crate) fn controller() -> Controller {
     Controller::new("endpoints-controller", all::<Service>())
         .index(addressed_pod::SELECTOR, addressed_pod::selector_label)
@@ -31,9 +25,10 @@ async fn reconcile(context: Context<TriggerTimes>, key: Key) -> Result<Next, Fai
     let api = context.namespaced::<Endpoints>(&key);
     let current = context.get::<Endpoints>(&key)?;
     let Some(service) = context.get::<Service>(&key)? else {
-        context.state().forget(&key);
+        // Kubernetes: all Endpoints go with their service, those that people wrote, too. Those that never had one stay.
         let is_left_over = current.is_some_and(|it| {
-            it.metadata.deletion_timestamp.is_none() && !it.annotations().contains_key(LEADER)
+            let had_service = context.state().has_seen(&key) || plan::is_managed(&it);
+            had_service && it.metadata.deletion_timestamp.is_none()
         });
         if is_left_over {
             match api.delete(key.name(), &DeleteParams::default()).await {
@@ -42,9 +37,11 @@ async fn reconcile(context: Context<TriggerTimes>, key: Key) -> Result<Next, Fai
                 Err(error) => return Err(error.into()),
             }
         }
+        context.state().forget(&key);
         return Ok(Next::Settled);
     };
     if !addressed_pod::has_endpoints(&service) {
+        context.state().see(&key);
         return Ok(Next::Settled);
     }
     let pods = addressed_pod::pods_of(&service, &context.view::<Pod>()?)?;

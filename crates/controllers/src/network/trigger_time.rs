@@ -42,6 +42,15 @@ impl TriggerTimes {
         earliest
     }
 
+    /// Remembers a service whose changes do not count.
+    pub(super) fn see(&self, service: &Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(service.clone()).or_default();
+    }
+
+    pub(super) fn has_seen(&self, service: &Key) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(service)
+    }
+
     pub(super) fn forget(&self, service: &Key) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(service);
     }

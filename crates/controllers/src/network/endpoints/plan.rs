@@ -114,10 +114,18 @@ fn address(service: &Service, pod: &Pod) -> Option<EndpointAddress> {
     })
 }
 
+/// Whether this control loop has written them.
+pub(super) fn is_managed(endpoints: &Endpoints) -> bool {
+    endpoints.metadata.labels.as_ref().is_some_and(has_own_label)
+}
+
+fn has_own_label(labels: &BTreeMap<String, String>) -> bool {
+    labels.get(MANAGED_BY).is_some_and(|manager| manager == CONTROLLER)
+}
+
 fn are_labels_right(labels: &BTreeMap<String, String>, of_service: &BTreeMap<String, String>) -> bool {
     let is_own = |name: &str| matches!(name, HEADLESS | MANAGED_BY);
-    labels.get(MANAGED_BY).is_some_and(|manager| manager == CONTROLLER)
-        && labels.iter().filter(|(name, _)| !is_own(name)).eq(of_service.iter())
+    has_own_label(labels) && labels.iter().filter(|(name, _)| !is_own(name)).eq(of_service.iter())
 }
 
 /// Cuts addresses, those that are not ready first, in proportion to the sizes of the subsets.
