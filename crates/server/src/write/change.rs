@@ -1,6 +1,6 @@
 //! The loop that reads, changes and stores an object, and retries when another writer was faster.
 
-use super::{Checked, Outcome, create, remove, replace, replace_or_release};
+use super::{Checked, Outcome, create, is_released, remove, replace, replace_or_release};
 use crate::{call::Call, convert::in_request_version, lookup, refusal::Refusal, stored::Stored};
 use serde_json::Value;
 
@@ -143,17 +143,37 @@ async fn remove_marked(
     marked: Option<Checked>,
     stored: Stored,
 ) -> Result<Option<Changed>, Refusal> {
-    let last = match marked {
-        None => stored,
+    let outcome = match marked {
+        None => remove(call, &call.target.name, &stored).await?,
         Some(marked) => match replace(call, marked, &stored).await? {
-            Outcome::Done(last) => last,
-            Outcome::Lost => return Ok(None),
+            Outcome::Done(last) => return remove_shown(call, last).await.map(Some),
+            Outcome::Lost => Outcome::Lost,
         },
     };
-    Ok(match remove(call, &call.target.name, &last).await? {
+    Ok(match outcome {
         Outcome::Done(stored) => Some(Changed::Removed(stored)),
         Outcome::Lost => None,
     })
+}
+
+/// Removes an object whose deletionTimestamp watchers have seen: meanwhile one may have written to it, or removed it.
+async fn remove_shown(call: &Call, mut last: Stored) -> Result<Changed, Refusal> {
+    for _ in 0..ATTEMPTS {
+        if let Outcome::Done(stored) = remove(call, &call.target.name, &last).await? {
+            return Ok(Changed::Removed(stored));
+        }
+        let uid = last.text_at(&["metadata", "uid"]);
+        let now = lookup::of_call(call, &call.target.name).await?;
+        // Kubernetes: the delete has succeeded, whoever was faster.
+        let Some(now) = now.filter(|now| now.text_at(&["metadata", "uid"]) == uid) else {
+            return Ok(Changed::Removed(last));
+        };
+        if !is_released(call, &now.value()?) {
+            return Ok(Changed::Written(now));
+        }
+        last = now;
+    }
+    Ok(Changed::Lost)
 }
 
 #[cfg(test)]

@@ -106,19 +106,23 @@ fn remove_marked(live: &Value) -> Next {
     Next::Remove { marked: Some(with_finalizers(live, &[])) }
 }
 
-/// The outcome, and the finalizers of the object that is stored afterwards.
-async fn outcome(
-    server: &Server,
-    before: Option<Value>,
-    script: &mut Script,
-) -> (&'static str, Option<usize>) {
+fn call(server: &Server) -> Call {
     let target = ByServer {
         resource: ("", "v1", "configmaps"),
         namespace: "default",
         name: "a",
         ..ByServer::default()
     };
-    let call = target.call(&server.0).unwrap();
+    target.call(&server.0).unwrap()
+}
+
+/// The outcome, and the finalizers of the object that is stored afterwards.
+async fn outcome(
+    server: &Server,
+    before: Option<Value>,
+    script: &mut Script,
+) -> (&'static str, Option<usize>) {
+    let call = call(server);
     if let Some(before) = before {
         create(&call, unchecked(before)).await.unwrap();
     }
@@ -173,4 +177,68 @@ fn changes_are_carried_out_once_and_retried_after_conflicts() {
         });
         run.unwrap();
     }
+}
+
+/// What another client does to the object `a` between the deletionTimestamp and the removal.
+#[derive(Clone, Copy, Debug)]
+enum Between {
+    Writes,
+    Removes,
+    /// Removes it, and creates one of the same name.
+    Replaces,
+    AddsFinalizer,
+}
+
+impl Between {
+    async fn act(self, call: &Call, shown: &Stored) {
+        let live = shown.value().unwrap();
+        let done = match self {
+            Between::Writes => {
+                let mut other = live.clone();
+                object::set_generation(&mut other, 7);
+                replace(call, Checked::by_server(OwnPart::Deletion, &live, other), shown).await
+            }
+            Between::AddsFinalizer => {
+                replace(call, with_finalizers(&live, &["example.com/one"]), shown).await
+            }
+            Between::Removes => crate::write::remove(call, "a", shown).await,
+            Between::Replaces => {
+                let removed = crate::write::remove(call, "a", shown).await;
+                assert!(matches!(removed, Ok(Outcome::Done(_))));
+                let mut other = config_map(&[]);
+                other["metadata"]["uid"] = "another".into();
+                create(call, unchecked(other)).await
+            }
+        };
+        assert!(matches!(done, Ok(Outcome::Done(_))), "{self:?}");
+    }
+}
+
+#[test]
+fn a_delete_succeeds_although_a_watcher_of_the_deletion_timestamp_was_faster() {
+    world::simulate(1, |world| async move {
+        for (between, outcome, uid) in [
+            (Between::Writes, "removed", None),
+            (Between::Removes, "removed", None),
+            (Between::Replaces, "removed", Some("another")),
+            (Between::AddsFinalizer, "written", Some("u")),
+        ] {
+            let store = Arc::new(store::Memory::new());
+            let server = Server::start(&world, store, Config::default()).await.unwrap();
+            let call = call(&server);
+            let Outcome::Done(shown) = create(&call, unchecked(deleting(&[]))).await.unwrap() else {
+                panic!("it is new")
+            };
+            between.act(&call, &shown).await;
+            let found = match remove_shown(&call, shown).await.unwrap() {
+                Changed::Removed(_) => "removed",
+                Changed::Written(_) => "written",
+                _ => "neither",
+            };
+            let stored = lookup::of_call(&call, "a").await.unwrap();
+            let stored = stored.map(|stored| stored.text_at(&["metadata", "uid"]).into_owned());
+            assert_eq!((found, stored.as_deref()), (outcome, uid), "{between:?}");
+        }
+    })
+    .unwrap();
 }
