@@ -28,6 +28,7 @@ pub(crate) struct Environment {
     mounts: Vec<Mount>,
     /// The folders whose files are those that it has written itself.
     folders: Vec<String>,
+    termination_log: String,
 }
 
 /// A volume as a container sees it.
@@ -95,7 +96,9 @@ impl Environment {
         if !container.volume_mounts.iter().flatten().any(|it| it.mount_path.starts_with(SCRATCH)) {
             folders.push(SCRATCH.to_owned());
         }
-        Ok(Environment { command, variables, mounts, folders })
+        let termination_log = container.termination_message_path.as_deref();
+        let termination_log = termination_log.unwrap_or(shell::TERMINATION_LOG).to_owned();
+        Ok(Environment { command, variables, mounts, folders, termination_log })
     }
 
     /// The changes of files on the node among those that the container has made.
@@ -143,7 +146,8 @@ impl Environment {
             }
         }
         let (variables, folders) = (&self.variables, &self.folders[..]);
-        Ok(Surroundings { variables, has_other_variables, files, folders, seed })
+        let termination_log = &self.termination_log;
+        Ok(Surroundings { variables, has_other_variables, files, folders, termination_log, seed })
     }
 }
 

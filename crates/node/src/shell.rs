@@ -53,10 +53,14 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) files: Texts,
     /// The folders whose files are all in `files`.
     pub(crate) folders: &'a [String],
+    /// The file of its termination message.
+    pub(crate) termination_log: &'a str,
     /// $RANDOM is drawn from it.
     pub(crate) seed: u64,
 }
 
+/// Kubernetes: the default of terminationMessagePath.
+pub(crate) const TERMINATION_LOG: &str = "/dev/termination-log";
 const SHELLS: [&str; 5] = ["sh", "bash", "ash", "dash", "zsh"];
 /// Longer scripts are not read: a script is read anew for each plan of its pod.
 const MOST_BYTES: usize = 32 * 1024;
@@ -67,7 +71,14 @@ pub(crate) fn run(command: &[String], budget: &Budget) -> ShellRun {
     let (files, folders) = (Texts::new(), &[][..]);
     run_in(
         command,
-        Surroundings { variables: &NOTHING, has_other_variables: true, files, folders, seed: 0 },
+        Surroundings {
+            variables: &NOTHING,
+            has_other_variables: true,
+            files,
+            folders,
+            termination_log: TERMINATION_LOG,
+            seed: 0,
+        },
         budget,
     )
 }
@@ -157,6 +168,9 @@ mod tests {
         let line = |seconds, text: &str| (Duration::from_secs(seconds), text.to_owned());
         assert_eq!(run.lines, [line(0, "one"), line(2, "two  three")]);
         assert_eq!(run.message.as_deref(), Some("bye"));
+        // The container of `script` has a terminationMessagePath.
+        assert_eq!(script("echo bye > /dev/custom-log").message.as_deref(), Some("bye"));
+        assert_eq!(script("echo bye > /dev/termination-log").message, None);
     }
 
     fn script(script: &str) -> ShellRun {
@@ -173,6 +187,7 @@ mod tests {
             has_other_variables: false,
             files: [("/data/old".to_owned(), "1\n".to_owned())].into(),
             folders: &["/data".to_owned()],
+            termination_log: "/dev/custom-log",
             seed: 0,
         };
         let command = ["sh".to_owned(), "-c".to_owned(), script.to_owned()];

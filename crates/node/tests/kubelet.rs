@@ -133,10 +133,11 @@ fn a_stopped_node_does_not_answer() {
 
 const V5: &str = "v5.channel.k8s.io";
 const V4: &str = "v4.channel.k8s.io";
+const V1: &str = "channel.k8s.io";
 const BINARY: u8 = 0x82;
 
 #[test]
-fn commands_run_over_both_protocols() {
+fn commands_run_over_the_protocols_with_a_status() {
     testkit::run(|cluster| async move {
         let _nodes = rig::start(&cluster, 1);
         running(&cluster).await;
@@ -157,6 +158,50 @@ fn commands_run_over_both_protocols() {
                 assert_eq!(status["details"]["causes"], causes, "{query} {protocol}: {status}");
             }
         }
+    });
+}
+
+#[test]
+fn the_first_protocol_tells_a_failure_as_text_and_no_success() {
+    testkit::run(|cluster| async move {
+        let _nodes = rig::start(&cluster, 1);
+        running(&cluster).await;
+        let failure = "command terminated with non-zero exit code: error executing command [id], exit code 4";
+        for (command, stdout, told) in
+            [("command=echo&command=hi", "hi\n", ""), ("command=id", "uid=0", failure)]
+        {
+            let path = format!("web/exec?{command}&stdout=true");
+            let (out, _, status, code) = Session::start(&cluster, &path, V1).await.rest().await;
+            assert_eq!((out.as_str(), status, code), (stdout, json!(told), 1000));
+        }
+    });
+}
+
+#[test]
+fn a_log_comes_over_a_web_socket() {
+    const TEXT: u8 = 0x81;
+    const CLOSE: u8 = 0x88;
+    testkit::run(|cluster| async move {
+        let _nodes = rig::start(&cluster, 1);
+        running(&cluster).await;
+        for (protocol, first, whole) in [
+            ("binary.k8s.io", BINARY, "one\ntwo\n"),
+            ("v9.example.com, binary.k8s.io", BINARY, "one\ntwo\n"),
+            ("base64.binary.k8s.io", TEXT, "b25lCnR3bwo="),
+        ] {
+            let response = ask(&cluster, "admin", &["system:masters"], upgrade("web/log", protocol)).await;
+            let agreed = response.headers()[header::SEC_WEBSOCKET_PROTOCOL].to_str().unwrap().to_owned();
+            assert!(protocol.ends_with(&agreed), "{protocol}: {agreed}");
+            let mut session = Session::of(response).await;
+            assert_eq!(session.next().await.unwrap(), (first, Bytes::new()), "an empty message comes first");
+            assert_eq!(session.next().await.unwrap(), (first, Bytes::from(whole)));
+            assert_eq!(session.next().await.unwrap().0, CLOSE);
+        }
+        let refused =
+            ask(&cluster, "admin", &["system:masters"], upgrade("web/log", "v4.channel.k8s.io")).await;
+        assert_eq!(refused.status(), 403);
+        let absent = ask(&cluster, "admin", &["system:masters"], upgrade("none/log", "binary.k8s.io")).await;
+        assert_eq!(absent.status(), 404);
     });
 }
 

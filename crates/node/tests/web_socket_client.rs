@@ -59,6 +59,10 @@ impl Session {
         assert_eq!(response.status(), StatusCode::SWITCHING_PROTOCOLS);
         assert_eq!(response.headers()[header::SEC_WEBSOCKET_PROTOCOL], protocol);
         assert_eq!(response.headers()[header::SEC_WEBSOCKET_ACCEPT], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        Session::of(response).await
+    }
+
+    pub(crate) async fn of(response: Response<Incoming>) -> Session {
         let stream = TokioIo::new(hyper::upgrade::on(response).await.unwrap());
         Session { stream, received: BytesMut::new() }
     }
@@ -102,7 +106,8 @@ impl Session {
                 0x88 => {
                     let code = u16::from_be_bytes([payload[0], payload[1]]);
                     let [_, stdout, stderr, status] = texts;
-                    return (stdout, stderr, serde_json::from_str(&status).unwrap_or_default(), code);
+                    let status = serde_json::from_str(&status).unwrap_or(Value::String(status));
+                    return (stdout, stderr, status, code);
                 }
                 _ => {}
             }

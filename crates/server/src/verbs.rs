@@ -11,3 +11,4 @@ mod review;
 mod token;
 pub(crate) mod update;
 pub(crate) mod watch;
+mod web_socket;

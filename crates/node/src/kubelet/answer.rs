@@ -25,9 +25,11 @@ use std::{io, sync::Arc};
 use world::World;
 
 /// The protocols of commands, the best first.
-const PROTOCOLS: [&str; 2] = [V5, "v4.channel.k8s.io"];
+const PROTOCOLS: [&str; 3] = [V5, "v4.channel.k8s.io", V1];
 /// With a signal for the end of the input.
-pub(super) const V5: &str = "v5.channel.k8s.io";
+const V5: &str = "v5.channel.k8s.io";
+/// A failure is a text, and success is silent.
+const V1: &str = "channel.k8s.io";
 
 /// How clients of SPDY name the protocol within.
 const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-version");
@@ -150,6 +152,7 @@ impl Kubelet {
             world: world.clone(),
             streams,
             ends_input: protocol == V5,
+            tells_status: protocol != V1,
             upgrade: hyper::upgrade::on(request),
         };
         let words = query.into_iter().filter(|(name, _)| name == "command").map(|(_, word)| word);

@@ -74,6 +74,8 @@ pub(super) struct Session {
     pub(super) streams: Streams,
     /// Whether the client tells when its input ends.
     pub(super) ends_input: bool,
+    /// Whether the client takes the result as a Status, and not only the text of a failure.
+    pub(super) tells_status: bool,
     pub(super) upgrade: OnUpgrade,
 }
 
@@ -88,10 +90,10 @@ impl From<io::Error> for Gone {
 
 impl Session {
     pub(super) async fn run(self, work: Work) {
-        let Session { kubelet, world, streams, ends_input, upgrade } = self;
+        let Session { kubelet, world, streams, ends_input, tells_status, upgrade } = self;
         let Ok(upgraded) = upgrade.await else { return };
         let socket = WebSocket::new(TokioIo::new(upgraded));
-        let mut channels = Channels { kubelet, socket, streams, ends_input, world };
+        let mut channels = Channels { kubelet, socket, streams, ends_input, tells_status, world };
         // A client that is gone is no error.
         drop(channels.run(work).await);
         channels.socket.shut_down().await;
@@ -103,6 +105,7 @@ struct Channels {
     socket: WebSocket<TokioIo<Upgraded>>,
     streams: Streams,
     ends_input: bool,
+    tells_status: bool,
     world: World,
 }
 
@@ -136,7 +139,11 @@ impl Channels {
                 status(&command, code)
             }
         };
-        self.socket.send(ERROR, status.to_string().as_bytes()).await?;
+        match &status["message"] {
+            _ if self.tells_status => self.socket.send(ERROR, status.to_string().as_bytes()).await?,
+            Value::String(failure) => self.socket.send(ERROR, failure.as_bytes()).await?,
+            _ => {}
+        }
         self.socket.close(CloseCode::Normal).await?;
         let (socket, world) = (&mut self.socket, &self.world);
         let farewell = async { while !matches!(socket.next().await, Message::End | Message::Wrong(_)) {} };

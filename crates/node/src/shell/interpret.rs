@@ -18,8 +18,6 @@ use std::time::Duration;
 
 /// A run is followed for so many commands: it is computed anew for each plan of its pod.
 const MOST_STEPS: usize = 1_000;
-/// Kubernetes: the default of terminationMessagePath.
-const TERMINATION_LOG: &str = "/dev/termination-log";
 const NOWHERE: &str = "/dev/null";
 const LOGS: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/proc/1/fd/1", "/proc/1/fd/2"];
 
@@ -52,6 +50,7 @@ pub(super) struct Shell<'a> {
     /// Within `$( … )`: the output is a value.
     pub(super) captured: Option<Vec<String>>,
     log: LogLines,
+    termination_log: &'a str,
     message: Option<String>,
     /// Within the condition of a branch or loop: failures do not end the script.
     is_condition: bool,
@@ -76,6 +75,7 @@ pub(super) fn run(list: &List, around: Surroundings<'_>, ends_on_failure: bool, 
         ends_on_failure,
         captured: None,
         log: LogLines::default(),
+        termination_log: around.termination_log,
         message: None,
         is_condition: false,
         outputs: 0,
@@ -250,7 +250,7 @@ impl Shell<'_> {
     pub(super) fn output(&mut self, text: &str, target: Option<&(String, bool)>) -> Result<(), Interrupt> {
         self.budget.charge(STEP + text.len())?;
         match target {
-            Some((file, _)) if file == TERMINATION_LOG => {
+            Some((file, _)) if file == self.termination_log => {
                 self.message = Some(text.trim_end_matches('\n').to_owned());
             }
             Some((file, _)) if file == NOWHERE => {}

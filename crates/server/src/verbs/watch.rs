@@ -2,11 +2,10 @@
 
 mod bookmark;
 mod shared;
-mod web_socket;
 
 pub(crate) use shared::SharedChanges;
 
-use super::read;
+use super::{read, web_socket};
 use crate::{
     MIN_WATCH_TIMEOUT,
     answer::{self, Body},
@@ -349,7 +348,7 @@ where
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     match &call.raw {
-        Some(raw) => web_socket::open(call, raw, response),
+        Some(raw) => web_socket::open_watch(call, raw, response),
         None => response,
     }
 }

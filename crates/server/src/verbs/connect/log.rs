@@ -6,7 +6,8 @@ use crate::{
     call::Call,
     kubelet::{self, NoResponse},
     refusal::Refusal,
-    request::{encode, flag},
+    request::{encode, flag, is_web_socket},
+    verbs::web_socket,
 };
 use api::{
     field::{Error, ErrorList, Path},
@@ -100,7 +101,11 @@ fn query(call: &Call) -> Result<String, Refusal> {
 }
 
 fn streamed(call: &Call, body: Incoming) -> Response<Body> {
-    let mut response = Response::new(frames(call, body));
+    let log = frames(call, body);
+    if let Some(raw) = call.raw.as_ref().filter(|_| is_web_socket(&call.headers)) {
+        return web_socket::open_log(call, raw, log);
+    }
+    let mut response = Response::new(log);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
