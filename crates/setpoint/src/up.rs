@@ -23,7 +23,7 @@ use control_loops::ControlLoops;
 use futures::FutureExt;
 use in_process::Destination;
 use node_listener::Nodes;
-use server::{Config, Server, Token, TokenFile, accept::Limits};
+use server::{AddressChoice, Config, Server, Token, TokenFile, accept::Limits};
 use std::{
     future::poll_fn,
     io::Write,
@@ -184,6 +184,8 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     let mut nodes = Nodes::open(world, &certificates, options.nodes).await?;
     let config = Config {
         kubelets: nodes.kubelets.clone(),
+        kubelet_addresses: AddressChoice::AddressesFirst,
+        accepts_bootstrap_tokens: true,
         tokens,
         audit: audit::open(options.audit_policy_file.as_deref(), options.audit_log_path.as_deref())?,
         signing_key: account_key::open(&options)?,

@@ -93,6 +93,7 @@ impl ClusterRecipe {
             advertised: self.advertised,
             seats: seats.max(1),
             authority: Some(self.certificates.ca.clone()),
+            accepts_bootstrap_tokens: true,
             ..Config::default()
         })
     }
