@@ -157,3 +157,17 @@ fn a_server_that_no_machine_reaches_gets_no_token() {
         assert!(secrets.list(&tokens).await.unwrap().items.is_empty());
     });
 }
+
+#[test]
+fn a_machine_without_a_kubelet_is_told_what_to_install() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut command = Command::new(SETPOINT);
+    command.args(["up", "--ephemeral", "--node", "--listen", "127.0.0.1:0"]);
+    let output = command.env("PATH", scratch.path()).current_dir(scratch.path()).output().unwrap();
+    let problem = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success());
+    let is_told =
+        problem.contains("a kubelet of Kubernetes v1.36") && problem.contains("install what is missing");
+    assert!(is_told || problem.contains("--node needs root"), "{problem}");
+    assert_eq!(problem.lines().count(), 1, "{problem}");
+}
