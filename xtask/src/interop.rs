@@ -27,11 +27,12 @@ const fn program(name: &'static str, package: &'static str) -> Program {
 /// Measures controller-runtime for `cargo xtask bench operator`.
 pub(crate) const PEER: &str = "controller-runtime-peer";
 
-const PROGRAMS: [Program; 9] = [
+const PROGRAMS: [Program; 10] = [
     program("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
     program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
     program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
     program("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    program("kubelet", "k8s.io/kubernetes/cmd/kubelet"),
     program("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     program("etcd", "go.etcd.io/etcd/server/v3"),
     program("helm", "helm.sh/helm/v3/cmd/helm"),

@@ -1,9 +1,10 @@
-//! CertificateSigningRequests: node certificates are approved, approved requests are signed, old ones deleted.
+//! CertificateSigningRequests: those of nodes are approved, approved ones are signed, old ones deleted.
 
 pub(crate) mod approving;
 mod authority;
 pub(crate) mod cleaner;
 mod request;
+mod serving_names;
 mod signer;
 pub(crate) mod signing;
 mod subject;

@@ -16,6 +16,10 @@ pub struct Settings {
     pub sign_token: Option<SignToken>,
     /// The CA for approved CertificateSigningRequests: the server must trust its client certificates.
     pub signing_authority: Option<Arc<SigningAuthority>>,
+    /// The CA for serving certificates of kubelets: only the server must trust it, to verify them. Without it, the one
+    /// above signs them, too.
+    // Kubernetes: --cluster-signing-kubelet-serving-cert-file.
+    pub kubelet_serving_authority: Option<Arc<SigningAuthority>>,
     /// The addresses of all pods, of which every node gets a share. Without it nodes choose for themselves.
     pub pod_range: Option<PodRange>,
 }
@@ -47,11 +51,12 @@ impl FromStr for PodRange {
 
 impl fmt::Debug for Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Settings { root_ca, sign_token, signing_authority, pod_range } = self;
+        let Settings { root_ca, sign_token, signing_authority, kubelet_serving_authority, pod_range } = self;
         out.debug_struct("Settings")
             .field("root_ca", &root_ca.is_some())
             .field("sign_token", &sign_token.is_some())
             .field("signing_authority", signing_authority)
+            .field("kubelet_serving_authority", kubelet_serving_authority)
             .field("pod_range", pod_range)
             .finish()
     }

@@ -3,7 +3,10 @@
 use crate::rig;
 use k8s_openapi::{
     ByteString,
-    api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestStatus},
+    api::{
+        certificates::v1::{CertificateSigningRequest, CertificateSigningRequestStatus},
+        core::v1::Node,
+    },
 };
 use kube::{Api, Client, api::PostParams};
 use rcgen::{CertificateParams, DnType, KeyPair};
@@ -161,6 +164,96 @@ fn a_node_renews_its_own_certificate_and_no_other() {
         cluster.settle().await;
         assert!(status(&cluster).await.conditions.is_some(), "an administrator may ask for any node");
     });
+}
+
+/// Lets all nodes ask for serving certificates, as `setpoint node join` does.
+async fn allow_serving(cluster: &Cluster) {
+    for object in [
+        json!({"kind": "ClusterRole", "metadata": {"name": "serve"}, "rules": [{"verbs": ["create"],
+            "apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests/selfnodeserver"]}]}),
+        json!({"kind": "ClusterRoleBinding", "metadata": {"name": "serve"},
+            "subjects": [{"kind": "Group", "name": "system:nodes", "apiGroup": "rbac.authorization.k8s.io"}],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "serve"}}),
+        json!({"kind": "ClusterRoleBinding", "metadata": {"name": "approve"},
+            "subjects": [{"kind": "ServiceAccount", "namespace": "kube-system", "name": "certificate-controller"}],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                "name": "system:certificates.k8s.io:kubelet-serving-approver"}}),
+    ] {
+        let mut object = object;
+        object["apiVersion"] = "rbac.authorization.k8s.io/v1".into();
+        cluster.apply_object(&object).await;
+    }
+}
+
+/// A node asks for a serving certificate with these names.
+async fn ask_to_serve(cluster: &Cluster, node: &str, names: &[&str]) {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
+    params.distinguished_name.push(DnType::CommonName, format!("system:node:{node}"));
+    params.distinguished_name.push(DnType::OrganizationName, "system:nodes");
+    let request = params.serialize_request(&KeyPair::generate().unwrap()).unwrap();
+    let request = ByteString(request.pem().unwrap().into_bytes());
+    let client = cluster.client_as(&format!("system:node:{node}"), &["system:nodes", "system:authenticated"]);
+    let usages = json!({"usages": ["server auth", "digital signature"]});
+    ask(client, &request, "kubernetes.io/kubelet-serving", &usages).await;
+}
+
+/// A Node that reports this address.
+async fn node(cluster: &Cluster, name: &str, address: &str) {
+    let status = json!({"addresses": [{"type": "InternalIP", "address": address}]});
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status});
+    Api::<Node>::all(cluster.client())
+        .create(&PostParams::default(), &serde_json::from_value(node).unwrap())
+        .await
+        .unwrap();
+}
+
+#[test]
+fn a_node_gets_a_serving_certificate_of_its_own_ca_once_its_node_has_the_address() {
+    testkit::run(|cluster| async move {
+        let _running = rig::start(&cluster, &[APPROVING, SIGNING]);
+        allow_serving(&cluster).await;
+        ask_to_serve(&cluster, "n", &["10.0.0.1"]).await;
+        cluster.settle().await;
+        assert_eq!(status(&cluster).await.conditions, None, "there is no Node");
+        node(&cluster, "n", "10.0.0.1").await;
+        cluster.settle().await;
+        let status = status(&cluster).await;
+        assert_eq!(status.conditions.unwrap()[0].type_, "Approved");
+        let issued = status.certificate.unwrap().0;
+        let (_, block) = parse_x509_pem(&issued).unwrap();
+        let certificate = block.parse_x509().unwrap();
+        for (ca, is_signer) in [(rig::kubelet_ca(), true), (rig::ca(), false)] {
+            let (_, block) = parse_x509_pem(ca.certificate.as_bytes()).unwrap();
+            let ca = block.parse_x509().unwrap();
+            assert_eq!(
+                certificate.verify_signature(Some(ca.public_key())).is_ok(),
+                is_signer,
+                "{}",
+                ca.subject()
+            );
+        }
+    });
+}
+
+#[test]
+fn serving_certificates_are_left_to_others_for_false_addresses_and_without_the_permission() {
+    for (name, is_allowed, address) in
+        [("no permission", false, "10.0.0.1"), ("the address of another node", true, "10.0.0.2")]
+    {
+        testkit::run(|cluster| async move {
+            let _running = rig::start(&cluster, &[APPROVING, SIGNING]);
+            if is_allowed {
+                allow_serving(&cluster).await;
+            }
+            node(&cluster, "n", "10.0.0.1").await;
+            node(&cluster, "m", "10.0.0.2").await;
+            ask_to_serve(&cluster, "n", &[address]).await;
+            cluster.settle().await;
+            let status = status(&cluster).await;
+            assert_eq!((status.conditions, status.certificate), (None, None), "{name}");
+        });
+    }
 }
 
 #[test]

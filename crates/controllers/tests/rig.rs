@@ -3,7 +3,8 @@
 mod authority;
 mod kubelet;
 
-pub(crate) use authority::ca;
+use authority::Ca;
+pub(crate) use authority::{ca, kubelet_ca};
 pub(crate) use kubelet::{BROKEN_IMAGE, kubelet};
 
 use controllers::{Settings, SigningAuthority};
@@ -21,10 +22,12 @@ pub(crate) fn start(cluster: &Cluster, names: &[&str]) -> Running {
         cluster.client_as(&user(account), &["system:serviceaccounts", "system:serviceaccounts:kube-system"])
     };
     let caches = cluster.client_as("system:kube-controller-manager", &[]);
+    let authority = |ca: &Ca| SigningAuthority::from_pem(&ca.certificate, &ca.key).ok().map(Arc::new);
     let settings = Settings {
         root_ca: Some("the CA".to_owned()),
         sign_token: Some(Arc::new(|claims: &serde_json::Value| claims["sub"].as_str().map(str::to_owned))),
-        signing_authority: SigningAuthority::from_pem(&ca().certificate, &ca().key).ok().map(Arc::new),
+        signing_authority: authority(ca()),
+        kubelet_serving_authority: authority(kubelet_ca()),
         pod_range: "10.244.0.0/23".parse().ok(),
     };
     cluster.run(controllers::manager(cluster.world(), caches, client_of, &settings, names))

@@ -2,6 +2,7 @@
 //! anonymous.
 
 mod account_token;
+mod bootstrap_token;
 pub(crate) mod jwt;
 mod keys;
 mod secret_token;
@@ -125,6 +126,7 @@ impl Caller {
 pub(crate) struct Authenticator {
     tokens: Vec<Token>,
     allows_anonymous: bool,
+    accepts_bootstrap_tokens: bool,
     pub(crate) accounts: Accounts,
 }
 
@@ -138,17 +140,18 @@ pub(crate) struct Trusted {
     pub(crate) more_issuers: Vec<String>,
     pub(crate) audiences: Vec<String>,
     pub(crate) allows_anonymous: bool,
+    pub(crate) accepts_bootstrap_tokens: bool,
 }
 
 impl Authenticator {
     pub(crate) fn new(trusted: Trusted) -> Authenticator {
         let made = || SigningKey::make().expect("the system provides random numbers").0;
-        let Trusted { tokens, allows_anonymous, .. } = trusted;
+        let Trusted { tokens, allows_anonymous, accepts_bootstrap_tokens, .. } = trusted;
         let key = trusted.signing_key.unwrap_or_else(made);
         let issuer = trusted.issuer.unwrap_or_else(|| ISSUER.to_owned());
         let accounts =
             Accounts::new(key, trusted.verifying_keys, issuer, trusted.more_issuers, trusted.audiences);
-        Authenticator { tokens, allows_anonymous, accounts }
+        Authenticator { tokens, allows_anonymous, accepts_bootstrap_tokens, accounts }
     }
 
     /// The user of a request. Removes its credentials, so that later stages do not see them.
@@ -194,15 +197,17 @@ impl Authenticator {
                 false => Ok(Authenticated { caller, audiences: common }),
             };
         }
-        let now = inner.world.wall().as_second();
+        let now = inner.world.wall();
         let store = inner.store.as_ref();
-        match self.accounts.authenticate(store, secret, audiences, now).await {
-            Err(BadToken::NotOurs) => {
-                let Accounts { keys, audiences: own, .. } = &self.accounts;
-                secret_token::authenticate(store, keys, secret, own, audiences).await
-            }
-            found => found,
+        let Accounts { keys, audiences: own, .. } = &self.accounts;
+        let mut found = self.accounts.authenticate(store, secret, audiences, now.as_second()).await;
+        if found == Err(BadToken::NotOurs) {
+            found = secret_token::authenticate(store, keys, secret, own, audiences).await;
         }
+        if found == Err(BadToken::NotOurs) && self.accepts_bootstrap_tokens {
+            found = bootstrap_token::authenticate(store, secret, own, audiences, now).await;
+        }
+        found
     }
 }
 

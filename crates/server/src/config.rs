@@ -6,7 +6,7 @@ use crate::{
     authenticate::{SigningKey, Token, VerifyingKey},
     authorize::AuthorizationMode,
     fair,
-    kubelet::Kubelets,
+    kubelet::{AddressChoice, Kubelets},
     webhook::{Outbound, Sockets},
     write::ServiceRange,
 };
@@ -28,6 +28,8 @@ pub struct Config {
     pub audiences: Vec<String>,
     /// Whether a request without credentials is answered as system:anonymous.
     pub allows_anonymous: bool,
+    /// Whether the bootstrap tokens in kube-system authenticate.
+    pub accepts_bootstrap_tokens: bool,
     /// Who decides what a user may do, in this order.
     pub authorization: Vec<AuthorizationMode>,
     /// Versions of built-in groups that are not served, as group and version.
@@ -40,6 +42,8 @@ pub struct Config {
     pub outbound: Arc<dyn Outbound>,
     /// How kubelets are reached; without it no node answers.
     pub kubelets: Option<Arc<dyn Kubelets>>,
+    /// Which of the addresses that a Node reports is used.
+    pub kubelet_addresses: AddressChoice,
     /// PEM of the CA of this server's certificate, for pods.
     pub authority: Option<String>,
     /// Concurrent requests, in seats; others wait for a seat.
@@ -65,12 +69,14 @@ impl Default for Config {
             more_issuers: Vec::new(),
             audiences: Vec::new(),
             allows_anonymous: true,
+            accepts_bootstrap_tokens: false,
             authorization: vec![AuthorizationMode::Node, AuthorizationMode::Rbac],
             hidden_versions: Vec::new(),
             service_range: ServiceRange::default(),
             advertised: None,
             outbound: Arc::new(Sockets::default()),
             kubelets: None,
+            kubelet_addresses: AddressChoice::default(),
             authority: None,
             seats: fair::SEATS,
             admission_plugins: AdmissionPlugins::default(),

@@ -11,6 +11,7 @@ mod address;
 mod pods;
 mod sockets;
 
+pub use address::AddressChoice;
 pub(crate) use address::address;
 pub use pods::connect_to_pod;
 pub(crate) use pods::{PodAddress, send_to_pod};

@@ -68,8 +68,8 @@ pub use authenticate::{Caller, SigningKey, SigningKeyError, Token, TokenFile, To
 pub use authorize::{AuthorizationMode, BadAuthorizationMode};
 pub use config::Config;
 pub use kubelet::{
-    BadKubeletTls, Connecting, KubeletAddress, KubeletSockets, KubeletStream, KubeletTls, Kubelets,
-    connect_to_pod,
+    AddressChoice, BadKubeletTls, Connecting, KubeletAddress, KubeletSockets, KubeletStream, KubeletTls,
+    Kubelets, connect_to_pod,
 };
 pub use verbs::watch::error_event;
 pub use webhook::{Answer, Exchange, Outbound, Sockets};
@@ -107,6 +107,7 @@ pub(crate) struct Inner {
     pub(crate) quotas: admission::resource_quota::Quotas,
     pub(crate) outbound: Arc<dyn Outbound>,
     pub(crate) kubelets: Option<Arc<dyn Kubelets>>,
+    pub(crate) kubelet_addresses: kubelet::AddressChoice,
     pub(crate) kubelet_connections: shared_places::SharedPlaces,
     pub(crate) pod_connections: shared_places::SharedPlaces,
     pub(crate) authority: Option<String>,
@@ -132,6 +133,7 @@ impl Server {
             more_issuers: config.more_issuers,
             audiences: config.audiences,
             allows_anonymous: config.allows_anonymous,
+            accepts_bootstrap_tokens: config.accepts_bootstrap_tokens,
         };
         let inner = Inner {
             world: world.clone(),
@@ -149,6 +151,7 @@ impl Server {
             quotas: admission::resource_quota::Quotas::default(),
             outbound: config.outbound,
             kubelets: config.kubelets,
+            kubelet_addresses: config.kubelet_addresses,
             kubelet_connections: shared_places::SharedPlaces::new(world, kubelet::MAX_CONNECTIONS),
             pod_connections: shared_places::SharedPlaces::new(world, kubelet::MAX_CONNECTIONS),
             authority: config.authority,

@@ -3,6 +3,7 @@
 //! | file | attack |
 //! |---|---|
 //! | `tokens` | forged, replayed or swapped tokens |
+//! | `bootstrap_tokens` | bootstrap tokens that are guessed, malformed, expired, or name groups of others |
 //! | `grants` | escalation through roles, bindings and impersonation |
 //! | `paths` | paths and headers that two readers parse differently |
 //! | `smuggling` | a request hidden in another, over real sockets |
@@ -16,6 +17,7 @@
 //! | `panics` | requests that make a handler panic |
 //! | `proxies` | pods that lead the server astray, exhaust it, or never end; users who take all connections or hide who asks |
 
+mod bootstrap_tokens;
 mod clocks;
 mod create_rights;
 mod damage;

@@ -18,7 +18,9 @@ mod kubeconfig;
 mod kubectl;
 mod logs;
 mod new;
+mod node_command;
 mod pod_logs;
+mod real_node;
 mod run;
 mod scaffold;
 mod test_command;
@@ -63,6 +65,7 @@ enum Command {
     Run(run::RunOptions),
     Test(test_command::TestOptions),
     Testing(TestingOptions),
+    Node(node_command::NodeOptions),
     Assets(assets::AssetOptions),
     Kubeconfig(kubeconfig::KubeconfigOptions),
     Completion(completion::CompletionOptions),
@@ -114,6 +117,7 @@ fn main() -> ExitCode {
             Command::Run(options) => run::run(&world, options).await,
             Command::Test(options) => test_command::run(&options),
             Command::KubeApiserver(line) => kube_apiserver::run(&world, line).await,
+            Command::Node(options) => node_command::run(&world, options).await,
             Command::Testing(options) => testing_command::run(&world, options).await,
             Command::Assets(options) => assets::run(&options),
             Command::Kubeconfig(options) => kubeconfig::run(&options),

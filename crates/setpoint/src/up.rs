@@ -13,6 +13,7 @@ pub(crate) mod node_listener;
 pub(crate) mod pod_network;
 pub(crate) mod private_file;
 mod quota;
+mod real_node;
 mod store;
 mod testing;
 
@@ -23,7 +24,7 @@ use control_loops::ControlLoops;
 use futures::FutureExt;
 use in_process::Destination;
 use node_listener::Nodes;
-use server::{Config, Server, Token, TokenFile, accept::Limits};
+use server::{AddressChoice, Config, Server, Token, TokenFile, accept::Limits};
 use std::{
     future::poll_fn,
     io::Write,
@@ -47,6 +48,7 @@ Examples:
   setpoint up                                   data and kubeconfig in .setpoint
   setpoint up --ephemeral --listen 127.0.0.1:0  for a test: keeps nothing, takes a free port
   setpoint up --nodes 3 --data-dir /var/lib/setpoint
+  setpoint up --node                            runs containers on this machine, with its containerd and kubelet
   setpoint up --store etcd --etcd-servers http://127.0.0.1:2379")]
 pub(crate) struct UpOptions {
     /// Address to listen on; port 0 takes a free one
@@ -101,9 +103,12 @@ pub(crate) struct UpOptions {
     /// Connections at once; at the limit, idle ones are closed
     #[arg(long, default_value_t = Limits::default().connections, value_name = "COUNT")]
     max_connections: usize,
-    /// Nodes to simulate: pods run on them without containers
-    #[arg(long, default_value_t = 1, value_name = "COUNT")]
-    nodes: u32,
+    /// Nodes to simulate: pods run on them without containers. By default one, and none with --node
+    #[arg(long, value_name = "COUNT")]
+    nodes: Option<u32>,
+    /// Run containers on this machine: starts its containerd and its kubelet, and ends them with this process
+    #[arg(long, conflicts_with = "testing")]
+    node: bool,
     /// Controllers to run, by the names of kube-controller-manager, and kube-scheduler: `*` for all, `name` for one
     /// more, `-name` for one less, nothing for none
     #[arg(
@@ -145,6 +150,11 @@ enum StoreKind {
 }
 
 impl UpOptions {
+    /// How many nodes are simulated.
+    fn node_count(&self) -> u32 {
+        self.nodes.unwrap_or(if self.node { 0 } else { 1 })
+    }
+
     fn store_kind(&self) -> StoreKind {
         if self.ephemeral { StoreKind::Memory } else { self.store }
     }
@@ -154,6 +164,7 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     // First, so that no signal is missed from here on.
     let stopped = stopped()?;
     let tokens = read_tokens(&options)?;
+    let real_node = options.node.then(|| real_node::RealNode::find(&options.data_dir)).transpose()?;
     let listener = TcpListener::bind(options.listen).await.with_context(|| {
         format!(
             "cannot listen on {}; choose another address with --listen, or a free port with port 0",
@@ -162,7 +173,6 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     })?;
     let address = listener.local_addr()?;
     let (store, place) = store::open(world, &options).await?;
-    let service_range = options.service_cluster_ip_range;
     let advertised = address::advertised(options.advertise_address, address);
     let certificates = open_certificates(world, &options, [Some(address), advertised])?;
     let url = format!("https://{}", address::local(address));
@@ -171,7 +181,7 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     if options.testing {
         let recipe = testing::ClusterRecipe::new(options, tokens, certificates, advertised)?;
         let (cluster, sizes) = recipe.start(world, store).await?;
-        welcome(&url, &place, sizes, &kubeconfig);
+        welcome(&url, &place, sizes.0, (sizes.1, false), &kubeconfig);
         return cluster.serve(listener, stopped).map(Ok).await;
     }
     let tls = certificates.server_config()?;
@@ -181,19 +191,8 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     let _compaction = (!is_shared)
         .then(|| compaction::compact_from_time_to_time(world.clone(), Arc::clone(&store), interval))
         .map(|task| world.spawn("compaction", task));
-    let mut nodes = Nodes::open(world, &certificates, options.nodes).await?;
-    let config = Config {
-        kubelets: nodes.kubelets.clone(),
-        tokens,
-        audit: audit::open(options.audit_policy_file.as_deref(), options.audit_log_path.as_deref())?,
-        signing_key: account_key::open(&options)?,
-        issuer: Some(options.service_account_issuer),
-        service_range,
-        advertised,
-        seats: options.max_requests_inflight.saturating_add(options.max_mutating_requests_inflight).max(1),
-        authority: Some(certificates.ca.clone()),
-        ..Config::default()
-    };
+    let mut nodes = Nodes::open(world, &certificates, options.node_count()).await?;
+    let config = config(&options, tokens, &certificates, &nodes, advertised)?;
     let server = Server::start(world, store, config).await.context("cannot start on this store")?;
     let names: Vec<_> = controllers::chosen(&options.controllers).collect();
     controllers::warn_of_absent(&options.controllers);
@@ -211,13 +210,46 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
         is_shared,
     };
     let control_loops = world.spawn("control loops", control_loops.run(world.clone(), is_stopped.map(drop)));
-    welcome(&url, &place, (running, node_count), &kubeconfig);
+    let (stop_node, node_stopped) = oneshot::channel::<()>();
+    let real_node = real_node.map(|node| {
+        let work = node.run(world.clone(), url.clone(), kubeconfig.clone(), node_stopped.map(drop));
+        world.spawn("the node of this machine", work)
+    });
+    let nodes = (node_count, real_node.is_some());
+    welcome(&url, &place, running, nodes, &kubeconfig);
     let limits = Limits { connections: options.max_connections.max(1), ..Limits::default() };
     server::accept::serve(world, server.clone(), listener, tls, limits, stopped).await;
-    drop(stop);
+    drop((stop, stop_node));
+    if let Some(node) = real_node {
+        node.await.context("the node of this machine")?;
+    }
     control_loops.await.context("control loops")?;
     server.flush().await;
     Ok(())
+}
+
+fn config(
+    options: &UpOptions,
+    tokens: Vec<Token>,
+    certificates: &Certificates,
+    nodes: &Nodes,
+    advertised: Option<SocketAddr>,
+) -> Result<Config> {
+    let seats = options.max_requests_inflight.saturating_add(options.max_mutating_requests_inflight);
+    Ok(Config {
+        kubelets: nodes.kubelets.clone(),
+        kubelet_addresses: AddressChoice::AddressesFirst,
+        tokens,
+        accepts_bootstrap_tokens: true,
+        audit: audit::open(options.audit_policy_file.as_deref(), options.audit_log_path.as_deref())?,
+        signing_key: account_key::open(options)?,
+        issuer: Some(options.service_account_issuer.clone()),
+        service_range: options.service_cluster_ip_range,
+        advertised,
+        seats: seats.max(1),
+        authority: Some(certificates.ca.clone()),
+        ..Config::default()
+    })
 }
 
 fn read_tokens(options: &UpOptions) -> Result<Vec<Token>> {
@@ -256,15 +288,21 @@ fn kubeconfig_path(options: &UpOptions) -> Result<PathBuf> {
     std::path::absolute(&path).with_context(|| format!("cannot use {}", path.display()))
 }
 
-fn welcome(url: &str, place: &str, (controllers, nodes): (usize, usize), kubeconfig: &Path) {
+/// `nodes`: how many are simulated, and whether this machine is one, too.
+fn welcome(url: &str, place: &str, controllers: usize, nodes: (usize, bool), kubeconfig: &Path) {
     let kubeconfig = kubeconfig.display();
+    let nodes = match nodes {
+        (0, true) => "this machine".to_owned(),
+        (count, true) => format!("this machine, and {count} simulated"),
+        (count, false) => format!("{count} simulated"),
+    };
     print_line(&format!(
         "\
 Setpoint is up.
   API server   {url} (Kubernetes v1.36)
   data         {place}
   controllers  {controllers}
-  nodes        {nodes} simulated
+  nodes        {nodes}
   kubeconfig   {kubeconfig}
 
   try          kubectl --kubeconfig {kubeconfig} create deployment web --image=nginx

@@ -126,7 +126,7 @@ struct Waiting<'a> {
 
 impl Waiting<'_> {
     async fn targets(&self) -> ClientResult<Vec<ArgumentTarget>> {
-        let ClusterConnection { api, namespace, is_explicit } = &self.connection;
+        let ClusterConnection { api, namespace, is_explicit, .. } = &self.connection;
         let catalog = Catalog::load(api).await?;
         let mut targets = Vec::new();
         for manifest in &self.options.files.read()? {

@@ -61,9 +61,9 @@ fn election(world: &World, name: &str) -> Election {
     Election::new(world, "default", "signer").identity(name).timing(TIMING)
 }
 
-pub(crate) fn in_a_runtime<F: Future<Output = ()>>(act: F) {
+pub(crate) fn in_a_runtime<F: Future>(act: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(act);
+    runtime.block_on(act)
 }
 
 pub(crate) async fn ask_for_signature(client: &Client, name: &str) {

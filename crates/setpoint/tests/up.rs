@@ -9,6 +9,7 @@ mod harness;
 mod kube_apiserver;
 mod kube_client;
 mod logs;
+mod node_join;
 mod nodes;
 mod operators;
 mod overload;

@@ -1,13 +1,18 @@
-//! Requests of nodes for their client certificates are approved if the requester may ask for such.
+//! Requests of nodes for certificates are approved if the requester may ask for such; those for serving certificates only
+//! for the node's own addresses.
 
-use super::{APPROVED, DENIED, WORKERS, has, issued, request, request::CertificateRequest, signer};
+use super::{
+    APPROVED, DENIED, WORKERS, has, issued, request, request::CertificateRequest, serving_names, signer,
+};
 use k8s_openapi::api::{
     authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
     certificates::v1::{CertificateSigningRequest, CertificateSigningRequestCondition},
+    core::v1::Node,
     rbac::v1::{ClusterRole, ClusterRoleBinding},
 };
 use kube::api::PostParams;
 use operator::{Context, Controller, Failure, Key, Next, all, cache::View, retry};
+use std::sync::Arc;
 
 /// The index of requests that are neither approved nor denied.
 const UNDECIDED: &str = "undecided";
@@ -18,6 +23,8 @@ pub(crate) fn controller() -> Controller {
         // A requester may get the permission after the request.
         .watches_through(all::<ClusterRole>(), |requests, _| undecided(requests))
         .watches_through(all::<ClusterRoleBinding>(), |requests, _| undecided(requests))
+        // A kubelet may ask for its serving certificate before its Node has the addresses.
+        .watches_through(all::<Node>(), undecided_of)
         .workers(WORKERS)
         .reconcile((), reconcile)
 }
@@ -39,11 +46,24 @@ const ANY: Permission = Permission {
     message: "Auto approving kubelet client certificate after SubjectAccessReview.",
 };
 
+// Not in Kubernetes, where someone else has to approve serving certificates.
+const OWN_SERVING: Permission = Permission {
+    subresource: "selfnodeserver",
+    message: "Auto approving self kubelet serving certificate for the addresses of its Node after SubjectAccessReview.",
+};
+
 async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
     let Some(csr) = context.get::<CertificateSigningRequest>(&key)? else { return Ok(Next::Settled) };
-    for permission in plan(&csr) {
+    let nodes =
+        if csr.spec.signer_name == signer::KUBELET_SERVING { context.view()?.list()? } else { Vec::new() };
+    let plan = plan(&csr, &nodes);
+    for permission in plan.permissions {
         if !is_allowed(&context, &csr, *permission).await? {
             continue;
+        }
+        if let Some(problem) = &plan.problem {
+            tracing::info!(request = key.name(), problem, "serving certificate is not approved");
+            return Ok(Next::Settled);
         }
         let mut approved = CertificateSigningRequest::clone(&csr);
         let conditions = approved.status.get_or_insert_default().conditions.get_or_insert_default();
@@ -66,17 +86,30 @@ async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
     Ok(Next::Settled)
 }
 
-/// The permissions of which one is enough; none if the request is not that of a node, or decided.
-fn plan(csr: &CertificateSigningRequest) -> &'static [Permission] {
-    if !is_undecided(csr) || csr.spec.signer_name != signer::KUBELET_CLIENT {
-        return &[];
+/// What it takes to approve a request.
+#[derive(Debug, Default)]
+struct Plan {
+    /// One of these is enough; none if the request is not that of a node, or decided.
+    permissions: &'static [Permission],
+    /// Why the request is not approved even so.
+    problem: Option<String>,
+}
+
+fn plan(csr: &CertificateSigningRequest, nodes: &[Arc<Node>]) -> Plan {
+    if !is_undecided(csr) {
+        return Plan::default();
     }
-    let Ok(request) = request::parse(&csr.spec.request.0) else { return &[] };
+    let Ok(request) = request::parse(&csr.spec.request.0) else { return Plan::default() };
     let usages = csr.spec.usages.as_deref().unwrap_or_default();
-    match signer::check_kubelet_client(&request, usages) {
-        Err(_) => &[],
-        Ok(()) if is_own(csr, &request) => &[OWN, ANY],
-        Ok(()) => &[ANY],
+    let only = |permissions: &'static [Permission]| Plan { permissions, problem: None };
+    match csr.spec.signer_name.as_str() {
+        signer::KUBELET_CLIENT if signer::check_kubelet_client(&request, usages).is_err() => Plan::default(),
+        signer::KUBELET_CLIENT if is_own(csr, &request) => only(&[OWN, ANY]),
+        signer::KUBELET_CLIENT => only(&[ANY]),
+        signer::KUBELET_SERVING => {
+            Plan { permissions: &[OWN_SERVING], problem: serving_names::check(csr, &request, nodes).err() }
+        }
+        _ => Plan::default(),
     }
 }
 
@@ -91,6 +124,17 @@ fn is_undecided(csr: &CertificateSigningRequest) -> bool {
 fn undecided(requests: &View<CertificateSigningRequest>) -> Vec<Key> {
     let found = requests.indexed(UNDECIDED, "").unwrap_or_default();
     found.iter().map(|csr| Key::of(&**csr)).collect()
+}
+
+/// The undecided requests of a node for serving certificates.
+fn undecided_of(requests: &View<CertificateSigningRequest>, node: &Node) -> Vec<Key> {
+    let name = node.metadata.name.as_deref();
+    let is_its_own = |csr: &CertificateSigningRequest| {
+        let user = csr.spec.username.as_deref().unwrap_or_default();
+        csr.spec.signer_name == signer::KUBELET_SERVING && serving_names::node_name(user) == name
+    };
+    let found = requests.indexed(UNDECIDED, "").unwrap_or_default();
+    found.iter().filter(|csr| is_its_own(csr)).map(|csr| Key::of(&**csr)).collect()
 }
 
 async fn is_allowed(
@@ -145,6 +189,8 @@ mod tests {
             (kubelet, &node, "system:node:a", Some("Denied"), &[]),
             (kubelet, &jane, "jane", None, &[]),
             ("kubernetes.io/kube-apiserver-client", &node, "system:node:a", None, &[]),
+            ("kubernetes.io/kubelet-serving", &node, "system:node:a", None, &["selfnodeserver"]),
+            ("kubernetes.io/kubelet-serving", &node, "system:node:a", Some("Denied"), &[]),
         ] {
             let conditions: Vec<_> =
                 decision.iter().map(|it| json!({"type": it, "status": "True"})).collect();
@@ -152,7 +198,7 @@ mod tests {
                 "usages": ["client auth", "digital signature"]});
             let csr = json!({"spec": spec, "status": {"conditions": conditions}});
             let csr = serde_json::from_value(csr).unwrap();
-            let found: Vec<&str> = plan(&csr).iter().map(|it| it.subresource).collect();
+            let found: Vec<&str> = plan(&csr, &[]).permissions.iter().map(|it| it.subresource).collect();
             assert_eq!(found, expected, "{signer} {user} {decision:?}");
         }
     }

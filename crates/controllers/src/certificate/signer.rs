@@ -9,8 +9,8 @@ pub(super) const KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kub
 pub(super) const KUBELET_SERVING: &str = "kubernetes.io/kubelet-serving";
 pub(super) const LEGACY_UNKNOWN: &str = "kubernetes.io/legacy-unknown";
 
-const NODES: &str = "system:nodes";
-const NODE_PREFIX: &str = "system:node:";
+pub(super) const NODES: &str = "system:nodes";
+pub(super) const NODE_PREFIX: &str = "system:node:";
 const SERVING_USAGES: [&str; 3] = ["digital signature", "key encipherment", "server auth"];
 const CLIENT_USAGES: [&str; 3] = ["client auth", "digital signature", "key encipherment"];
 /// The usage that keys other than RSA do not need.
@@ -57,7 +57,7 @@ pub(super) fn check_kubelet_client(request: &CertificateRequest, usages: &[Strin
     check_usages(usages, CLIENT_USAGES)
 }
 
-fn check_kubelet_serving(request: &CertificateRequest, usages: &[String]) -> Result<(), String> {
+pub(super) fn check_kubelet_serving(request: &CertificateRequest, usages: &[String]) -> Result<(), String> {
     check_organization(request)?;
     let names = &request.names;
     if names.dns.is_empty() && names.addresses.is_empty() {

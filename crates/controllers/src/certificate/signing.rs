@@ -14,11 +14,25 @@ use operator::{Context, Controller, Failure, Key, Next, Timestamp, World, all};
 use std::sync::Arc;
 
 pub(crate) fn controller(settings: &Settings) -> Option<Controller> {
-    let authority = settings.signing_authority.clone()?;
+    let others = settings.signing_authority.clone()?;
+    let kubelet_serving = settings.kubelet_serving_authority.clone().unwrap_or_else(|| Arc::clone(&others));
     let controller = Controller::new("csrsigning", all::<CertificateSigningRequest>())
         .workers(WORKERS)
-        .reconcile(authority, reconcile);
+        .reconcile(Authorities { kubelet_serving, others }, reconcile);
     Some(controller)
+}
+
+/// The CAs, by what they sign for.
+#[derive(Clone)]
+struct Authorities {
+    kubelet_serving: Arc<SigningAuthority>,
+    others: Arc<SigningAuthority>,
+}
+
+impl Authorities {
+    fn of(&self, signer: &str) -> &SigningAuthority {
+        if signer == signer::KUBELET_SERVING { &self.kubelet_serving } else { &self.others }
+    }
 }
 
 /// What becomes of a request.
@@ -33,7 +47,7 @@ enum SigningStep {
     Unreadable(&'static str),
 }
 
-async fn reconcile(context: Context<Arc<SigningAuthority>>, key: Key) -> Result<Next, Failure> {
+async fn reconcile(context: Context<Authorities>, key: Key) -> Result<Next, Failure> {
     let Some(csr) = context.get::<CertificateSigningRequest>(&key)? else { return Ok(Next::Settled) };
     let mut changed = csr.status.clone().unwrap_or_default();
     match plan(&csr) {
@@ -53,7 +67,8 @@ async fn reconcile(context: Context<Arc<SigningAuthority>>, key: Key) -> Result<
             });
         }
         SigningStep::Sign(request) => {
-            let pem = sign(context.state(), &csr, &request, context.world(), context.wall())?;
+            let authority = context.state().of(&csr.spec.signer_name);
+            let pem = sign(authority, &csr, &request, context.world(), context.wall())?;
             changed.certificate = Some(ByteString(pem.into_bytes()));
         }
     }

@@ -87,7 +87,8 @@ async fn kubelet_of(call: &Call, pod: &Value) -> Result<KubeletAddress, Refusal>
     let found = lookup::object(&call.inner, NODES, "", node).await?;
     // Kubernetes: the error names a pod, not a node, as missing.
     let found = found.ok_or_else(|| Refusal::not_found(&call.resource(), node))?;
-    kubelet::address(&found).map_err(|problem| Refusal::unclassified(problem.0))
+    kubelet::address(&found, &call.inner.kubelet_addresses)
+        .map_err(|problem| Refusal::unclassified(problem.0))
 }
 
 /// The path of a pod at its kubelet. The names are of stored objects, which have no slashes.

@@ -53,6 +53,8 @@ pub(crate) struct ConnectOptions {
 #[derive(Debug)]
 pub(crate) struct ClusterConnection {
     pub(crate) api: Api,
+    /// That of the server.
+    pub(crate) url: String,
     pub(crate) namespace: String,
     /// Whether the caller has named the namespace.
     pub(crate) is_explicit: bool,
@@ -86,7 +88,23 @@ impl ConnectOptions {
             config.auth_info.impersonate_groups = Some(self.impersonate_groups.clone());
         }
         let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        Ok(ClusterConnection { api: Api::new(config)?, namespace, is_explicit: self.namespace.is_some() })
+        let url = config.cluster_url.to_string();
+        Ok(ClusterConnection {
+            api: Api::new(config)?,
+            url,
+            namespace,
+            is_explicit: self.namespace.is_some(),
+        })
+    }
+
+    /// The same credentials for another address of the server.
+    pub(crate) async fn connect_to(&self, url: &str) -> ClientResult<ClusterConnection> {
+        ConnectOptions { server: Some(url.to_owned()), ..self.clone() }.connect().await
+    }
+
+    /// Whether the caller has named the server's URL.
+    pub(crate) fn names_server(&self) -> bool {
+        self.server.is_some()
     }
 
     async fn config(&self) -> ClientResult<kube::Config> {

@@ -3,8 +3,8 @@
 use super::flags::{Flags, read};
 use anyhow::{Context, Result, bail};
 use server::{
-    AdmissionPluginError, AdmissionPlugins, AuthorizationMode, KubeletSockets, KubeletTls, Kubelets,
-    SigningKey, Token, TokenFile, VerifyingKey,
+    AddressChoice, AdmissionPluginError, AdmissionPlugins, AuthorizationMode, KubeletSockets, KubeletTls,
+    Kubelets, SigningKey, Token, TokenFile, VerifyingKey,
 };
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
@@ -125,6 +125,12 @@ pub(super) fn kubelets(flags: &Flags) -> Result<Option<Arc<dyn Kubelets>>> {
     Ok(Some(Arc::new(KubeletSockets::new(tls).context("--kubelet-client-certificate")?)))
 }
 
+/// Which address of a Node is used: the types of the flag, or Kubernetes' order.
+pub(super) fn kubelet_addresses(flags: &Flags) -> AddressChoice {
+    let types: Vec<String> = flags.all("kubelet-preferred-address-types").map(str::to_owned).collect();
+    if types.is_empty() { AddressChoice::default() } else { AddressChoice::Types(types) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +177,14 @@ mod tests {
         ] {
             assert_eq!(allows_anonymous(&flags(arguments), &[mode]).unwrap(), expected, "{arguments:?}");
         }
+    }
+
+    #[test]
+    fn kubelets_are_reached_at_the_address_types_of_the_flag() {
+        assert_eq!(kubelet_addresses(&flags(&[])), AddressChoice::NamesFirst);
+        let types = ["InternalIP", "Hostname"].map(str::to_owned).to_vec();
+        let flags = flags(&["--kubelet-preferred-address-types=InternalIP,Hostname"]);
+        assert_eq!(kubelet_addresses(&flags), AddressChoice::Types(types));
     }
 
     #[test]

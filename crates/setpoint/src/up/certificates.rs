@@ -1,7 +1,10 @@
-//! The CA of this control plane, and the certificates of its server and its administrator.
+//! The CAs of this control plane, and the certificates of its server and its administrator.
+
+mod kubelets;
 
 use super::private_file;
 use anyhow::{Context, Result, bail};
+pub(crate) use kubelets::KubeletAuthority;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
@@ -40,6 +43,7 @@ pub(crate) struct Certificates {
     pub(crate) server_key: String,
     pub(crate) admin: String,
     pub(crate) admin_key: String,
+    pub(crate) kubelets: KubeletAuthority,
 }
 
 /// The certificates of the simulated nodes and of the server as their client, as PEM.
@@ -66,14 +70,13 @@ impl Certificates {
                 left.with_context(|| format!("{} holds no certificate", directory.join("ca.crt").display()))?;
             Ok::<_, anyhow::Error>(left < CA_RENEWED_YEARS && is_named(&kept.ca, CA_NAME)?)
         };
-        let mut kept = match files.read()? {
+        let mut kept = match files.read(now)? {
             Some(kept) if !is_outdated(&kept)? => kept,
             kept => {
                 let user_ca = if kept.is_none() { files.user_ca()? } else { None };
-                let made = match user_ca {
-                    Some((ca, key)) => Certificates::issue(now, addresses, ca, key)?,
-                    None => Certificates::make(now, addresses)?,
-                };
+                let (ca, key) = user_ca.map_or_else(|| make_ca(now), Ok)?;
+                let kubelets = KubeletAuthority::load_or_make(now, directory)?;
+                let made = Certificates::issue(now, addresses, (ca, key), kubelets)?;
                 files.write(&made)?;
                 return Ok(made);
             }
@@ -86,13 +89,16 @@ impl Certificates {
 
     /// New ones, not stored.
     pub(crate) fn make(now: Timestamp, addresses: &[IpAddr]) -> Result<Certificates> {
-        let ca_key = KeyPair::generate()?;
-        let ca = ca_params(now)?.self_signed(&ca_key)?.pem();
-        Certificates::issue(now, addresses, ca, ca_key.serialize_pem())
+        Certificates::issue(now, addresses, make_ca(now)?, KubeletAuthority::make(now)?)
     }
 
-    /// New ones of a CA.
-    fn issue(now: Timestamp, addresses: &[IpAddr], ca: String, ca_key: String) -> Result<Certificates> {
+    /// New ones of a CA, given with its key.
+    fn issue(
+        now: Timestamp,
+        addresses: &[IpAddr],
+        (ca, ca_key): (String, String),
+        kubelets: KubeletAuthority,
+    ) -> Result<Certificates> {
         let (server_key, admin_key) = (KeyPair::generate()?, KeyPair::generate()?);
         let issuer = issuer(&ca, &ca_key)?;
         Ok(Certificates {
@@ -102,6 +108,7 @@ impl Certificates {
             admin_key: admin_key.serialize_pem(),
             ca,
             ca_key,
+            kubelets,
         })
     }
 
@@ -125,9 +132,8 @@ impl Certificates {
         Ok(true)
     }
 
-    /// New ones for the way from the server to its nodes; not stored: both ends are in this process.
+    /// New ones for the way from the server to its nodes; not stored: who shows them is in this process.
     pub(crate) fn of_nodes(&self, now: Timestamp, address: IpAddr) -> Result<NodeCertificates> {
-        let issuer = issuer(&self.ca, &self.ca_key)?;
         let (node_key, client_key) = (KeyPair::generate()?, KeyPair::generate()?);
         let mut node = params(now, "system:node:simulated", &["system:nodes"], YEARS)?;
         node.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -136,9 +142,9 @@ impl Certificates {
         let mut client = params(now, node::kubelet::API_SERVER, &[], YEARS)?;
         client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         Ok(NodeCertificates {
-            node: node.signed_by(&node_key, &issuer)?.pem(),
+            node: node.signed_by(&node_key, &self.kubelets.issuer()?)?.pem(),
             node_key: node_key.serialize_pem(),
-            client: client.signed_by(&client_key, &issuer)?.pem(),
+            client: client.signed_by(&client_key, &issuer(&self.ca, &self.ca_key)?)?.pem(),
             client_key: client_key.serialize_pem(),
         })
     }
@@ -185,8 +191,14 @@ fn tls_config(chain: &str, key: &str, client_cas: &str, needs_client: bool) -> R
 /// The name of a CA that was made here.
 const CA_NAME: &str = "setpoint-ca";
 
-fn ca_params(now: Timestamp) -> Result<CertificateParams> {
-    let mut ca = params(now, CA_NAME, &[], CA_YEARS)?;
+/// The certificate and the key of a new CA.
+fn make_ca(now: Timestamp) -> Result<(String, String)> {
+    let key = KeyPair::generate()?;
+    Ok((ca_params(now, CA_NAME)?.self_signed(&key)?.pem(), key.serialize_pem()))
+}
+
+fn ca_params(now: Timestamp, name: &str) -> Result<CertificateParams> {
+    let mut ca = params(now, name, &[], CA_YEARS)?;
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     Ok(ca)
@@ -301,7 +313,7 @@ const LAST: &str = "admin.key";
 impl Files {
     /// `None` if the last file is missing. Otherwise the others must exist and be readable: a new CA would
     /// lock out every client that trusts the old one.
-    fn read(&self) -> Result<Option<Certificates>> {
+    fn read(&self, now: Timestamp) -> Result<Option<Certificates>> {
         let path = |name: &str| self.0.join(name);
         let Some(admin_key) = private_file::read(&path(LAST))? else { return Ok(None) };
         let read = |name: &str| {
@@ -319,6 +331,7 @@ impl Files {
             server_key: read("server.key")?,
             admin: read("admin.crt")?,
             admin_key,
+            kubelets: KubeletAuthority::load_or_make(now, &self.0)?,
         }))
     }
 
@@ -342,7 +355,7 @@ impl Files {
     }
 
     fn write(&self, certificates: &Certificates) -> Result<()> {
-        let Certificates { ca, ca_key, server, server_key, admin, admin_key } = certificates;
+        let Certificates { ca, ca_key, server, server_key, admin, admin_key, kubelets: _ } = certificates;
         fs::create_dir_all(&self.0).with_context(|| format!("cannot create {}", self.0.display()))?;
         let last = self.0.join(LAST);
         if last.exists() {

@@ -30,14 +30,17 @@ pub(crate) struct ControlLoops {
 
 /// What the control loops need of this process.
 pub(crate) fn settings(server: &Server, certificates: &Certificates) -> Result<Settings> {
-    let Certificates { ca, ca_key, .. } = certificates;
+    let Certificates { ca, ca_key, kubelets, .. } = certificates;
     let authority = SigningAuthority::from_pem(ca, ca_key).context("cannot sign certificates with the CA")?;
+    let of_kubelets = SigningAuthority::from_pem(&kubelets.certificate, &kubelets.key);
+    let of_kubelets = of_kubelets.context("cannot sign certificates with the CA of kubelets")?;
     let server = server.clone();
     let sign_token = Arc::new(move |claims: &Value| server.sign_secret_token(claims));
     Ok(Settings {
         root_ca: Some(ca.clone()),
         sign_token: Some(sign_token),
         signing_authority: Some(Arc::new(authority)),
+        kubelet_serving_authority: Some(Arc::new(of_kubelets)),
         ..Settings::default()
     })
 }

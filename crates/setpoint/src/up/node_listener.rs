@@ -31,7 +31,7 @@ const MAX_REFUSALS: usize = 16;
 /// Pause when the system cannot open another socket.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-/// The simulated nodes of this process: how they are set up, and how the server reaches them.
+/// The simulated nodes of this process: how they are set up, and how the server reaches them and real ones.
 #[derive(Default)]
 pub(crate) struct Nodes {
     pub(crate) settings: node::Settings,
@@ -40,16 +40,14 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// So many nodes; with none, there is no listener.
+    /// So many nodes; with none, there is no listener, and only real nodes are reached.
     pub(crate) async fn open(world: &World, certificates: &Certificates, count: u32) -> Result<Nodes> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        if count == 0 {
-            return Ok(Nodes {
-                settings: node::Settings { count, ..Default::default() },
-                ..Nodes::default()
-            });
-        }
         let (listener, kubelets) = open(world, certificates).await?;
+        if count == 0 {
+            let settings = node::Settings { count, ..Default::default() };
+            return Ok(Nodes { settings, kubelets: Some(Arc::new(kubelets)), listener: None });
+        }
         let kubelet_address = Some(listener.address);
         let settings = node::Settings { count, kubelet_address, ..node::Settings::default() };
         let kubelets = SimulatedNodes::new(world, kubelets, &settings.kubelet);
@@ -70,7 +68,7 @@ struct NodeListener {
     handshakes: usize,
 }
 
-/// A listener with new certificates of the cluster's CA, and what lets the server reach it.
+/// A listener with new certificates, and what lets the server reach it and all other kubelets.
 async fn open(world: &World, certificates: &Certificates) -> Result<(NodeListener, KubeletSockets)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
     let listener = listener.context("cannot listen on a port of 127.0.0.1 for the simulated nodes")?;
@@ -78,7 +76,8 @@ async fn open(world: &World, certificates: &Certificates) -> Result<(NodeListene
     let NodeCertificates { node, node_key, client, client_key } =
         certificates.of_nodes(world.wall(), address.ip())?;
     let tls = certificates::node_config(&node, &node_key, &certificates.ca)?.into();
-    let identity = KubeletTls { certificate: &client, key: &client_key, authority: &certificates.ca };
+    let identity =
+        KubeletTls { certificate: &client, key: &client_key, authority: &certificates.kubelets.certificate };
     let listener = NodeListener { listener, address, tls, handshakes: MAX_CONNECTIONS };
     Ok((listener, KubeletSockets::new(identity)?))
 }

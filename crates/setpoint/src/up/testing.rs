@@ -71,7 +71,7 @@ impl ClusterRecipe {
     }
 
     fn node_count(&self) -> usize {
-        usize::try_from(self.options.nodes).unwrap_or(usize::MAX)
+        usize::try_from(self.options.node_count()).unwrap_or(usize::MAX)
     }
 
     fn config(&self, world: &World, kubelet: &Kubelet) -> Result<Config> {
@@ -84,7 +84,7 @@ impl ClusterRecipe {
         let kubelets = SimulatedNodes::new(world, kubelets, kubelet);
         let seats = options.max_requests_inflight.saturating_add(options.max_mutating_requests_inflight);
         Ok(Config {
-            kubelets: (options.nodes > 0).then(|| Arc::new(kubelets) as _),
+            kubelets: (options.node_count() > 0).then(|| Arc::new(kubelets) as _),
             tokens: self.tokens.clone(),
             audit: audit::open(options.audit_policy_file.as_deref(), options.audit_log_path.as_deref())?,
             signing_key,
@@ -93,6 +93,7 @@ impl ClusterRecipe {
             advertised: self.advertised,
             seats: seats.max(1),
             authority: Some(self.certificates.ca.clone()),
+            accepts_bootstrap_tokens: true,
             ..Config::default()
         })
     }

@@ -24,7 +24,8 @@ pub(super) async fn proxy(call: &Call, body: Bytes) -> Result<Response<Body>, Re
         split(id).ok_or_else(|| Refusal::bad_request(format!("invalid node request {}", go::quote(id))))?;
     let node = lookup::object(&call.inner, NODES, "", name).await?;
     let node = node.ok_or_else(|| call.not_found(name))?;
-    let address = kubelet::address(&node).map_err(|problem| Refusal::unclassified(problem.0))?;
+    let address = kubelet::address(&node, &call.inner.kubelet_addresses);
+    let address = address.map_err(|problem| Refusal::unclassified(problem.0))?;
     if !port.is_empty() && port != address.port.to_string() {
         // Another port is not the kubelet's: who listens there cannot be verified.
         return Err(Refusal::bad_request("address not allowed"));

@@ -34,7 +34,6 @@ const AGGREGATION: &str = "no API server is aggregated, and no proxy authenticat
 const ALPHA: &str = "it belongs to an alpha feature";
 const AUDIT_LOG: &str = "the audit log is one file, one line of JSON for each event";
 const AUDIT_WEBHOOK: &str = "audit events go to a file only";
-const BOOTSTRAP_TOKENS: &str = "bootstrap tokens do not authenticate here";
 const DEBUGGING: &str = "the log and the debugging of this program are its own; see --v and RUST_LOG";
 const ENDPOINTS: &str = "the endpoint of the service kubernetes is --advertise-address";
 const EVENTS: &str = "events do not expire here";
@@ -46,7 +45,8 @@ const NO_WEBHOOK: &str = "no webhook is asked about users or their rights";
 const ONE_VERSION: &str = "there is one version here";
 const STORE: &str = "the store of this program needs no such setting";
 const TOKENS: &str = "tokens are issued and checked in one way";
-const USERS: &str = "users come from client certificates, --token-auth-file and service accounts";
+const USERS: &str =
+    "users come from client certificates, --token-auth-file, service accounts and bootstrap tokens";
 
 const fn flag(name: &'static str, form: Form, treatment: Treatment) -> Flag {
     Flag { name, form, treatment }
@@ -136,7 +136,7 @@ pub(super) const FLAGS: [Flag; 178] = [
     flag("emulation-forward-compatible", Switch, Ignored(ONE_VERSION)),
     flag("enable-admission-plugins", Value, Understood),
     flag("enable-aggregator-routing", Switch, Ignored(AGGREGATION)),
-    flag("enable-bootstrap-token-auth", Switch, Ignored(BOOTSTRAP_TOKENS)),
+    flag("enable-bootstrap-token-auth", Switch, Understood),
     flag("enable-garbage-collector", Switch, Ignored(STORE)),
     flag("enable-logs-handler", Switch, Ignored(DEBUGGING)),
     flag("enable-priority-and-fairness", Switch, Ignored(FIXED)),
@@ -168,7 +168,7 @@ pub(super) const FLAGS: [Flag; 178] = [
     flag("kubelet-client-certificate", Value, Understood),
     flag("kubelet-client-key", Value, Understood),
     flag("kubelet-port", Value, Ignored(KUBELETS)),
-    flag("kubelet-preferred-address-types", Value, Ignored(KUBELETS)),
+    flag("kubelet-preferred-address-types", Value, Understood),
     flag("kubelet-read-only-port", Value, Ignored(KUBELETS)),
     flag("kubelet-timeout", Value, Ignored(KUBELETS)),
     flag("kubernetes-service-node-port", Value, Ignored(ENDPOINTS)),

@@ -30,7 +30,7 @@ pub(crate) const RUN: [&str; 9] = [
 ];
 
 /// Commands of a page, by their beginning, that are not run as they stand, and why.
-pub(crate) const EXCUSED: [(&str, &str, &str); 14] = [
+pub(crate) const EXCUSED: [(&str, &str, &str); 15] = [
     ("README.md", "setpoint new shop", "the suite `walk` runs these, with other names"),
     ("README.md", "setpoint create api", "the suite `walk` runs these, with other names"),
     ("README.md", "setpoint test", "the suite `walk` runs these, with other names"),
@@ -42,6 +42,11 @@ pub(crate) const EXCUSED: [(&str, &str, &str); 14] = [
     ("docs/guide/install.md", "git clone", "there is no network in tests"),
     ("docs/guide/install.md", "cargo install", "it compiles everything for release"),
     ("docs/guide/install.md", "cargo uninstall", "nothing was installed"),
+    (
+        "docs/guide/real-nodes.md",
+        "",
+        "it needs root, containerd and a kubelet; the suite `node_join` joins without them",
+    ),
     ("docs/recipes/go-envtest.md", "go test", "it needs Go: recipes/go-envtest"),
     ("docs/recipes/helm.md", "", "recipes/helm/test.sh has these lines, and needs helm"),
     ("docs/recipes/kustomize.md", "", "recipes/kustomize/test.sh has these lines"),

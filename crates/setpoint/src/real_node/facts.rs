@@ -1,0 +1,88 @@
+//! What a kubelet has to know of the cluster: asked of the server.
+
+use crate::client::{
+    api::Api,
+    failure::{ClientError, ClientResult},
+};
+use serde_json::Value;
+use std::net::IpAddr;
+
+const SERVICE: &str = "/api/v1/namespaces/default/services/kubernetes";
+const ENDPOINTS: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
+const DNS: &str = "/api/v1/namespaces/kube-system/services/kube-dns";
+const ROOT_CA: &str = "/api/v1/namespaces/kube-system/configmaps/kube-root-ca.crt";
+/// Kubernetes: kubeadm gives this address of the service range to DNS.
+const DNS_INDEX: u32 = 10;
+
+/// The CA of the cluster, as PEM: kubelets trust the server by it, and the server's requests.
+pub(crate) async fn authority(api: &Api) -> ClientResult<String> {
+    let map = api.get(ROOT_CA).await?;
+    let text = map["data"]["ca.crt"].as_str().unwrap_or_default();
+    if text.contains("-----BEGIN CERTIFICATE-----") {
+        return Ok(text.to_owned());
+    }
+    Err(ClientError::error("the ConfigMap kube-root-ca.crt of kube-system has no certificate"))
+}
+
+/// The address of the cluster's DNS: that of its service, or the one that it would have.
+pub(crate) async fn dns(api: &Api) -> ClientResult<Option<IpAddr>> {
+    match api.get(DNS).await {
+        Ok(service) => return Ok(cluster_ip(&service)),
+        Err(error) if error.is_not_found() => {}
+        Err(error) => return Err(error),
+    }
+    Ok(cluster_ip(&api.get(SERVICE).await?).and_then(usual_dns))
+}
+
+/// Where the server says that the cluster reaches it.
+pub(crate) async fn advertised(api: &Api) -> ClientResult<Option<String>> {
+    Ok(endpoint(&api.get(ENDPOINTS).await?))
+}
+
+fn cluster_ip(service: &Value) -> Option<IpAddr> {
+    service["spec"]["clusterIP"].as_str()?.parse().ok()
+}
+
+/// The tenth address of a range of services, by its first.
+fn usual_dns(first: IpAddr) -> Option<IpAddr> {
+    match first {
+        IpAddr::V4(first) => {
+            Some(IpAddr::V4(first.to_bits().checked_add(DNS_INDEX - 1).map(std::net::Ipv4Addr::from_bits)?))
+        }
+        IpAddr::V6(first) => {
+            let address = first.to_bits().checked_add(u128::from(DNS_INDEX - 1));
+            Some(IpAddr::V6(address.map(std::net::Ipv6Addr::from_bits)?))
+        }
+    }
+}
+
+/// The URL of the first address in the slice of the service `kubernetes`.
+fn endpoint(slice: &Value) -> Option<String> {
+    let address: IpAddr = slice["endpoints"][0]["addresses"][0].as_str()?.parse().ok()?;
+    let ports = slice["ports"].as_array()?;
+    let port = ports.iter().find(|port| port["name"] == "https").or(ports.first())?["port"].as_u64()?;
+    Some(format!("https://{}", std::net::SocketAddr::new(address, u16::try_from(port).ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_address_of_dns_is_the_tenth_of_the_services() {
+        for (first, expected) in [("10.96.0.1", "10.96.0.10"), ("fd00::1", "fd00::a")] {
+            assert_eq!(usual_dns(first.parse().unwrap()), Some(expected.parse().unwrap()));
+        }
+        assert_eq!(usual_dns("255.255.255.255".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn the_url_of_the_server_is_its_first_endpoint() {
+        let of = |address: &str, port: u64| json!({"subsets": [{"addresses": [{"ip": address}], "ports": [{"name": "https", "port": port}]}]});
+        assert_eq!(endpoint(&of("192.0.2.1", 6443)).as_deref(), Some("https://192.0.2.1:6443"));
+        assert_eq!(endpoint(&of("fd00::1", 443)).as_deref(), Some("https://[fd00::1]:443"));
+        assert_eq!(endpoint(&of("192.0.2.1", 70_000)), None);
+        assert_eq!(endpoint(&json!({})), None);
+    }
+}
