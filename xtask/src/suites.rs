@@ -134,7 +134,10 @@ impl Suite {
     fn run(&self, assets: &Path, more: &[String], tally: &mut SuiteTally) -> Result<()> {
         let mut command = interop::go()?;
         // One package at a time: each starts its own control planes.
-        command.args(["test", "-v", "-count=1", "-vet=off", "-p=1", "-timeout=30m"]).args(self.packages).args(more);
+        command
+            .args(["test", "-v", "-count=1", "-vet=off", "-p=1", "-timeout=30m"])
+            .args(self.packages)
+            .args(more);
         command.env("KUBEBUILDER_ASSETS", assets).env("NO_COLOR", "1").stdout(Stdio::piped());
         let mut log = fs::File::create(tools::root()?.join(format!("target/envtest/{}.log", self.name)))?;
         let mut child = command.stderr(Stdio::inherit()).spawn().context("cannot run go")?;

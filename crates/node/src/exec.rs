@@ -1,6 +1,8 @@
 //! Commands that are executed in simulated containers.
 
 use crate::{
+    budget::Budget,
+    script::{ExecResult, Part},
     shell::{self, End},
     simulation::Simulation,
 };
@@ -44,12 +46,23 @@ pub(crate) fn input(simulation: &Simulation<'_>, container: &str, command: &[Str
     }
 }
 
+/// The result that a script has for a command.
+fn scripted<'a>(part: &'a Part, command: &[String]) -> Option<&'a ExecResult> {
+    // `kubectl exec -- sh -c TEXT` is found by its text alone, too.
+    part.exec.get(&command.join(" ")).or_else(|| part.exec.get(command.last()?))
+}
+
+/// Whether a command fails each time, as the script says or the simplest commands do.
+pub(crate) fn always_fails(part: &Part, command: &[String], budget: &Budget) -> bool {
+    match scripted(part, command) {
+        Some(result) => result.exit_code != 0,
+        None => matches!(shell::run(command, budget).end, End::At(_, code) if code != 0),
+    }
+}
+
 /// What a command gives in a container: as the script says, or as the simplest commands do.
 pub(crate) fn plan(simulation: &Simulation<'_>, container: &str, command: &[String]) -> ExecPlan {
-    let scripted = &simulation.part(container).exec;
-    let text = command.join(" ");
-    // `kubectl exec -- sh -c TEXT` is found by its text alone, too.
-    if let Some(result) = scripted.get(&text).or_else(|| scripted.get(command.last()?)) {
+    if let Some(result) = scripted(simulation.part(container), command) {
         let outputs = [(OutputStream::Stdout, &result.stdout), (OutputStream::Stderr, &result.stderr)];
         let outputs = outputs.into_iter().filter(|(_, text)| !text.is_empty());
         let outputs = outputs.map(|(output, text)| (Duration::ZERO, output, text.clone())).collect();

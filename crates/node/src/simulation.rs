@@ -1,16 +1,17 @@
 //! What the containers of a pod do: computed from the pod alone, once, within a [`Budget`].
 //!
-//! Each container has its share of the budget for its environment, for a run and for a hook, so that what it does
+//! Each container has its share of the budget for its environment, for a run, for a hook and for a probe, so that what it does
 //! never depends on which others are looked at. A container that needs more ends with an error.
 
 use crate::{
     budget::{Budget, OverBudget},
     environment::{Environment, Left, Volumes},
+    exec,
     plan::{Course, Role, course, roles},
     script::{Part, SCRIPT, Script},
     shell::{self, End, Texts},
 };
-use k8s_openapi::api::core::v1::{Container, LifecycleHandler, Pod};
+use k8s_openapi::api::core::v1::{Container, LifecycleHandler, Pod, Probe};
 use kube::ResourceExt;
 use std::{
     borrow::Cow,
@@ -48,6 +49,15 @@ struct Simulated<'a> {
     last: RefCell<Option<LastRun>>,
     post_start: OnceCell<Duration>,
     pre_stop: OnceCell<Duration>,
+    failing_probes: OnceCell<FailingProbes>,
+}
+
+/// The probes of a container whose commands fail each time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FailingProbes {
+    pub(crate) startup: bool,
+    pub(crate) readiness: bool,
+    pub(crate) liveness: bool,
 }
 
 /// The run of a container that was asked for last.
@@ -74,6 +84,7 @@ impl<'a> Simulation<'a> {
             last: RefCell::default(),
             post_start: OnceCell::new(),
             pre_stop: OnceCell::new(),
+            failing_probes: OnceCell::new(),
         };
         Simulation {
             pod,
@@ -172,6 +183,24 @@ impl<'a> Simulation<'a> {
         };
         let Some(handler) = handler else { return Duration::ZERO };
         *known.get_or_init(|| self.within_budget(self.share(), |budget| time_of(handler, budget)))
+    }
+
+    /// The probes of a container that can only fail. Those whose command depends on anything are not among them.
+    pub(crate) fn failing_probes(&self, at: usize) -> FailingProbes {
+        let simulated = &self.containers[at];
+        let container = &simulated.container;
+        let fails = |probe: &Option<Probe>| {
+            let exec = probe.as_ref().and_then(|probe| probe.exec.as_ref());
+            exec.and_then(|exec| exec.command.as_deref()).is_some_and(|command| {
+                let part = self.part(&container.name);
+                self.within_budget(self.share(), |budget| exec::always_fails(part, command, budget))
+            })
+        };
+        *simulated.failing_probes.get_or_init(|| FailingProbes {
+            startup: fails(&container.startup_probe),
+            readiness: fails(&container.readiness_probe),
+            liveness: fails(&container.liveness_probe),
+        })
     }
 
     /// Does something beside the runs of the containers, as the commands of users are.

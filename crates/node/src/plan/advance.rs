@@ -118,7 +118,7 @@ fn advance(slot: &mut Slot<'_>, frame: &Frame<'_>, out: &mut Output) {
         }
     }
     if let Some(since) = slot.running_since() {
-        let health = probe::health(slot, since);
+        let health = probe::health(slot, since, frame.simulation);
         slot.status.started = Some(health.is_started(frame.now));
         slot.status.ready =
             slot.role != Role::Init && slot.role != Role::Ephemeral && health.is_ready(frame.now);
@@ -131,7 +131,7 @@ fn advance(slot: &mut Slot<'_>, frame: &Frame<'_>, out: &mut Output) {
 fn end_if_due(slot: &mut Slot<'_>, since: Timestamp, frame: &Frame<'_>, out: &mut Output) -> bool {
     change_files(slot, since, frame, out);
     let by_itself = own_end(slot, since, frame);
-    let by_probe = probe::health(slot, since).kill.and_then(|kill| {
+    let by_probe = probe::health(slot, since, frame.simulation).kill.and_then(|kill| {
         if by_itself.as_ref().is_some_and(|end| end.at <= kill.at) {
             return None;
         }

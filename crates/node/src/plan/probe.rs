@@ -4,7 +4,7 @@ use super::{
     slot::{Role, Slot},
     stop,
 };
-use crate::times::later;
+use crate::{simulation::Simulation, times::later};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -38,22 +38,26 @@ pub(super) struct Kill {
 
 /// The results of the probes of a run, past and future.
 ///
-/// Probes succeed as soon as they are made, unless the script says otherwise.
-pub(super) fn health(slot: &Slot<'_>, since: Timestamp) -> Health {
+/// Probes succeed as soon as they are made, unless the script says otherwise, or their command can only fail.
+pub(super) fn health(slot: &Slot<'_>, since: Timestamp, simulation: &Simulation<'_>) -> Health {
     let (container, part) = (&slot.container, slot.part);
+    let failing = simulation.failing_probes(slot.at);
     let startup = container.startup_probe.as_ref();
-    let is_startup_failing = part.never_started && startup.is_some();
+    let is_startup_failing = (part.never_started || failing.startup) && startup.is_some();
+    let unhealthy_after = part.unhealthy_after.map(|after| after.0);
+    let unhealthy_after = unhealthy_after.or(failing.liveness.then_some(Duration::ZERO));
+    let never_ready = part.never_ready || failing.readiness;
     let started_at = match startup {
         Some(_) if is_startup_failing => None,
         Some(probe) => Some(later(since, initial_delay(probe))),
         None => Some(since),
     };
-    let kill = match (startup, &container.liveness_probe, part.unhealthy_after) {
+    let kill = match (startup, &container.liveness_probe, unhealthy_after) {
         (Some(probe), _, _) if is_startup_failing => {
             Some(kill("startup", probe, later(since, initial_delay(probe))))
         }
         (_, Some(probe), Some(after)) => {
-            let first = later(since, initial_delay(probe)).max(later(since, after.0));
+            let first = later(since, initial_delay(probe)).max(later(since, after));
             Some(kill("liveness", probe, first))
         }
         _ => None,
@@ -61,14 +65,14 @@ pub(super) fn health(slot: &Slot<'_>, since: Timestamp) -> Health {
     let readiness = container.readiness_probe.as_ref();
     let first_probe = started_at.zip(readiness).map(|(at, probe)| at.max(later(since, initial_delay(probe))));
     let scripted = part.ready_after.map_or(since, |after| later(since, after.0));
-    let ready_at = started_at.filter(|_| !part.never_ready).map(|started| {
+    let ready_at = started_at.filter(|_| !never_ready).map(|started| {
         let first = first_probe.unwrap_or(started).max(scripted);
         let repeats = readiness.and_then(|probe| probe.success_threshold).unwrap_or(1).max(1) - 1;
         later(first, readiness.map_or(SignedDuration::ZERO, period).saturating_mul(repeats))
     });
-    let failing = ready_at.is_none_or(|ready| first_probe.is_some_and(|first| first < ready));
+    let is_unready = ready_at.is_none_or(|ready| first_probe.is_some_and(|first| first < ready));
     let failure =
-        first_probe.zip(readiness).filter(|_| failing && (part.never_ready || part.ready_after.is_some()));
+        first_probe.zip(readiness).filter(|_| is_unready && (never_ready || part.ready_after.is_some()));
     let readiness_failure = failure.map(|(at, probe)| ReadinessFailure { at, probe: probe.clone() });
     Health { started_at, ready_at: ready_at.filter(|_| slot.role != Role::Init), readiness_failure, kill }
 }

@@ -42,6 +42,24 @@ fn probes_decide_when_a_container_is_started_ready_and_alive() {
 }
 
 #[test]
+fn a_probe_whose_command_can_only_fail_fails() {
+    let probe = |kind: &str, command: &[&str]| one(json!({kind: {"exec": {"command": command}}}));
+    let story = check(probe("readinessProbe", &["/bin/false"]), "", &[(99, "Running app=runs")]);
+    assert_eq!(story.events.last().map(String::as_str), Some("Unhealthy Readiness probe failed: "));
+    check(probe("readinessProbe", &["true"]), "", &[(0, "Running app=ready")]);
+    // What it depends on is unknown.
+    check(probe("readinessProbe", &["cat", "/tmp/healthy"]), "", &[(0, "Running app=ready")]);
+    let script = "app: {exec: {cat /tmp/healthy: {exitCode: 1}}}";
+    check(probe("readinessProbe", &["cat", "/tmp/healthy"]), script, &[(99, "Running app=runs")]);
+    check(
+        probe("livenessProbe", &["sh", "-c", "exit 1"]),
+        "",
+        &[(19, "Running app=ready"), (20, "Running app=ready/1")],
+    );
+    check(probe("startupProbe", &["false"]), "", &[(19, "Running app=runs"), (20, "Running app=runs/1")]);
+}
+
+#[test]
 fn readiness_gates_keep_a_pod_unready() {
     let mut spec = one(json!({}));
     spec["readinessGates"] = json!([{"conditionType": "example.com/lb"}]);
