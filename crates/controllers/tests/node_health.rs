@@ -105,6 +105,25 @@ fn an_event_tells_that_a_pod_stays_because_its_node_is_back() {
 }
 
 #[test]
+fn an_event_tells_that_a_pod_was_gone_before_it_was_to_be_evicted() {
+    testkit::run(|cluster| async move {
+        let _running = rig::start(&cluster, &["taint-eviction-controller"]);
+        add_node(&cluster, "a").await;
+        let pod = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeName: a, tolerations: [{key: x, \
+            operator: Exists, effect: NoExecute, tolerationSeconds: 300}], terminationGracePeriodSeconds: 0, \
+            containers: [{name: c, image: nginx}]}}";
+        cluster.apply(pod).await;
+        let taint = json!([{"key": "x", "effect": "NoExecute"}]);
+        cluster.patch::<Node>(None, "a", &json!({"spec": {"taints": taint}})).await;
+        cluster.advance(Duration::from_secs(100)).await;
+        cluster.delete::<Pod>("default", "web").await;
+        cluster.advance(Duration::from_secs(300)).await;
+        let expected = ["TaintManagerEviction: Cancelling deletion of Pod default/web"];
+        assert_eq!(rig::events(&cluster, "Pod", "web").await, expected);
+    });
+}
+
+#[test]
 fn no_pod_is_driven_away_while_all_nodes_are_lost() {
     testkit::run(|cluster| async move {
         let _running = rig::start(&cluster, &["node-lifecycle-controller", "taint-eviction-controller"]);

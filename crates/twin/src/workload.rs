@@ -48,6 +48,20 @@ pub enum Edit {
         app: String,
         nth: usize,
     },
+    /// Evicts a pod, as `kubectl drain` does: a budget may forbid it.
+    EvictPod {
+        app: String,
+        nth: usize,
+    },
+    /// Makes `owner`, which may not exist, one more owner of an object of the same kind.
+    SetOwner {
+        kind: Kind,
+        name: String,
+        owner: String,
+        blocks: bool,
+    },
+    /// The last step of a story.
+    DeleteNamespace,
     /// Removes the label of a pod, so that it no longer matches the selector of its workload.
     ReleasePod {
         app: String,
@@ -65,6 +79,7 @@ pub enum Edit {
 /// The kinds of objects in stories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    ConfigMap,
     CronJob,
     DaemonSet,
     Deployment,
@@ -73,6 +88,7 @@ pub enum Kind {
     PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
+    ResourceQuota,
     Service,
     StatefulSet,
 }
@@ -91,12 +107,17 @@ impl Kind {
             Kind::CronJob | Kind::Job => "batch/v1",
             Kind::DaemonSet | Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => "apps/v1",
             Kind::PodDisruptionBudget => "policy/v1",
-            Kind::Pod | Kind::ReplicationController | Kind::Service => "v1",
+            Kind::ConfigMap
+            | Kind::Pod
+            | Kind::ReplicationController
+            | Kind::ResourceQuota
+            | Kind::Service => "v1",
         }
     }
 
     pub fn name(self) -> &'static str {
         match self {
+            Kind::ConfigMap => "ConfigMap",
             Kind::CronJob => "CronJob",
             Kind::DaemonSet => "DaemonSet",
             Kind::Deployment => "Deployment",
@@ -105,6 +126,7 @@ impl Kind {
             Kind::PodDisruptionBudget => "PodDisruptionBudget",
             Kind::ReplicaSet => "ReplicaSet",
             Kind::ReplicationController => "ReplicationController",
+            Kind::ResourceQuota => "ResourceQuota",
             Kind::Service => "Service",
             Kind::StatefulSet => "StatefulSet",
         }
@@ -148,7 +170,10 @@ impl WorkloadStory {
     /// Whether pods may have been lost for reasons beyond their workload.
     pub fn loses_pods(&self) -> bool {
         let is_loss = |step: &Edit| {
-            matches!(step, Edit::DeletePod { .. } | Edit::ReleasePod { .. } | Edit::StopNode(_))
+            matches!(
+                step,
+                Edit::DeletePod { .. } | Edit::EvictPod { .. } | Edit::ReleasePod { .. } | Edit::StopNode(_)
+            )
         };
         self.steps.iter().any(is_loss)
     }
@@ -176,6 +201,12 @@ impl fmt::Display for Edit {
                 write!(out, "delete {} {name} {}", kind.name(), policy.name())
             }
             Edit::DeletePod { app, nth } => write!(out, "delete pod {nth} of {app}"),
+            Edit::EvictPod { app, nth } => write!(out, "evict pod {nth} of {app}"),
+            Edit::SetOwner { kind, name, owner, blocks } => {
+                let how = if *blocks { "an owner that it blocks" } else { "an owner" };
+                write!(out, "make {} {owner} {how} of {name}", kind.name())
+            }
+            Edit::DeleteNamespace => out.write_str("delete the namespace"),
             Edit::ReleasePod { app, nth } => write!(out, "remove the label of pod {nth} of {app}"),
             Edit::StopNode(node) => write!(out, "stop node-{node}"),
             Edit::StartNode(node) => write!(out, "start node-{node}"),

@@ -3,12 +3,12 @@
 use super::{NO_EXECUTE, taints};
 use crate::{placement::tolerates, pod};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
+use k8s_openapi::api::core::v1::{Node, ObjectReference, Pod, Taint, Toleration};
 use kube::{
     ResourceExt,
     api::{DeleteParams, Patch, PatchParams},
 };
-use operator::{Context, Controller, Failure, Key, Next, all, cache::View, retry};
+use operator::{Context, Controller, Failure, Key, Next, all, cache::View, event::EventType, retry};
 use serde_json::json;
 use std::{
     collections::BTreeSet,
@@ -50,7 +50,7 @@ impl Scheduled {
 
 async fn reconcile(context: Context<Scheduled>, key: Key) -> Result<Next, Failure> {
     let Some(pod) = context.get::<Pod>(&key)? else {
-        context.state().remove(&key);
+        record_stay(&context, &key);
         return Ok(Next::Settled);
     };
     let node = match pod::node_name(&pod) {
@@ -64,10 +64,7 @@ async fn reconcile(context: Context<Scheduled>, key: Key) -> Result<Next, Failur
     let now = context.wall();
     match stays_until(tolerations, no_execute(&node), now) {
         Stay::Forever => {
-            if context.state().remove(&key) {
-                let note = format!("Cancelling deletion of Pod {key}");
-                context.events().normal(&*pod, "TaintManagerEviction", "Delete", note);
-            }
+            record_stay(&context, &key);
             Ok(Next::Settled)
         }
         Stay::Until(time) if time > now => {
@@ -80,6 +77,24 @@ async fn reconcile(context: Context<Scheduled>, key: Key) -> Result<Next, Failur
             Ok(Next::Settled)
         }
     }
+}
+
+/// Records that a scheduled deletion does not happen.
+///
+/// Kubernetes: also if the pod is gone before it was due. The event names the pod without its UID.
+fn record_stay(context: &Context<Scheduled>, key: &Key) {
+    if !context.state().remove(key) {
+        return;
+    }
+    let pod = ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Pod".to_owned()),
+        name: Some(key.name().to_owned()),
+        namespace: key.namespace().map(str::to_owned),
+        ..ObjectReference::default()
+    };
+    let note = format!("Cancelling deletion of Pod {key}");
+    context.events().record(pod, EventType::Normal, TEXTS.event, "Delete", note);
 }
 
 fn no_execute(node: &Node) -> impl Iterator<Item = &Taint> {

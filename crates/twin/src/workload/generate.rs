@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 const MAX_WORKLOADS: usize = 3;
 const MAX_EDITS: usize = 12;
+const MAX_OWNED: usize = 4;
 /// A node that is gone for longer than about five minutes loses its pods.
 const LONG_LOSS: u64 = 400;
 
@@ -22,14 +23,27 @@ pub struct Limits {
 
 /// The story of a seed.
 pub fn story(seed: u64, number: u64, limits: Limits) -> WorkloadStory {
-    let mut writer =
-        WorkloadWriter { draw: Draw::new(seed, number), limits, steps: Vec::new(), workloads: Vec::new() };
-    for _ in 0..=writer.draw.below(MAX_WORKLOADS) {
+    let mut writer = WorkloadWriter {
+        draw: Draw::new(seed, number),
+        limits,
+        steps: Vec::new(),
+        workloads: Vec::new(),
+        owned: 0,
+    };
+    let workloads = 1 + writer.draw.below(MAX_WORKLOADS);
+    // Which of several workloads gets the last pod of a quota depends on who is faster.
+    if limits.is_short && workloads == 1 && writer.draw.one_in(3) {
+        writer.add_quota();
+    }
+    for _ in 0..workloads {
         writer.add_workload();
     }
     for _ in 0..=writer.draw.below(MAX_EDITS) {
         writer.pause();
         writer.edit();
+    }
+    if limits.is_short && writer.draw.one_in(8) {
+        writer.delete_namespace();
     }
     WorkloadStory { steps: writer.steps }
 }
@@ -39,6 +53,8 @@ struct WorkloadWriter {
     limits: Limits,
     steps: Vec<Edit>,
     workloads: Vec<Workload>,
+    /// How many ConfigMaps there are that may own each other.
+    owned: usize,
 }
 
 /// A workload of the story.
@@ -79,7 +95,7 @@ impl WorkloadWriter {
             Job | CronJob => Template::ending(&mut self.draw),
             _ => self.serving_template(),
         };
-        let spec = manifest::spec(&mut self.draw, kind, &name, template);
+        let spec = manifest::spec(&mut self.draw, self.limits, kind, &name, template);
         // A pod without an owner, which the workload adopts.
         if !matches!(kind, Job | CronJob | StatefulSet | DaemonSet) && self.draw.one_in(6) {
             let pod = manifest::companion(&mut self.draw, Kind::Pod, &name);
@@ -95,6 +111,53 @@ impl WorkloadWriter {
         }
         self.create(kind, name.clone(), manifest::object(kind, &name, spec.clone()));
         self.workloads.push(Workload { kind, name, spec, templates: vec![template], exists: true });
+    }
+
+    fn add_owned(&mut self) {
+        self.owned += 1;
+        let name = format!("owned-{}", self.owned);
+        self.create(Kind::ConfigMap, name.clone(), manifest::config_map(&name));
+    }
+
+    /// Objects that own each other, in cycles too, and stay if they have finalizers.
+    fn edit_owned(&mut self) {
+        let one = format!("owned-{}", 1 + self.draw.below(MAX_OWNED));
+        let other = format!("owned-{}", 1 + self.draw.below(MAX_OWNED));
+        let kind = Kind::ConfigMap;
+        let step = match self.draw.below(6) {
+            _ if self.owned < 2 => return self.add_owned(),
+            0 if self.owned < MAX_OWNED => return self.add_owned(),
+            1 => {
+                let policy = self.draw.pick(&[Policy::Background, Policy::Foreground, Policy::Orphan]);
+                Edit::Delete { kind, name: one, policy }
+            }
+            2 => {
+                let finalizers = if self.draw.one_in(2) { json!(["example.com/held"]) } else { json!(null) };
+                Edit::Patch { kind, name: one, patch: json!({"metadata": {"finalizers": finalizers}}) }
+            }
+            3 => Edit::Patch { kind, name: one, patch: json!({"metadata": {"ownerReferences": null}}) },
+            _ => {
+                let blocks = self.draw.one_in(2);
+                Edit::SetOwner { kind, name: one, owner: other, blocks }
+            }
+        };
+        self.steps.push(step);
+    }
+
+    fn delete_namespace(&mut self) {
+        self.steps.push(Edit::Settle);
+        if self.draw.one_in(2) {
+            self.create(Kind::ConfigMap, "held".to_owned(), manifest::config_map("held"));
+            let patch = json!({"metadata": {"finalizers": ["example.com/held"]}});
+            self.steps.push(Edit::Patch { kind: Kind::ConfigMap, name: "held".to_owned(), patch });
+        }
+        self.steps.push(Edit::DeleteNamespace);
+    }
+
+    fn add_quota(&mut self) {
+        let name = "pods".to_owned();
+        let spec = manifest::companion(&mut self.draw, Kind::ResourceQuota, &name);
+        self.create(Kind::ResourceQuota, name.clone(), manifest::object(Kind::ResourceQuota, &name, spec));
     }
 
     /// In real time, no two clusters see containers that crash in the same state.
@@ -130,6 +193,7 @@ impl WorkloadWriter {
             0..=2 => self.delete(at),
             3 | 4 if !self.limits.is_short => self.lose_node(),
             3..=6 => self.lose_pod(&workload),
+            _ if self.limits.is_short && self.draw.one_in(5) => self.edit_owned(),
             _ if !workload.exists => self.create_again(at),
             7..=10 => self.scale(&workload),
             11 => self.pause_rollout(&workload),
@@ -165,9 +229,10 @@ impl WorkloadWriter {
         // Pods of StatefulSets keep their names: a released one would stay in the way of the next. Those of Jobs have
         // other labels.
         let can_release = !matches!(workload.kind, Kind::StatefulSet | Kind::Job | Kind::CronJob);
-        self.steps.push(match can_release && self.draw.one_in(4) {
-            true => Edit::ReleasePod { app, nth },
-            false => Edit::DeletePod { app, nth },
+        self.steps.push(match self.draw.below(4) {
+            0 if can_release => Edit::ReleasePod { app, nth },
+            1 => Edit::EvictPod { app, nth },
+            _ => Edit::DeletePod { app, nth },
         });
     }
 
@@ -186,6 +251,10 @@ impl WorkloadWriter {
         let patch = match workload.kind {
             Kind::DaemonSet | Kind::CronJob => return self.change_strategy(workload),
             Kind::Job if self.draw.one_in(2) => json!({"suspend": size.is_multiple_of(2)}),
+            // An indexed Job may get other completions with the same parallelism.
+            Kind::Job if self.limits.is_short && is_elastic(&workload.spec) && self.draw.one_in(2) => {
+                json!({"completions": size, "parallelism": size})
+            }
             Kind::Job => json!({"parallelism": size}),
             _ => json!({"replicas": size}),
         };
@@ -235,8 +304,19 @@ impl WorkloadWriter {
             false => self.serving_template(),
         };
         self.workloads[at].templates.push(template);
-        self.patch(&workload, json!({"template": template.patch()}));
+        let mut patch = json!({"template": template.patch()});
+        if workload.kind != Kind::DaemonSet && self.draw.one_in(4) {
+            patch["replicas"] = json!(self.draw.below(7));
+        }
+        self.patch(&workload, patch);
     }
+}
+
+/// Whether the completions of a Job may be changed to any number.
+fn is_elastic(spec: &Value) -> bool {
+    spec["completionMode"] == "Indexed"
+        && spec["successPolicy"].is_null()
+        && spec["maxFailedIndexes"].is_null()
 }
 
 fn short_name(kind: Kind) -> &'static str {
@@ -248,7 +328,7 @@ fn short_name(kind: Kind) -> &'static str {
         Kind::ReplicaSet => "set",
         Kind::ReplicationController => "old",
         Kind::StatefulSet => "db",
-        Kind::Pod | Kind::PodDisruptionBudget | Kind::Service => "other",
+        _ => "other",
     }
 }
 
@@ -261,6 +341,21 @@ mod tests {
         let limits = Limits::default();
         assert_eq!(story(1, 2, limits), story(1, 2, limits));
         assert_ne!(story(1, 2, limits), story(1, 3, limits));
+    }
+
+    #[test]
+    fn only_short_stories_have_quotas_owners_and_a_deleted_namespace() {
+        let is_short = |step: &Edit| {
+            let is_quota = matches!(step, Edit::Create { kind: Kind::ResourceQuota, .. });
+            is_quota || matches!(step, Edit::SetOwner { .. } | Edit::DeleteNamespace)
+        };
+        let count = |is_short_story: bool| {
+            let steps =
+                (0..200).flat_map(|number| story(1, number, Limits { is_short: is_short_story }).steps);
+            steps.filter(is_short).count()
+        };
+        assert!(count(true) > 0);
+        assert_eq!(count(false), 0);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::{collections::BTreeMap, sync::LazyLock};
 /// What stands in the end: objects by kind and normalized name, several if their names were generated.
 pub type Leveled = BTreeMap<String, Vec<Value>>;
 
+/// Kubernetes: how the message of an event begins that stands for many similar ones.
+pub(super) const COMBINED: &str = "(combined from similar events)";
 /// Kubernetes: the letters of generated names.
 const LETTERS: &str = "[bcdfghjklmnpqrstvwxz2456789]";
 /// The names of workloads in stories.
@@ -111,6 +113,10 @@ fn reduced(kind: &str, mut object: Value) -> Value {
             .collect();
         object["status"] = json!({"phase": object["status"]["phase"], "conditions": conditions});
         object["spec"].as_object_mut().map(|spec| spec.remove("nodeName"));
+    }
+    if kind == "ConfigMap" {
+        // The certificate of the cluster.
+        object.as_object_mut().map(|it| it.remove("data"));
     }
     if kind == "EndpointSlice" {
         for endpoint in object["endpoints"].as_array_mut().into_iter().flatten() {

@@ -1,6 +1,8 @@
 //! The objects of stories: drawn specs, and templates whose script says what their pods do.
 
-use super::{APP, Kind};
+mod job;
+
+use super::{APP, Kind, Limits};
 use crate::draw::Draw;
 use serde_json::{Value, json};
 
@@ -23,12 +25,18 @@ pub enum Behaviour {
     Fails,
     /// Fails with a code that the pod failure policy of the Job names.
     FailsForGood,
+    /// For indexed Jobs: index 0 succeeds, all others fail.
+    FailsByIndex,
+    /// For indexed Jobs: index 0 succeeds, all others run on.
+    LingersByIndex,
 }
 
 impl Behaviour {
     fn script(self) -> &'static str {
         match self {
-            Behaviour::Ready | Behaviour::NoImage => "{}",
+            Behaviour::Ready | Behaviour::NoImage | Behaviour::FailsByIndex | Behaviour::LingersByIndex => {
+                "{}"
+            }
             Behaviour::ReadyLater => "{main: {readyAfter: 2s}}",
             Behaviour::NeverReady => "{main: {neverReady: true}}",
             Behaviour::CrashLoop => "{main: {crashLoop: true}}",
@@ -39,14 +47,26 @@ impl Behaviour {
             Behaviour::FailsForGood => "{main: {exitCode: 42}}",
         }
     }
+
+    /// What its container runs, if its script does not say that.
+    fn command(self) -> Option<&'static str> {
+        match self {
+            Behaviour::FailsByIndex => Some("sleep 1; [ $JOB_COMPLETION_INDEX -lt 1 ]"),
+            Behaviour::LingersByIndex => Some("[ $JOB_COMPLETION_INDEX -lt 1 ] || sleep 600"),
+            _ => None,
+        }
+    }
 }
 
 /// Whether the pods of a template become ready, or end well. A patch without a template is healthy.
 pub fn is_healthy(template: &Value) -> bool {
     let script = template["metadata"]["annotations"][SCRIPT].as_str().unwrap_or_default();
     let image = template["spec"]["containers"][0]["image"].as_str().unwrap_or_default();
+    let command = template["spec"]["containers"][0]["command"][2].as_str();
     let ill = [Behaviour::NeverReady, Behaviour::CrashLoop, Behaviour::Fails, Behaviour::FailsForGood];
-    !image.ends_with(":404") && !ill.iter().any(|behaviour| behaviour.script() == script)
+    !image.ends_with(":404")
+        && !ill.iter().any(|behaviour| behaviour.script() == script)
+        && (command.is_none() || command != Behaviour::FailsByIndex.command())
 }
 
 /// Whether the containers of a template, or of a pod, start again and again.
@@ -86,8 +106,12 @@ impl Template {
 
     /// The fields of a pod template that differ between templates, as a merge patch.
     pub(super) fn patch(self) -> Value {
+        let mut container = json!({"name": "main", "image": self.image()});
+        if let Some(command) = self.behaviour.command() {
+            container["command"] = json!(["sh", "-c", command]);
+        }
         json!({"metadata": {"annotations": {SCRIPT: self.behaviour.script()}},
-            "spec": {"containers": [{"name": "main", "image": self.image()}]}})
+            "spec": {"containers": [container]}})
     }
 
     pub(super) fn object(self, app: &str) -> Value {
@@ -112,13 +136,17 @@ pub(super) fn object(kind: Kind, name: &str, spec: Value) -> Value {
         "metadata": {"name": name, "labels": {APP: name}}, "spec": spec})
 }
 
+pub(super) fn config_map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
+}
+
 /// The spec of a workload.
-pub(super) fn spec(draw: &mut Draw, kind: Kind, name: &str, template: Template) -> Value {
+pub(super) fn spec(draw: &mut Draw, limits: Limits, kind: Kind, name: &str, template: Template) -> Value {
     let selector = json!({"matchLabels": {APP: name}});
     let replicas = draw.below(5);
     let mut spec = match kind {
-        Kind::Job => return job_spec(draw, name, template),
-        Kind::CronJob => return cron_job_spec(draw, name, template),
+        Kind::Job => return job::spec(draw, name, template),
+        Kind::CronJob => return job::cron_spec(draw, name, template),
         Kind::ReplicationController => json!({"replicas": replicas, "selector": {APP: name}}),
         Kind::DaemonSet => json!({"selector": selector, "updateStrategy": daemon_set_strategy(draw)}),
         Kind::StatefulSet => stateful_set_spec(draw, &selector, replicas),
@@ -129,6 +157,9 @@ pub(super) fn spec(draw: &mut Draw, kind: Kind, name: &str, template: Template) 
         spec["minReadySeconds"] = json!(1 + draw.below(3));
     }
     spec["template"] = template.object(name);
+    if kind == Kind::DaemonSet && limits.is_short && draw.one_in(4) {
+        spec["template"]["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": "node-1"});
+    }
     spec
 }
 
@@ -163,6 +194,13 @@ fn stateful_set_spec(draw: &mut Draw, selector: &Value, replicas: usize) -> Valu
     if draw.one_in(4) {
         spec["ordinals"] = json!({"start": 1 + draw.below(3)});
     }
+    if draw.one_in(3) {
+        spec["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}}]);
+        let retention = ["Retain", "Delete"];
+        let [deleted, scaled] = [draw.pick(&retention), draw.pick(&retention)];
+        spec["persistentVolumeClaimRetentionPolicy"] = json!({"whenDeleted": deleted, "whenScaled": scaled});
+    }
     if draw.one_in(4) {
         spec["revisionHistoryLimit"] = json!(draw.below(3));
     }
@@ -178,58 +216,32 @@ fn daemon_set_strategy(draw: &mut Draw) -> Value {
     }
 }
 
-fn job_spec(draw: &mut Draw, name: &str, template: Template) -> Value {
-    let (completions, parallelism) = (1 + draw.below(5), 1 + draw.below(3));
-    let mut spec = json!({"completions": completions, "parallelism": parallelism,
-        "backoffLimit": draw.below(4), "template": template.job_object(name)});
-    if draw.one_in(3) {
-        spec["completionMode"] = json!("Indexed");
-        if draw.one_in(3) {
-            spec["backoffLimitPerIndex"] = json!(draw.below(2));
-        }
-    }
-    if draw.one_in(6) {
-        spec["suspend"] = json!(true);
-    }
-    if draw.one_in(6) {
-        spec["activeDeadlineSeconds"] = json!(5 + draw.below(30));
-    }
-    if draw.one_in(6) {
-        spec["ttlSecondsAfterFinished"] = json!(draw.below(30));
-    }
-    if template.behaviour == Behaviour::FailsForGood {
-        let on_exit = json!({"operator": "In", "values": [42]});
-        spec["podFailurePolicy"] = json!({"rules": [{"action": "FailJob", "onExitCodes": on_exit}]});
-    }
-    spec
-}
-
-fn cron_job_spec(draw: &mut Draw, name: &str, template: Template) -> Value {
-    let mut job = job_spec(draw, name, template);
-    // A finished Job of a CronJob goes by the history limits.
-    for field in ["ttlSecondsAfterFinished", "suspend"] {
-        job.as_object_mut().map(|job| job.remove(field));
-    }
-    job["completions"] = json!(1);
-    let mut spec = json!({"schedule": "* * * * *", "concurrencyPolicy": draw.pick(&["Allow", "Forbid", "Replace"]),
-        "jobTemplate": {"spec": job}});
-    if draw.one_in(2) {
-        spec["successfulJobsHistoryLimit"] = json!(draw.below(3));
-        spec["failedJobsHistoryLimit"] = json!(draw.below(3));
-    }
-    spec
-}
-
-/// A budget, a service or a lone pod for the pods of a workload.
+/// A budget, a service, a quota or a lone pod for the pods of a workload.
 pub(super) fn companion(draw: &mut Draw, kind: Kind, app: &str) -> Value {
     let selector = json!({"matchLabels": {APP: app}});
     match kind {
         Kind::PodDisruptionBudget => {
             let amount = [json!(0), json!(1), json!(2), json!("50%")][draw.below(4)].clone();
             let field = draw.pick(&["minAvailable", "maxUnavailable"]);
-            json!({"selector": selector, field: amount})
+            let mut budget = json!({"selector": selector, field: amount});
+            if draw.one_in(3) {
+                budget["unhealthyPodEvictionPolicy"] = json!("AlwaysAllow");
+            }
+            budget
         }
-        Kind::Service => json!({"selector": {APP: app}, "ports": [{"port": 80, "targetPort": 8080}]}),
+        Kind::ResourceQuota => json!({"hard": {"pods": (1 + draw.below(4)).to_string()}}),
+        Kind::Service => service_spec(draw, app),
         _ => Template { image: 0, behaviour: Behaviour::Ready }.object(app)["spec"].clone(),
     }
+}
+
+fn service_spec(draw: &mut Draw, app: &str) -> Value {
+    let mut spec = json!({"selector": {APP: app}, "ports": [{"port": 80, "targetPort": 8080}]});
+    match draw.below(6) {
+        0 => spec["clusterIP"] = json!("None"),
+        1 => spec["publishNotReadyAddresses"] = json!(true),
+        2 => spec["trafficDistribution"] = json!(draw.pick(&["PreferSameZone", "PreferSameNode"])),
+        _ => {}
+    }
+    spec
 }

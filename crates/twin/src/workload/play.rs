@@ -10,11 +10,15 @@ use std::{net::SocketAddr, time::Duration};
 use world::World;
 
 /// The collections in which a story leaves something: their paths, with the namespace to be filled in.
-const COLLECTED: [(&str, &str); 14] = [
+const COLLECTED: [(&str, &str); 18] = [
+    ("Namespace", "/api/v1/namespaces?fieldSelector=metadata.name%3D{}"),
+    ("ConfigMap", "/api/v1/namespaces/{}/configmaps"),
     ("Pod", "/api/v1/namespaces/{}/pods"),
     ("ReplicationController", "/api/v1/namespaces/{}/replicationcontrollers"),
     ("Service", "/api/v1/namespaces/{}/services"),
     ("Endpoints", "/api/v1/namespaces/{}/endpoints"),
+    ("PersistentVolumeClaim", "/api/v1/namespaces/{}/persistentvolumeclaims"),
+    ("ResourceQuota", "/api/v1/namespaces/{}/resourcequotas"),
     ("Event", "/api/v1/namespaces/{}/events"),
     ("Deployment", "/apis/apps/v1/namespaces/{}/deployments"),
     ("ReplicaSet", "/apis/apps/v1/namespaces/{}/replicasets"),
@@ -27,7 +31,17 @@ const COLLECTED: [(&str, &str); 14] = [
     ("EndpointSlice", "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices"),
 ];
 /// What is looked at to see whether anything still changes.
-const MOVING: [&str; 6] = ["Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"];
+const MOVING: [&str; 9] = [
+    "Pod",
+    "ReplicaSet",
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "Job",
+    "PersistentVolumeClaim",
+    "ConfigMap",
+    "Namespace",
+];
 const LOOK: Duration = Duration::from_millis(400);
 /// Nothing has changed for so long: between steps, and in the end.
 const STILL: Duration = Duration::from_millis(2500);
@@ -36,6 +50,9 @@ const STILL_IN_THE_END: Duration = Duration::from_secs(5);
 const SETTLE_LIMIT: Duration = Duration::from_secs(40);
 /// Longer than the deadlines and the back-offs of a short story.
 const END_LIMIT: Duration = Duration::from_secs(150);
+
+/// The UID of an owner that does not exist.
+const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
 
 /// An object and its kind.
 pub type KindAndObject = (&'static str, Value);
@@ -64,9 +81,18 @@ impl WorkloadPlayer {
         }
         self.settle_in_the_end().await?;
         let found = self.collect(|_| true).await;
-        let path = format!("/api/v1/namespaces/{}", self.namespace);
-        self.send("DELETE", &path, None).await?;
+        self.delete_namespace().await?;
+        for (_, object) in self.collect(|kind| kind == "ConfigMap").await? {
+            let path = Kind::ConfigMap.collection(&self.namespace);
+            let path = format!("{path}/{}", object["metadata"]["name"].as_str().unwrap_or_default());
+            self.change("PATCH", &path, Some(&json!({"metadata": {"finalizers": null}}))).await?;
+        }
         found
+    }
+
+    async fn delete_namespace(&mut self) -> Result<()> {
+        let path = format!("/api/v1/namespaces/{}", self.namespace);
+        self.send("DELETE", &path, None).await.map(drop)
     }
 
     async fn carry_out(&mut self, step: &Edit) -> Result<()> {
@@ -90,6 +116,17 @@ impl WorkloadPlayer {
                 Some(path) => self.change("DELETE", &path, None).await,
                 None => Ok(()),
             },
+            Edit::EvictPod { app, nth } => match self.pod(app, *nth).await? {
+                Some(path) => {
+                    let name = path.rsplit('/').next().unwrap_or_default();
+                    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
+                        "metadata": {"name": name, "namespace": self.namespace}});
+                    self.change("POST", &format!("{path}/eviction"), Some(&eviction)).await
+                }
+                None => Ok(()),
+            },
+            Edit::SetOwner { kind, name, owner, blocks } => self.set_owner(*kind, name, owner, *blocks).await,
+            Edit::DeleteNamespace => self.delete_namespace().await,
             Edit::ReleasePod { app, nth } => match self.pod(app, *nth).await? {
                 Some(path) => {
                     let patch = json!({"metadata": {"labels": {APP: null}}});
@@ -104,6 +141,19 @@ impl WorkloadPlayer {
             }
             Edit::Settle => self.settle().await,
         }
+    }
+
+    async fn set_owner(&mut self, kind: Kind, name: &str, owner: &str, blocks: bool) -> Result<()> {
+        let collection = kind.collection(&self.namespace);
+        let owned = self.send("GET", &format!("{collection}/{name}"), None).await?;
+        let found = self.send("GET", &format!("{collection}/{owner}"), None).await?;
+        let uid = found["metadata"]["uid"].as_str().unwrap_or(NO_UID);
+        let mut references = owned["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+        references.retain(|it| it["uid"] != uid);
+        references.push(json!({"apiVersion": kind.api_version(), "kind": kind.name(), "name": owner,
+            "uid": uid, "blockOwnerDeletion": blocks}));
+        let patch = json!({"metadata": {"ownerReferences": references}});
+        self.change("PATCH", &format!("{collection}/{name}"), Some(&patch)).await
     }
 
     async fn pod(&mut self, app: &str, nth: usize) -> Result<Option<String>> {
@@ -126,7 +176,8 @@ impl WorkloadPlayer {
     async fn change(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<()> {
         let answer = self.send(method, path, body).await?;
         match answer["code"].as_u64() {
-            None | Some(404 | 409) => Ok(()),
+            // A budget forbids an eviction with 429.
+            None | Some(404 | 409 | 429) => Ok(()),
             Some(200..300) => Ok(()),
             Some(_) => bail!("{answer}"),
         }
@@ -207,7 +258,7 @@ fn moving_part((kind, object): &KindAndObject) -> String {
 fn is_observed(found: &[KindAndObject]) -> bool {
     found.iter().all(|(kind, object)| match *kind {
         // Their status does not tell.
-        "Pod" | "Job" => true,
+        "Pod" | "Job" | "PersistentVolumeClaim" | "ConfigMap" | "Namespace" => true,
         _ => object["status"]["observedGeneration"] == object["metadata"]["generation"],
     })
 }
@@ -224,7 +275,8 @@ fn is_done(found: &[KindAndObject]) -> bool {
             match *kind {
                 "Pod" => object["metadata"]["deletionTimestamp"].is_null(),
                 "Job" => {
-                    let is_held = spec["suspend"] == true || spec["parallelism"] == 0;
+                    let is_held =
+                        spec["suspend"] == true || spec["parallelism"] == 0 || spec["managedBy"].is_string();
                     is_held
                         || [condition("Complete"), condition("Failed")]
                             .iter()
@@ -235,6 +287,8 @@ fn is_done(found: &[KindAndObject]) -> bool {
                     let is_over = reason == "NewReplicaSetAvailable" || reason == "ProgressDeadlineExceeded";
                     is_over || spec["paused"] == true
                 }
+                // Those with finalizers stay.
+                "ConfigMap" | "Namespace" => true,
                 _ => object["metadata"]["deletionTimestamp"].is_null(),
             }
         })

@@ -1,7 +1,7 @@
 //! Jobs and CronJobs: every Job has ended as its pods did, exactly once, and no pod is tracked any more.
 
 use super::{Problems, State, is_active, is_controlled_by, is_healthy, phase};
-use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::batch::v1::{CronJob, Job, JobStatus};
 use kube::ResourceExt;
 use std::collections::BTreeSet;
 
@@ -29,6 +29,9 @@ fn end(job: &Job) -> Option<(String, String)> {
 
 fn check_job(state: &State<'_>, job: &Job, problems: &mut Problems) {
     let (spec, status) = (job.spec.clone().unwrap_or_default(), job.status.clone().unwrap_or_default());
+    if spec.managed_by.is_some() {
+        return problems.equal(job, "its status", job.status.clone(), Some(JobStatus::default()));
+    }
     let active = state.active_pods_of(job).len() as i32;
     problems.equal(job, "status.active", status.active.unwrap_or(0), active);
     problems.equal(job, "status.terminating", status.terminating.unwrap_or(0), 0);
@@ -46,6 +49,19 @@ fn check_job(state: &State<'_>, job: &Job, problems: &mut Problems) {
     problems.equal(job, "the number of active pods", active, 0);
     let is_healthy = is_healthy(&spec.template);
     match (end.as_str(), is_healthy) {
+        ("Complete", _) if spec.success_policy.is_some() => {
+            problems.equal(job, "the reason of its end", reason.as_str(), "SuccessPolicy");
+            let succeeded = status.succeeded.unwrap_or(0);
+            if !(1..=spec.completions.unwrap_or(1)).contains(&succeeded) {
+                problems.add(job, format!("{succeeded} indexes have succeeded"));
+            }
+        }
+        ("Complete", true) if spec.completions.is_none() => {
+            let succeeded = status.succeeded.unwrap_or(0);
+            if succeeded == 0 {
+                problems.add(job, "is complete, and none of its pods has succeeded");
+            }
+        }
         ("Complete", true) => {
             problems.equal(job, "succeeded", status.succeeded.unwrap_or(0), spec.completions.unwrap_or(1));
             if spec.completion_mode.as_deref() == Some("Indexed") {

@@ -3,7 +3,7 @@
 use super::{Problems, State, app, is_active, is_healthy, is_ready, version};
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, StatefulSet},
-    core::v1::Pod,
+    core::v1::{PersistentVolumeClaim, Pod},
 };
 use kube::ResourceExt;
 use std::collections::BTreeSet;
@@ -60,6 +60,18 @@ fn stateful_set(state: &State<'_>, set: &StatefulSet, problems: &mut Problems) {
     let found: BTreeSet<String> = pods.iter().map(|pod| pod.name_any()).collect();
     problems.equal(set, "status.replicas", status.replicas, found.len() as i32);
     problems.equal(set, "status.readyReplicas", status.ready_replicas.unwrap_or(0), ready(&pods));
+    for template in spec.volume_claim_templates.iter().flatten() {
+        for pod in &found {
+            let claim = format!("{}-{pod}", template.name_any());
+            let is_bound = |it: &&PersistentVolumeClaim| {
+                it.name_any() == claim
+                    && it.status.as_ref().and_then(|it| it.phase.as_deref()) == Some("Bound")
+            };
+            if state.claims.iter().find(is_bound).is_none() {
+                problems.add(set, format!("claim {claim} is not bound"));
+            }
+        }
+    }
     // Kubernetes: an ordered set waits for a pod that does not become ready, for ever.
     if !state.story.was_always_healthy(Kind::StatefulSet, &set.name_any()) {
         return;
