@@ -50,7 +50,8 @@ pub(crate) fn start(options: &LogOptions) {
         _ => "debug",
     };
     // Libraries log only warnings and errors: one request is many lines of theirs.
-    let ours = ["setpoint", "server", "store", "operator"].map(|crate_name| format!("{crate_name}={level}"));
+    let ours = ["setpoint", "server", "store", "operator", "controllers"]
+        .map(|crate_name| format!("{crate_name}={level}"));
     let filter = EnvFilter::try_from_default_env();
     let filter = filter.unwrap_or_else(|_| EnvFilter::new(format!("warn,{QUIET},{}", ours.join(","))));
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -57,13 +57,12 @@ async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
     let nodes =
         if csr.spec.signer_name == signer::KUBELET_SERVING { context.view()?.list()? } else { Vec::new() };
     let plan = plan(&csr, &nodes);
+    if let Some(problem) = plan.problem {
+        tracing::info!(request = key.name(), problem, "serving certificate is not approved");
+    }
     for permission in plan.permissions {
         if !is_allowed(&context, &csr, *permission).await? {
             continue;
-        }
-        if let Some(problem) = &plan.problem {
-            tracing::info!(request = key.name(), problem, "serving certificate is not approved");
-            return Ok(Next::Settled);
         }
         let mut approved = CertificateSigningRequest::clone(&csr);
         let conditions = approved.status.get_or_insert_default().conditions.get_or_insert_default();
@@ -88,28 +87,31 @@ async fn reconcile(context: Context<()>, key: Key) -> Result<Next, Failure> {
 
 /// What it takes to approve a request.
 #[derive(Debug, Default)]
-struct Plan {
+struct ApprovalPlan {
     /// One of these is enough; none if the request is not that of a node, or decided.
     permissions: &'static [Permission],
-    /// Why the request is not approved even so.
+    /// Why it takes someone else to approve it.
     problem: Option<String>,
 }
 
-fn plan(csr: &CertificateSigningRequest, nodes: &[Arc<Node>]) -> Plan {
+fn plan(csr: &CertificateSigningRequest, nodes: &[Arc<Node>]) -> ApprovalPlan {
     if !is_undecided(csr) {
-        return Plan::default();
+        return ApprovalPlan::default();
     }
-    let Ok(request) = request::parse(&csr.spec.request.0) else { return Plan::default() };
+    let Ok(request) = request::parse(&csr.spec.request.0) else { return ApprovalPlan::default() };
     let usages = csr.spec.usages.as_deref().unwrap_or_default();
-    let only = |permissions: &'static [Permission]| Plan { permissions, problem: None };
+    let only = |permissions: &'static [Permission]| ApprovalPlan { permissions, problem: None };
     match csr.spec.signer_name.as_str() {
-        signer::KUBELET_CLIENT if signer::check_kubelet_client(&request, usages).is_err() => Plan::default(),
+        signer::KUBELET_CLIENT if signer::check_kubelet_client(&request, usages).is_err() => {
+            ApprovalPlan::default()
+        }
         signer::KUBELET_CLIENT if is_own(csr, &request) => only(&[OWN, ANY]),
         signer::KUBELET_CLIENT => only(&[ANY]),
-        signer::KUBELET_SERVING => {
-            Plan { permissions: &[OWN_SERVING], problem: serving_names::check(csr, &request, nodes).err() }
-        }
-        _ => Plan::default(),
+        signer::KUBELET_SERVING => match serving_names::check(csr, &request, nodes) {
+            Ok(()) => only(&[OWN_SERVING]),
+            Err(problem) => ApprovalPlan { permissions: &[], problem: Some(problem) },
+        },
+        _ => ApprovalPlan::default(),
     }
 }
 
@@ -189,8 +191,7 @@ mod tests {
             (kubelet, &node, "system:node:a", Some("Denied"), &[]),
             (kubelet, &jane, "jane", None, &[]),
             ("kubernetes.io/kube-apiserver-client", &node, "system:node:a", None, &[]),
-            ("kubernetes.io/kubelet-serving", &node, "system:node:a", None, &["selfnodeserver"]),
-            ("kubernetes.io/kubelet-serving", &node, "system:node:a", Some("Denied"), &[]),
+            ("kubernetes.io/kubelet-serving", &node, "system:node:a", None, &[]),
         ] {
             let conditions: Vec<_> =
                 decision.iter().map(|it| json!({"type": it, "status": "True"})).collect();

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_two_nodes_claim_is_nobodys() {
+    fn an_address_that_two_nodes_claim_is_approved_for_neither() {
         let claims = [("InternalIP", "10.0.0.2"), ("ExternalIP", "127.0.0.1"), ("InternalDNS", "localhost")];
         let nodes = [node("b", &[("Hostname", "b"), ("InternalIP", "10.0.0.2")]), node("c", &claims)];
         for (wish, expected) in [

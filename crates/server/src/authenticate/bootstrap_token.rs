@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_without_a_key_lets_nobody_in() {
+    fn a_secret_without_a_key_is_no_token() {
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let secret = json!({"type": SECRET_TYPE, "data": {}});
         assert_eq!(groups(&secret, "abcdef", "", now), Err("token-id is that of another token"));

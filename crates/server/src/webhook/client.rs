@@ -28,7 +28,7 @@ use tokio_rustls::{
     TlsConnector,
     client::TlsStream,
     rustls::{
-        self, CertificateError, ClientConfig, RootCertStore,
+        self, AlertDescription, CertificateError, ClientConfig, RootCertStore,
         pki_types::{CertificateDer, ServerName, pem::PemObject},
     },
 };
@@ -148,7 +148,28 @@ fn in_go(connect: &str, error: &io::Error) -> Option<String> {
     }
     match error.get_ref()?.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(CertificateError::Other(cause)) => Some(cause.0.to_string()),
+        // A kubelet that has no certificate yet sends one.
+        rustls::Error::AlertReceived(alert) => Some(format!("remote error: tls: {}", alert_in_go(*alert))),
         _ => None,
+    }
+}
+
+/// Go's text for an alert: mostly its name in words.
+fn alert_in_go(alert: AlertDescription) -> String {
+    match alert {
+        AlertDescription::UnknownCA => "unknown certificate authority".to_owned(),
+        AlertDescription::ProtocolVersion => "protocol version not supported".to_owned(),
+        AlertDescription::UnrecognisedName => "unrecognized name".to_owned(),
+        other => {
+            let mut words = String::new();
+            for letter in format!("{other:?}").chars() {
+                if letter.is_ascii_uppercase() && !words.is_empty() {
+                    words.push(' ');
+                }
+                words.push(letter.to_ascii_lowercase());
+            }
+            words
+        }
     }
 }
 
@@ -243,5 +264,22 @@ impl AsyncWrite for Secured {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alert_of_the_other_side_has_gos_text() {
+        for (alert, expected) in [
+            (AlertDescription::InternalError, "remote error: tls: internal error"),
+            (AlertDescription::BadCertificate, "remote error: tls: bad certificate"),
+            (AlertDescription::UnknownCA, "remote error: tls: unknown certificate authority"),
+        ] {
+            let error = io::Error::other(rustls::Error::AlertReceived(alert));
+            assert_eq!(root("192.0.2.1:10250", &error), expected);
+        }
     }
 }

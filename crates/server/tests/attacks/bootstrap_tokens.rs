@@ -104,7 +104,7 @@ fn guessed_and_malformed_bootstrap_tokens_are_rejected() {
 }
 
 #[test]
-fn secrets_that_are_not_whole_and_current_bootstrap_tokens_let_nobody_in() {
+fn secrets_that_are_not_whole_and_current_bootstrap_tokens_are_rejected() {
     let run = world::simulate(1, |world| async move {
         let place = with_tokens(world).await;
         let long = "a".repeat(257);

@@ -38,7 +38,7 @@ const END: &str = "END-OF-FILE";
 #[command(after_help = "\
 Examples:
   setpoint node join                                  prints the script: as root, pipe it into sh
-  setpoint node join --pod-range 10.244.1.0/24        with a network for the pods of this machine
+  setpoint node join --pod-range 10.100.1.0/24        with a network for the pods of this machine
   setpoint node join --dir worker-1 --ttl 1h          writes the files, and prints the commands
   setpoint node join --server https://192.0.2.1:6443  where the machine reaches the server")]
 pub(crate) struct JoinOptions {
@@ -67,7 +67,7 @@ pub(crate) struct JoinOptions {
 pub(crate) async fn run(world: &World, options: &JoinOptions) -> ClientResult<()> {
     let lasts = options.ttl.positive().ok_or_else(|| ClientError::error("--ttl must not be negative"))?;
     let cluster = options.connect.connect().await?;
-    // First all that may fail: a token that nobody gets should not be made.
+    // First all that may fail: a token that no machine gets should not be made.
     let server = server(options, &cluster).await?;
     let authority = facts::authority(&cluster.api).await?;
     let dns = match options.cluster_dns {

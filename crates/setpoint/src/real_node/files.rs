@@ -29,7 +29,7 @@ pub(crate) struct MachineFacts {
     pub(crate) is_on_cgroup_v1: bool,
 }
 
-/// A range of addresses for the pods of one machine, as in `10.244.1.0/24`.
+/// A range of addresses for the pods of one machine, as in `10.100.1.0/24`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PodNetworkRange(String);
 
@@ -37,7 +37,7 @@ impl std::str::FromStr for PodNetworkRange {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<PodNetworkRange, &'static str> {
-        const FORM: &str = "it must be a range of IPv4 addresses from /8 to /28, as in 10.244.1.0/24";
+        const FORM: &str = "it must be a range of IPv4 addresses from /8 to /28, as in 10.100.1.0/24";
         let (address, bits) = text.split_once('/').ok_or(FORM)?;
         let address: std::net::Ipv4Addr = address.parse().map_err(|_| FORM)?;
         let bits: u32 = bits.parse().ok().filter(|bits| (8..=28).contains(bits)).ok_or(FORM)?;
@@ -154,11 +154,11 @@ serverTLSBootstrap: true
 
     #[test]
     fn the_network_of_pods_has_the_given_range() {
-        let range = "10.244.1.77/24".parse().unwrap();
+        let range = "10.100.1.77/24".parse().unwrap();
         let files = MachineFacts { pod_range: Some(range), ..facts() }.files();
         let list: Value = serde_json::from_str(&files[3].1).unwrap();
-        assert_eq!(list["plugins"][0]["ipam"]["ranges"][0][0]["subnet"], "10.244.1.0/24");
-        for odd in ["", "10.244.1.0", "10.244.1.0/", "10.244.1.0/33", "10.244.1.0/4", "fd00::/64", "x/24"] {
+        assert_eq!(list["plugins"][0]["ipam"]["ranges"][0][0]["subnet"], "10.100.1.0/24");
+        for odd in ["", "10.100.1.0", "10.100.1.0/", "10.100.1.0/33", "10.100.1.0/4", "fd00::/64", "x/24"] {
             assert!(odd.parse::<PodNetworkRange>().is_err(), "{odd}");
         }
     }

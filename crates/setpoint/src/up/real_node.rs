@@ -30,14 +30,14 @@ use world::World;
 const LOOK: Duration = Duration::from_millis(200);
 /// Before the server is asked again.
 const PAUSE: Duration = Duration::from_secs(5);
-/// The kubelet asks for its certificate at once.
-const TOKEN_LASTS: Duration = Duration::from_secs(3600);
+/// The kubelet asks for its certificate at once, or as soon as what keeps it from starting is mended.
+const TOKEN_LASTS: Duration = Duration::from_secs(24 * 3600);
 const CONTAINERD_SOCKET: &str = "/run/containerd/containerd.sock";
 const CONTAINERD_CONFIG: &str = "/etc/containerd/config.toml";
 const POD_NETWORKS: &str = "/etc/cni/net.d";
 const POD_NETWORK_FILE: &str = "/etc/cni/net.d/10-setpoint.conflist";
-/// The addresses of pods where the machine has no network for them.
-const POD_RANGE: &str = "10.244.0.0/24";
+/// The addresses of pods where the machine has no network for them. Those of simulated nodes are others, from 10.244.0.0 on.
+const POD_RANGE: &str = "10.100.0.0/24";
 /// Where network plugins are: in the place of their own releases, or in Debian's.
 const PLUGIN_FOLDERS: [&str; 2] = ["/opt/cni/bin", "/usr/lib/cni"];
 /// Kubernetes: where kubelets listen.
@@ -78,7 +78,7 @@ impl RealNode {
         let (Some(kubelet), Some(plugins), []) = (kubelet, plugins, &missing[..]) else {
             bail!(
                 "--node runs pods on this machine, and needs {}: install what is missing (on Debian: apt-get install \
-                 containerd containernetworking-plugins iptables; the kubelet is a program of dl.k8s.io), or leave out --node",
+                 containerd containernetworking-plugins iptables; a release of Kubernetes has the kubelet), or leave out --node",
                 missing.join(", ")
             );
         };
@@ -105,7 +105,8 @@ impl RealNode {
         stopped: impl Future<Output = ()>,
     ) {
         let mut stopped = pin!(stopped);
-        while let Err(error) = self.prepare(&world, &url, &kubeconfig).await {
+        let mut token = None;
+        while let Err(error) = self.prepare(&world, &url, &kubeconfig, &mut token).await {
             tracing::warn!(error = format!("{error:#}"), "this node cannot be prepared; it is tried again");
             if let Either::Right(_) = select(pin!(world.sleep(PAUSE)), stopped.as_mut()).await {
                 return;
@@ -117,7 +118,7 @@ impl RealNode {
             if let Some(containerd) = &mut containerd {
                 containerd.look(&world);
             }
-            if UnixStream::connect(CONTAINERD_SOCKET).is_ok() || kubelet.is_running() {
+            if kubelet.is_running() || UnixStream::connect(CONTAINERD_SOCKET).is_ok() {
                 kubelet.look(&world);
             }
             if let Either::Right(_) = select(pin!(world.sleep(LOOK)), stopped.as_mut()).await {
@@ -131,12 +132,23 @@ impl RealNode {
         }
     }
 
-    /// Rights, a token, and the files with them.
-    async fn prepare(&self, world: &World, url: &str, kubeconfig: &Path) -> Result<()> {
+    /// Rights, a token unless there is one from before, and the files with them.
+    async fn prepare(
+        &self,
+        world: &World,
+        url: &str,
+        kubeconfig: &Path,
+        token: &mut Option<BootstrapToken>,
+    ) -> Result<()> {
         let config = Kubeconfig::read_from(kubeconfig)?;
         let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
         let api = Api::new(config)?;
-        let machine = self.machine(world, &api, url.to_owned()).await?;
+        rights::grant(&api).await?;
+        let token = match token {
+            Some(token) => token,
+            None => token.insert(BootstrapToken::create(world, &api, Some(TOKEN_LASTS)).await?),
+        };
+        let machine = machine(&api, url.to_owned(), token).await?;
         self.forget_another_cluster(&machine.authority)?;
         for (name, text) in machine.files() {
             if name == files::POD_NETWORK {
@@ -149,19 +161,6 @@ impl RealNode {
             private_file::write(&self.folder.join("containerd.toml"), &containerd_config(self.plugins))?;
         }
         Ok(())
-    }
-
-    async fn machine(&self, world: &World, api: &Api, server: String) -> ClientResult<MachineFacts> {
-        rights::grant(api).await?;
-        Ok(MachineFacts {
-            server,
-            authority: facts::authority(api).await?,
-            token: BootstrapToken::create(world, api, Some(TOKEN_LASTS)).await?.text(),
-            dns: facts::dns(api).await?,
-            domain: files::DOMAIN.to_owned(),
-            pod_range: POD_RANGE.parse().ok(),
-            is_on_cgroup_v1: !Path::new("/sys/fs/cgroup/cgroup.controllers").exists(),
-        })
     }
 
     /// A kubelet keeps its certificate: one of another CA is of no use.
@@ -218,6 +217,19 @@ impl RealNode {
         ];
         Program { path: self.kubelet.clone(), arguments, log: self.folder.join("kubelet.log") }
     }
+}
+
+/// What the kubelet of this machine has to know.
+async fn machine(api: &Api, server: String, token: &BootstrapToken) -> ClientResult<MachineFacts> {
+    Ok(MachineFacts {
+        server,
+        authority: facts::authority(api).await?,
+        token: token.text(),
+        dns: facts::dns(api).await?,
+        domain: files::DOMAIN.to_owned(),
+        pod_range: POD_RANGE.parse().ok(),
+        is_on_cgroup_v1: !Path::new("/sys/fs/cgroup/cgroup.controllers").exists(),
+    })
 }
 
 /// What containerd does by default, with the folder of the network plugins.

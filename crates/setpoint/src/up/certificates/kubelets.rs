@@ -1,4 +1,4 @@
-//! The CA of kubelets' serving certificates: the server trusts it for kubelets, and nobody for anything else.
+//! The CA of kubelets' serving certificates: the server trusts it for kubelets, and no client trusts it.
 
 use super::{CA_RENEWED_YEARS, ca_params, is_for_key, issuer, years_left};
 use crate::up::private_file;
