@@ -27,9 +27,10 @@ const WORKERS: usize = 50;
 /// Kubernetes: with five random letters and a dash, a name then has 63 letters at most.
 const MAX_GENERATED: usize = 57;
 
-/// The indexes of pods by the keys of their claims and of their templates.
-const BY_CLAIM: &str = "claim";
-const BY_TEMPLATE: &str = "template";
+/// The indexes of pods by the keys of their claims and of their templates. All loops share the indexes of pods: the
+/// names say of which claims.
+const BY_CLAIM: &str = "resource-claim";
+const BY_TEMPLATE: &str = "resource-claim-template";
 
 pub(crate) fn controller() -> Controller {
     Controller::new("resourceclaim-pods", all::<Pod>())

@@ -8,8 +8,8 @@ use operator::{
 };
 use std::sync::Arc;
 
-/// The index of pods by the keys of their claims.
-const BY_CLAIM: &str = "claim";
+/// The index of pods by the keys of their claims. The loop for resource claims has one of its own.
+const BY_CLAIM: &str = "volume-claim";
 
 /// The pods that use the claim with this key, sorted by name.
 pub(super) fn of_claim(pods: &View<Pod>, claim: &Key) -> Result<Vec<Arc<Pod>>, Undecodable> {

@@ -27,6 +27,44 @@ async fn ready(cluster: &Cluster) -> Option<i32> {
 }
 
 #[test]
+fn beside_all_other_loops_a_claim_tells_which_pod_it_waits_for() {
+    testkit::run(|cluster| async move {
+        let _running = cluster.control_plane().nodes(1).start();
+        cluster.settle().await;
+        claim(&cluster, "data", "1Gi", "").await;
+        cluster.settle().await;
+        let waits = "WaitForFirstConsumer: waiting for first consumer to be created before binding";
+        assert_eq!(rig::events(&cluster, "PersistentVolumeClaim", "data").await, [waits]);
+        // No node has the label.
+        let pod = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeSelector: {disk: ssd}, \
+            containers: [{name: c, image: nginx}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}}";
+        cluster.apply(pod).await;
+        cluster.settle().await;
+        let events = rig::events(&cluster, "PersistentVolumeClaim", "data").await;
+        assert_eq!(events, [waits, "WaitForPodScheduled: waiting for pod web to be scheduled"]);
+    });
+}
+
+#[test]
+fn beside_all_other_loops_a_deleted_claim_of_an_ephemeral_volume_is_made_again() {
+    testkit::run(|cluster| async move {
+        let _running = cluster.control_plane().nodes(1).start();
+        cluster.settle().await;
+        // No node has the label: no pod on a node holds up the deletion of the claim.
+        let pod = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeSelector: {disk: ssd}, \
+            containers: [{name: c, image: nginx}], volumes: [{name: v, ephemeral: {volumeClaimTemplate: {spec: { \
+            accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}}]}}";
+        cluster.apply(pod).await;
+        cluster.settle().await;
+        let before: PersistentVolumeClaim = cluster.get("default", "web-v").await;
+        cluster.delete::<PersistentVolumeClaim>("default", "web-v").await;
+        cluster.settle().await;
+        let after: PersistentVolumeClaim = cluster.get("default", "web-v").await;
+        assert_ne!(before.uid(), after.uid());
+    });
+}
+
+#[test]
 fn a_stateful_set_with_claims_becomes_ready() {
     testkit::run(|cluster| async move {
         let _running = cluster.control_plane().nodes(2).start();
