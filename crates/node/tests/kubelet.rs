@@ -26,7 +26,7 @@ use tokio::io::AsyncWriteExt;
 const SCRIPT: &str = "app: {logs: [one, two], exec: {id: {stdout: uid=0, stderr: hm, exitCode: 4}}}";
 
 /// A pod that runs, with a script.
-async fn running(cluster: &Cluster) {
+pub(crate) async fn running(cluster: &Cluster) {
     cluster.create(&rig::pod("web", rig::container("nginx"), SCRIPT)).await;
     cluster.settle().await;
 }
@@ -174,34 +174,6 @@ fn the_first_protocol_tells_a_failure_as_text_and_no_success() {
             let (out, _, status, code) = Session::start(&cluster, &path, V1).await.rest().await;
             assert_eq!((out.as_str(), status, code), (stdout, json!(told), 1000));
         }
-    });
-}
-
-#[test]
-fn a_log_comes_over_a_web_socket() {
-    const TEXT: u8 = 0x81;
-    const CLOSE: u8 = 0x88;
-    testkit::run(|cluster| async move {
-        let _nodes = rig::start(&cluster, 1);
-        running(&cluster).await;
-        for (protocol, first, whole) in [
-            ("binary.k8s.io", BINARY, "one\ntwo\n"),
-            ("v9.example.com, binary.k8s.io", BINARY, "one\ntwo\n"),
-            ("base64.binary.k8s.io", TEXT, "b25lCnR3bwo="),
-        ] {
-            let response = ask(&cluster, "admin", &["system:masters"], upgrade("web/log", protocol)).await;
-            let agreed = response.headers()[header::SEC_WEBSOCKET_PROTOCOL].to_str().unwrap().to_owned();
-            assert!(protocol.ends_with(&agreed), "{protocol}: {agreed}");
-            let mut session = Session::of(response).await;
-            assert_eq!(session.next().await.unwrap(), (first, Bytes::new()), "an empty message comes first");
-            assert_eq!(session.next().await.unwrap(), (first, Bytes::from(whole)));
-            assert_eq!(session.next().await.unwrap().0, CLOSE);
-        }
-        let refused =
-            ask(&cluster, "admin", &["system:masters"], upgrade("web/log", "v4.channel.k8s.io")).await;
-        assert_eq!(refused.status(), 403);
-        let absent = ask(&cluster, "admin", &["system:masters"], upgrade("none/log", "binary.k8s.io")).await;
-        assert_eq!(absent.status(), 404);
     });
 }
 

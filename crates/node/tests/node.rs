@@ -14,3 +14,4 @@ mod scale;
 mod spdy_client;
 mod waiting;
 mod web_socket_client;
+mod web_socket_logs;

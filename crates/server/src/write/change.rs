@@ -164,7 +164,7 @@ async fn remove_shown(call: &Call, mut last: Stored) -> Result<Changed, Refusal>
         }
         let uid = last.text_at(&["metadata", "uid"]);
         let now = lookup::of_call(call, &call.target.name).await?;
-        // Kubernetes: the delete has succeeded, whoever was faster.
+        // Kubernetes: the delete has succeeded, also if another client was faster.
         let Some(now) = now.filter(|now| now.text_at(&["metadata", "uid"]) == uid) else {
             return Ok(Changed::Removed(last));
         };

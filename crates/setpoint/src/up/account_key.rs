@@ -1,6 +1,6 @@
 //! The key that signs service account tokens: given, stored at the first start, or new each time.
 
-use super::{UpOptions, private_file};
+use super::{UpOptions, kubeconfig, private_file};
 use anyhow::{Context, Result};
 use server::SigningKey;
 use std::{fs, path::Path};
@@ -27,10 +27,27 @@ fn kept(path: &Path) -> Result<SigningKey> {
         });
     }
     let (key, text) = SigningKey::make()?;
-    private_file::write(path, &text)?;
+    // Kubernetes: kube-apiserver reads the public half of a private key only in this form.
+    private_file::write(path, &kubeconfig::sec1(&text).unwrap_or(text))?;
     Ok(key)
 }
 
 fn read(path: &Path) -> Result<SigningKey> {
     Ok(SigningKey::from_pem(&fs::read_to_string(path)?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kept_key_is_one_that_kube_apiserver_reads() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("sa.key");
+        kept(&path).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("-----BEGIN EC PRIVATE KEY-----\n"), "{text}");
+        kept(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
 }

@@ -40,7 +40,7 @@ current-context: setpoint
 }
 
 /// A key on P-256 as `EC PRIVATE KEY`: Java's client takes a `PRIVATE KEY` for one of RSA. `None` for other keys.
-fn sec1(pkcs8: &str) -> Option<String> {
+pub(super) fn sec1(pkcs8: &str) -> Option<String> {
     /// INTEGER 1, and the head of the OCTET STRING with the private number.
     const BEFORE_PRIVATE: [u8; 5] = [0x02, 0x01, 0x01, 0x04, 0x20];
     /// The curve: the object identifier prime256v1.
