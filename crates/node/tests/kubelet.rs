@@ -291,7 +291,7 @@ fn only_those_who_may_create_get_a_command_and_only_those_who_may_read_a_log() {
         }
         let exec = "web/exec?command=id&stdout=true";
         for (user, path, code) in [
-            ("reader", "web/log", 200),
+            ("reader", "web/log", 101),
             ("reader", exec, 403),
             ("pod-reader", "web/log", 403),
             ("pod-reader", exec, 403),
@@ -302,7 +302,8 @@ fn only_those_who_may_create_get_a_command_and_only_those_who_may_read_a_log() {
             ("executor", "web/portforward?ports=80", 403),
             ("stranger", "web/log", 403),
         ] {
-            let response = ask(&cluster, user, &["system:authenticated"], upgrade(path, V5)).await;
+            let protocol = if path == "web/log" { "binary.k8s.io" } else { V5 };
+            let response = ask(&cluster, user, &["system:authenticated"], upgrade(path, protocol)).await;
             assert_eq!(response.status().as_u16(), code, "{user} {path}");
         }
     });
