@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_url_of_the_server_is_its_first_endpoint() {
-        let of = |address: &str, port: u64| json!({"subsets": [{"addresses": [{"ip": address}], "ports": [{"name": "https", "port": port}]}]});
+        let of = |address: &str, port: u64| json!({"endpoints": [{"addresses": [address]}], "ports": [{"name": "https", "port": port}]});
         assert_eq!(endpoint(&of("192.0.2.1", 6443)).as_deref(), Some("https://192.0.2.1:6443"));
         assert_eq!(endpoint(&of("fd00::1", 443)).as_deref(), Some("https://[fd00::1]:443"));
         assert_eq!(endpoint(&of("192.0.2.1", 70_000)), None);
