@@ -26,8 +26,13 @@ fn check_service(state: &State<'_>, service: &Service, problems: &mut Problems) 
     let selected = service.spec.as_ref().and_then(|it| it.selector.as_ref()?.get(APP).cloned());
     let pods = state.selected_pods(&selected.unwrap_or_default());
     let alive = || pods.iter().filter(|pod| !matches!(phase(pod), "Succeeded" | "Failed"));
-    let ready: BTreeSet<String> = alive().filter(|pod| is_ready(pod)).filter_map(|pod| ip(pod)).collect();
-    let waiting: BTreeSet<String> = alive().filter(|pod| !is_ready(pod)).filter_map(|pod| ip(pod)).collect();
+    let publishes_all =
+        service.spec.as_ref().and_then(|it| it.publish_not_ready_addresses).unwrap_or_default();
+    let counts_as_ready = |pod: &Pod| publishes_all || is_ready(pod);
+    let ready: BTreeSet<String> =
+        alive().filter(|pod| counts_as_ready(pod)).filter_map(|pod| ip(pod)).collect();
+    let waiting: BTreeSet<String> =
+        alive().filter(|pod| !counts_as_ready(pod)).filter_map(|pod| ip(pod)).collect();
     let slices = state.slices.iter().filter(|slice| {
         let labels = slice.labels();
         labels.get("kubernetes.io/service-name") == Some(&name)
