@@ -11,14 +11,14 @@ mod storage;
 
 use crate::{
     logs::LogOptions,
-    up::{self, audit, certificates::Certificates},
+    up::{self, address, audit, certificates::Certificates},
 };
 use anyhow::{Context, Result};
 use flags::Flags;
 use loops::Loops;
 use server::{Config, Server, accept::Limits};
 use serving::Identity;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use tokio::net::TcpListener;
 use world::World;
 
@@ -88,9 +88,8 @@ pub(crate) async fn run(world: &World, line: CommandLine) -> Result<()> {
 
 fn config(flags: &Flags, address: SocketAddr) -> Result<Config> {
     let range = flags.last("service-cluster-ip-range").unwrap_or(SERVICE_RANGE);
-    let listening =
-        if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
-    let advertised = flags.parsed("advertise-address", listening)?;
+    let given = flags.is_given("advertise-address");
+    let given = given.then(|| flags.parsed("advertise-address", address.ip())).transpose()?;
     let mut issuers = access::issuers(flags)?.into_iter();
     let authorization = access::authorization(flags)?;
     let seats = flags.parsed::<u32>("max-requests-inflight", 400)?;
@@ -112,7 +111,7 @@ fn config(flags: &Flags, address: SocketAddr) -> Result<Config> {
         // Kubernetes: off unless the flag is given.
         allows_privileged: flags.switch("allow-privileged", false)?,
         service_range: range.parse().with_context(|| format!("--service-cluster-ip-range {range}"))?,
-        advertised: Some(SocketAddr::new(advertised, address.port())),
+        advertised: address::advertised(given, address),
         authority: Some(flags.files("client-ca-file")?).filter(|text| !text.is_empty()),
         audit: audit::open(flags.last("audit-policy-file"), flags.last("audit-log-path"))?,
         seats,
@@ -120,4 +119,21 @@ fn config(flags: &Flags, address: SocketAddr) -> Result<Config> {
         fills_namespaces: false,
         ..Config::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_on_loopback_advertises_no_loopback_address_unless_it_is_told_to() {
+        let advertised = |flags: &[&str]| {
+            let flags = Flags::parse(flags.iter().map(|flag| (*flag).to_owned())).unwrap();
+            config(&flags, "127.0.0.1:6443".parse().unwrap()).unwrap().advertised
+        };
+        // On a machine without a network there is none.
+        assert!(advertised(&[]).is_none_or(|address| !address.ip().is_loopback()));
+        let told = advertised(&["--advertise-address=127.0.0.1"]);
+        assert_eq!(told, Some("127.0.0.1:6443".parse().unwrap()));
+    }
 }

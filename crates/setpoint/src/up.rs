@@ -1,7 +1,7 @@
 //! `setpoint up`: opens the store, starts the server on it, and prints how to reach it.
 
 mod account_key;
-mod address;
+pub(crate) mod address;
 pub(crate) mod audit;
 pub(crate) mod certificates;
 pub(crate) mod compaction;
