@@ -55,8 +55,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) folders: &'a [String],
     /// The file of its termination message.
     pub(crate) termination_log: &'a str,
-    /// $RANDOM is drawn from it.
-    pub(crate) seed: u64,
+    /// $RANDOM is drawn from it; without one it is unknown.
+    pub(crate) seed: Option<u64>,
 }
 
 /// Kubernetes: the default of terminationMessagePath.
@@ -77,7 +77,7 @@ pub(crate) fn run(command: &[String], budget: &Budget) -> ShellRun {
             files,
             folders,
             termination_log: TERMINATION_LOG,
-            seed: 0,
+            seed: None,
         },
         budget,
     )
@@ -188,7 +188,7 @@ mod tests {
             files: [("/data/old".to_owned(), "1\n".to_owned())].into(),
             folders: &["/data".to_owned()],
             termination_log: "/dev/custom-log",
-            seed: 0,
+            seed: Some(0),
         };
         let command = ["sh".to_owned(), "-c".to_owned(), script.to_owned()];
         run_in(&command, around, &Budget::new(budget::FULL))

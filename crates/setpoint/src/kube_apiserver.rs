@@ -18,7 +18,7 @@ use flags::Flags;
 use loops::Loops;
 use server::{Config, Server, accept::Limits};
 use serving::Identity;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use tokio::net::TcpListener;
 use world::World;
 
@@ -66,7 +66,8 @@ pub(crate) async fn run(world: &World, line: CommandLine) -> Result<()> {
     let address = listener.local_addr()?;
     let identity = serving::identity(&flags)?;
     let is_needed = matches!(identity, Identity::New) || loops.is_any();
-    let made = is_needed.then(|| Certificates::make(world.wall(), &[address.ip()])).transpose()?;
+    let names = [address.ip(), advertised(&flags, address)?.ip()];
+    let made = is_needed.then(|| Certificates::make(world.wall(), &names)).transpose()?;
     if let (Identity::New, Some(made)) = (&identity, &made) {
         serving::keep(&flags, made)?;
     }
@@ -86,10 +87,15 @@ pub(crate) async fn run(world: &World, line: CommandLine) -> Result<()> {
     Ok(())
 }
 
-fn config(flags: &Flags, address: SocketAddr) -> Result<Config> {
-    let range = flags.last("service-cluster-ip-range").unwrap_or(SERVICE_RANGE);
+/// Where the cluster reaches the server; on a machine without a network, where it listens.
+fn advertised(flags: &Flags, address: SocketAddr) -> Result<SocketAddr> {
     let given = flags.is_given("advertise-address");
     let given = given.then(|| flags.parsed("advertise-address", address.ip())).transpose()?;
+    Ok(address::advertised(given, address).unwrap_or_else(|| address::local(address)))
+}
+
+fn config(flags: &Flags, address: SocketAddr) -> Result<Config> {
+    let range = flags.last("service-cluster-ip-range").unwrap_or(SERVICE_RANGE);
     let mut issuers = access::issuers(flags)?.into_iter();
     let authorization = access::authorization(flags)?;
     let seats = flags.parsed::<u32>("max-requests-inflight", 400)?;
@@ -111,7 +117,7 @@ fn config(flags: &Flags, address: SocketAddr) -> Result<Config> {
         // Kubernetes: off unless the flag is given.
         allows_privileged: flags.switch("allow-privileged", false)?,
         service_range: range.parse().with_context(|| format!("--service-cluster-ip-range {range}"))?,
-        advertised: address::advertised(given, address),
+        advertised: Some(advertised(flags, address)?),
         authority: Some(flags.files("client-ca-file")?).filter(|text| !text.is_empty()),
         audit: audit::open(flags.last("audit-policy-file"), flags.last("audit-log-path"))?,
         seats,
@@ -126,14 +132,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_on_loopback_advertises_no_loopback_address_unless_it_is_told_to() {
-        let advertised = |flags: &[&str]| {
+    fn the_advertised_address_is_the_given_one_or_that_of_a_real_listener() {
+        let found = |flags: &[&str], listening: &str| {
             let flags = Flags::parse(flags.iter().map(|flag| (*flag).to_owned())).unwrap();
-            config(&flags, "127.0.0.1:6443".parse().unwrap()).unwrap().advertised
+            config(&flags, listening.parse().unwrap()).unwrap().advertised.unwrap().to_string()
         };
-        // On a machine without a network there is none.
-        assert!(advertised(&[]).is_none_or(|address| !address.ip().is_loopback()));
-        let told = advertised(&["--advertise-address=127.0.0.1"]);
-        assert_eq!(told, Some("127.0.0.1:6443".parse().unwrap()));
+        assert_eq!(found(&["--advertise-address=127.0.0.1"], "0.0.0.0:6443"), "127.0.0.1:6443");
+        assert_eq!(found(&["--advertise-address=0.0.0.0"], "192.0.2.7:6443"), "192.0.2.7:6443");
+        assert_eq!(found(&[], "192.0.2.7:7443"), "192.0.2.7:7443");
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn controller() -> Controller {
         .watches_through(all::<ClusterRole>(), |requests, _| undecided(requests))
         .watches_through(all::<ClusterRoleBinding>(), |requests, _| undecided(requests))
         // A kubelet may ask for its serving certificate before its Node has the addresses.
-        .watches_through(all::<Node>(), undecided_of)
+        .watches_through(all::<Node>(), |requests, _| undecided_serving(requests))
         .workers(WORKERS)
         .reconcile((), reconcile)
 }
@@ -128,15 +128,11 @@ fn undecided(requests: &View<CertificateSigningRequest>) -> Vec<Key> {
     found.iter().map(|csr| Key::of(&**csr)).collect()
 }
 
-/// The undecided requests of a node for serving certificates.
-fn undecided_of(requests: &View<CertificateSigningRequest>, node: &Node) -> Vec<Key> {
-    let name = node.metadata.name.as_deref();
-    let is_its_own = |csr: &CertificateSigningRequest| {
-        let user = csr.spec.username.as_deref().unwrap_or_default();
-        csr.spec.signer_name == signer::KUBELET_SERVING && serving_names::node_name(user) == name
-    };
+/// The undecided requests for serving certificates: they wait for an address of their Node, or for another Node to lose it.
+fn undecided_serving(requests: &View<CertificateSigningRequest>) -> Vec<Key> {
     let found = requests.indexed(UNDECIDED, "").unwrap_or_default();
-    found.iter().filter(|csr| is_its_own(csr)).map(|csr| Key::of(&**csr)).collect()
+    let serving = found.iter().filter(|csr| csr.spec.signer_name == signer::KUBELET_SERVING);
+    serving.map(|csr| Key::of(&**csr)).collect()
 }
 
 async fn is_allowed(

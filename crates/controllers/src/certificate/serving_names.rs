@@ -34,6 +34,9 @@ pub(super) fn check(
         if taken.contains(&wanted) {
             return Err(format!("{wanted} is an address of another Node, too"));
         }
+        if wanted.is_pattern() {
+            return Err(format!("{wanted} may stand for other hosts, too"));
+        }
         if wanted.is_local() {
             return Err(format!("{wanted} is an address of every machine"));
         }
@@ -59,6 +62,17 @@ impl HostName {
         match text.parse::<IpAddr>() {
             Ok(address) => HostName::Address(address.to_canonical()),
             Err(_) => HostName::Name(text.to_ascii_lowercase()),
+        }
+    }
+
+    /// Whether it is no plain name: `*.example.com` would be good for the names of other nodes.
+    fn is_pattern(&self) -> bool {
+        match self {
+            HostName::Address(_) => false,
+            HostName::Name(name) => {
+                let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+                !name.split('.').all(|label| !label.is_empty() && label.bytes().all(is_plain))
+            }
         }
     }
 
@@ -168,7 +182,13 @@ mod tests {
 
     #[test]
     fn an_address_that_two_nodes_claim_is_approved_for_neither() {
-        let claims = [("InternalIP", "10.0.0.2"), ("ExternalIP", "127.0.0.1"), ("InternalDNS", "localhost")];
+        let claims = [
+            ("InternalIP", "10.0.0.2"),
+            ("ExternalIP", "127.0.0.1"),
+            ("InternalDNS", "localhost"),
+            ("Hostname", "*.example.com"),
+            ("ExternalDNS", "b."),
+        ];
         let nodes = [node("b", &[("Hostname", "b"), ("InternalIP", "10.0.0.2")]), node("c", &claims)];
         for (wish, expected) in [
             ("b: b", ""),
@@ -176,6 +196,8 @@ mod tests {
             ("c: 10.0.0.2", "10.0.0.2 is an address of another Node, too"),
             ("c: 127.0.0.1", "127.0.0.1 is an address of every machine"),
             ("c: localhost", "localhost is an address of every machine"),
+            ("c: *.example.com", "*.example.com may stand for other hosts, too"),
+            ("c: b.", "b. may stand for other hosts, too"),
         ] {
             assert_eq!(outcome(&nodes, "system:nodes", wish), expected, "{wish}");
         }

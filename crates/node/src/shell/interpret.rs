@@ -40,7 +40,7 @@ impl From<OverBudget> for Interrupt {
 }
 
 pub(super) struct Shell<'a> {
-    seed: u64,
+    seed: Option<u64>,
     has_other_variables: bool,
     pub(super) variables: Scope<'a>,
     pub(super) files: Files<'a>,

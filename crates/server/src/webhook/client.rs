@@ -160,6 +160,14 @@ fn alert_in_go(alert: AlertDescription) -> String {
         AlertDescription::UnknownCA => "unknown certificate authority".to_owned(),
         AlertDescription::ProtocolVersion => "protocol version not supported".to_owned(),
         AlertDescription::UnrecognisedName => "unrecognized name".to_owned(),
+        AlertDescription::BadRecordMac => "bad record MAC".to_owned(),
+        AlertDescription::CertificateRevoked => "revoked certificate".to_owned(),
+        AlertDescription::CertificateExpired => "expired certificate".to_owned(),
+        AlertDescription::CertificateUnknown => "unknown certificate".to_owned(),
+        AlertDescription::DecodeError => "error decoding message".to_owned(),
+        AlertDescription::DecryptError => "error decrypting message".to_owned(),
+        AlertDescription::InsufficientSecurity => "insufficient security level".to_owned(),
+        AlertDescription::UnknownPSKIdentity => "unknown PSK identity".to_owned(),
         other => {
             let mut words = String::new();
             for letter in format!("{other:?}").chars() {
@@ -277,6 +285,11 @@ mod tests {
             (AlertDescription::InternalError, "remote error: tls: internal error"),
             (AlertDescription::BadCertificate, "remote error: tls: bad certificate"),
             (AlertDescription::UnknownCA, "remote error: tls: unknown certificate authority"),
+            (AlertDescription::CertificateExpired, "remote error: tls: expired certificate"),
+            (AlertDescription::CertificateUnknown, "remote error: tls: unknown certificate"),
+            (AlertDescription::DecryptError, "remote error: tls: error decrypting message"),
+            (AlertDescription::BadRecordMac, "remote error: tls: bad record MAC"),
+            (AlertDescription::UnknownPSKIdentity, "remote error: tls: unknown PSK identity"),
         ] {
             let error = io::Error::other(rustls::Error::AlertReceived(alert));
             assert_eq!(root("192.0.2.1:10250", &error), expected);

@@ -25,9 +25,11 @@ use world::World;
 
 /// Where the script puts the files.
 const FOLDER: &str = "/etc/setpoint";
+/// Where the kubelet keeps its certificates.
+const KUBELET_CERTIFICATES: &str = "/var/lib/kubelet/pki";
 /// Where a machine's own network plugins are looked for.
 const POD_NETWORK_FOLDER: &str = "/etc/cni/net.d";
-/// Ends a file within the script. No file has such a line.
+/// Ends a file within the script. No file has such a line: their texts are of this program, and certificates in base64.
 const END: &str = "END-OF-FILE";
 
 /// Print what makes a machine a node: a shell script with a token, certificates and configuration in it.
@@ -135,7 +137,7 @@ fn is_of_this_machine(url: &str) -> bool {
 fn kubelet(folder: &str) -> String {
     format!(
         "kubelet --config={folder}/{config} --bootstrap-kubeconfig={folder}/{bootstrap} \
-         --kubeconfig={folder}/kubelet.kubeconfig --cert-dir=/var/lib/kubelet/pki",
+         --kubeconfig={folder}/kubelet.kubeconfig --cert-dir={KUBELET_CERTIFICATES}",
         config = files::KUBELET,
         bootstrap = files::BOOTSTRAP_KUBECONFIG,
     )
@@ -154,7 +156,9 @@ fn script(machine: &MachineFacts, token: &BootstrapToken) -> String {
 set -eu
 umask 077
 mkdir -p {FOLDER}
+before=$(cat {FOLDER}/{authority} 2>/dev/null || true)
 ",
+        authority = files::CA,
         server = machine.server,
         until = until(token)
     );
@@ -166,12 +170,22 @@ mkdir -p {FOLDER}
         let text = text.trim_end();
         script += &format!("cat > {folder}/{name} <<'{END}'\n{text}\n{END}\n");
     }
-    script + &format!("exec {}\n", kubelet(FOLDER))
+    // A kubelet goes on with the certificate of another cluster; what it makes for pods is for all users.
+    script
+        + &format!(
+            "[ \"$before\" = \"$(cat {FOLDER}/{authority})\" ] || rm -rf {FOLDER}/kubelet.kubeconfig {KUBELET_CERTIFICATES}\n\
+             umask 022\nexec {kubelet}\n",
+            authority = files::CA,
+            kubelet = kubelet(FOLDER),
+        )
 }
 
 /// What to do with the files.
 fn advice(folder: &Path, machine: &MachineFacts, token: &BootstrapToken) -> String {
-    let mut commands = vec![format!("mkdir -p {FOLDER} && cp {}/* {FOLDER}/", folder.display())];
+    // For a shell, whatever the name of the folder.
+    let quoted = format!("'{}'", folder.display().to_string().replace('\'', "'\\''"));
+    let names: Vec<String> = machine.files().iter().map(|(name, _)| format!("{quoted}/{name}")).collect();
+    let mut commands = vec![format!("mkdir -p {FOLDER} && cp {} {FOLDER}/", names.join(" "))];
     if machine.pod_range.is_some() {
         let name = files::POD_NETWORK;
         commands.push(format!("mkdir -p {POD_NETWORK_FOLDER} && cp {FOLDER}/{name} {POD_NETWORK_FOLDER}/"));

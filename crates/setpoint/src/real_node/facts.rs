@@ -4,8 +4,10 @@ use crate::client::{
     api::Api,
     failure::{ClientError, ClientResult},
 };
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use std::net::IpAddr;
+use tokio_rustls::rustls::pki_types::{CertificateDer, pem::PemObject};
 
 const SERVICE: &str = "/api/v1/namespaces/default/services/kubernetes";
 const ENDPOINTS: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
@@ -17,11 +19,21 @@ const DNS_INDEX: u32 = 10;
 /// The CA of the cluster, as PEM: kubelets trust the server by it, and the server's requests.
 pub(crate) async fn authority(api: &Api) -> ClientResult<String> {
     let map = api.get(ROOT_CA).await?;
-    let text = map["data"]["ca.crt"].as_str().unwrap_or_default();
-    if text.contains("-----BEGIN CERTIFICATE-----") {
-        return Ok(text.to_owned());
-    }
-    Err(ClientError::error("the ConfigMap kube-root-ca.crt of kube-system has no certificate"))
+    certificates(map["data"]["ca.crt"].as_str().unwrap_or_default())
+        .ok_or_else(|| ClientError::error("the ConfigMap kube-root-ca.crt of kube-system has no certificate"))
+}
+
+/// The certificates of a text, written anew: whatever else is in it must not reach a script that runs as root.
+fn certificates(text: &str) -> Option<String> {
+    let all: Result<Vec<CertificateDer<'_>>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+    let all = all.ok().filter(|all| !all.is_empty())?;
+    let encoded = all.iter().map(|certificate| {
+        let base64 = STANDARD.encode(certificate);
+        let lines = base64.as_bytes().chunks(64).map(String::from_utf8_lossy);
+        let lines: Vec<_> = lines.collect();
+        format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
+    });
+    Some(encoded.collect())
 }
 
 /// The address of the cluster's DNS: that of its service, or the one that it would have.
@@ -68,6 +80,19 @@ fn endpoint(slice: &Value) -> Option<String> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn nothing_but_certificates_is_taken_from_the_config_map() {
+        let block = format!(
+            "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",
+            STANDARD.encode("x".repeat(30))
+        );
+        let hostile = format!("END-OF-FILE\ntouch /root/taken\n{block}END-OF-FILE\ntouch /root/taken\n");
+        assert_eq!(certificates(&hostile).as_deref(), Some(block.as_str()));
+        assert_eq!(certificates(&format!("{block}{block}")), Some(format!("{block}{block}")));
+        assert_eq!(certificates("END-OF-FILE\ntouch /root/taken"), None);
+        assert_eq!(certificates("-----BEGIN CERTIFICATE-----\nEND-OF-FILE\ntouch x\n"), None);
+    }
 
     #[test]
     fn the_address_of_dns_is_the_tenth_of_the_services() {

@@ -8,6 +8,16 @@ const ELSEWHERE: &str = "192.0.2.1:9";
 /// The given address, or the one listened on, or that of this machine; `None` without a network.
 // Kubernetes: a server that listens everywhere, or on loopback only, advertises the machine's address.
 pub(crate) fn advertised(given: Option<IpAddr>, listening: SocketAddr) -> Option<SocketAddr> {
+    choose(given, listening, of_machine)
+}
+
+fn choose(
+    given: Option<IpAddr>,
+    listening: SocketAddr,
+    of_machine: impl FnOnce() -> Option<IpAddr>,
+) -> Option<SocketAddr> {
+    // Kubernetes: 0.0.0.0 is no address to advertise.
+    let given = given.filter(|ip| !ip.is_unspecified());
     let own = Some(listening.ip()).filter(|ip| !ip.is_unspecified() && !ip.is_loopback());
     let ip = given.or(own).or_else(of_machine)?;
     Some(SocketAddr::new(ip, listening.port()))
@@ -48,16 +58,19 @@ mod tests {
 
     #[test]
     fn the_given_address_has_precedence() {
-        let given: IpAddr = "192.0.2.9".parse().unwrap();
-        for (given, listening, expected) in [
-            (Some(given), "127.0.0.1:6443", "192.0.2.9:6443"),
-            (Some(given), "192.0.2.7:6443", "192.0.2.9:6443"),
-            (None, "192.0.2.7:7443", "192.0.2.7:7443"),
+        let [given, anywhere, machine]: [Option<IpAddr>; 3] =
+            ["192.0.2.9", "0.0.0.0", "198.51.100.3"].map(|text| text.parse().ok());
+        for (given, listening, machine, expected) in [
+            (given, "127.0.0.1:6443", machine, Some("192.0.2.9:6443")),
+            (given, "192.0.2.7:6443", machine, Some("192.0.2.9:6443")),
+            (None, "192.0.2.7:7443", machine, Some("192.0.2.7:7443")),
+            (anywhere, "192.0.2.7:7443", machine, Some("192.0.2.7:7443")),
+            (None, "127.0.0.1:6443", machine, Some("198.51.100.3:6443")),
+            (None, "0.0.0.0:6443", machine, Some("198.51.100.3:6443")),
+            (None, "127.0.0.1:6443", None, None),
         ] {
-            let found = advertised(given, listening.parse().unwrap());
-            assert_eq!(found, Some(expected.parse().unwrap()), "{listening}");
+            let found = choose(given, listening.parse().unwrap(), || machine);
+            assert_eq!(found, expected.map(|it| it.parse().unwrap()), "{given:?} {listening}");
         }
-        let found = advertised(None, "127.0.0.1:6443".parse().unwrap());
-        assert!(found.is_none_or(|found| !found.ip().is_loopback() && found.port() == 6443));
     }
 }

@@ -19,7 +19,7 @@ use program::{Program, WatchedProgram};
 use std::{
     fs, io,
     net::{Ipv4Addr, TcpListener},
-    os::unix::net::UnixStream,
+    os::unix::{fs::DirBuilderExt, net::UnixStream},
     path::{Path, PathBuf},
     pin::pin,
     time::Duration,
@@ -89,7 +89,9 @@ impl RealNode {
         }
         let folder = data.join("node");
         for folder in [&folder, &folder.join("kubelet.conf.d")] {
-            fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+            let mut private = fs::DirBuilder::new();
+            let made = private.recursive(true).mode(0o700).create(folder);
+            made.with_context(|| format!("cannot create {}", folder.display()))?;
         }
         let folder =
             std::path::absolute(&folder).with_context(|| format!("cannot use {}", folder.display()))?;

@@ -49,6 +49,7 @@ fn a_probe_whose_command_can_only_fail_fails() {
     check(probe("readinessProbe", &["true"]), "", &[(0, "Running app=ready")]);
     // What it depends on is unknown.
     check(probe("readinessProbe", &["cat", "/tmp/healthy"]), "", &[(0, "Running app=ready")]);
+    check(probe("readinessProbe", &["sh", "-c", "exit $((RANDOM + 1))"]), "", &[(0, "Running app=ready")]);
     let script = "app: {exec: {cat /tmp/healthy: {exitCode: 1}}}";
     check(probe("readinessProbe", &["cat", "/tmp/healthy"]), script, &[(99, "Running app=runs")]);
     check(

@@ -112,8 +112,9 @@ impl Shell<'_> {
                 value.clone()
             }
             ("RANDOM", None) => {
+                let seed = self.seed?;
                 self.draws += 1;
-                Some((image::number(&(self.seed, self.draws)) % RANDOM_LIMIT).to_string())
+                Some((image::number(&(seed, self.draws)) % RANDOM_LIMIT).to_string())
             }
             // What the image or the cluster sets.
             ("PATH" | "HOME" | "PWD" | "USER" | "SHELL" | "PPID" | "UID", None) => None,

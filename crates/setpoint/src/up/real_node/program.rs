@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use std::{
     fs::{self, File, OpenOptions},
-    os::unix::process::CommandExt,
+    os::unix::{fs::OpenOptionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
@@ -47,7 +47,7 @@ impl Program {
 
 /// Appends, so that a program goes on where the file was cut.
 fn open_log(path: &Path) -> Result<File> {
-    let log = OpenOptions::new().create(true).append(true).open(path);
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     log.with_context(|| format!("cannot write {}", path.display()))
 }
 
