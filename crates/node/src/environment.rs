@@ -147,8 +147,7 @@ impl Environment {
         }
         let (variables, folders) = (&self.variables, &self.folders[..]);
         let termination_log = &self.termination_log;
-        let seed = Some(seed);
-        Ok(Surroundings { variables, has_other_variables, files, folders, termination_log, seed })
+        Ok(Surroundings { variables, has_other_variables, files, folders, termination_log, seed: Some(seed) })
     }
 }
 
