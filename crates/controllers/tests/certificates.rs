@@ -257,6 +257,22 @@ fn serving_certificates_are_left_to_others_for_false_addresses_and_without_the_p
 }
 
 #[test]
+fn a_serving_certificate_waits_until_no_other_node_has_the_address() {
+    testkit::run(|cluster| async move {
+        let _running = rig::start(&cluster, &[APPROVING, SIGNING]);
+        allow_serving(&cluster).await;
+        node(&cluster, "old", "10.0.0.1").await;
+        node(&cluster, "new", "10.0.0.1").await;
+        ask_to_serve(&cluster, "new", &["10.0.0.1"]).await;
+        cluster.settle().await;
+        assert_eq!(status(&cluster).await.conditions, None);
+        cluster.delete::<Node>(None, "old").await;
+        cluster.settle().await;
+        assert_eq!(status(&cluster).await.conditions.unwrap()[0].type_, "Approved");
+    });
+}
+
+#[test]
 fn old_requests_are_deleted() {
     for (decision, kept) in [(None, 24), (Some("Approved"), 1), (Some("Denied"), 1)] {
         testkit::run(|cluster| async move {

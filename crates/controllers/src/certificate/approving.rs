@@ -11,7 +11,12 @@ use k8s_openapi::api::{
     rbac::v1::{ClusterRole, ClusterRoleBinding},
 };
 use kube::api::PostParams;
-use operator::{Context, Controller, Failure, Key, Next, all, cache::View, retry};
+use operator::{
+    Context, Controller, Failure, Key, Next, all,
+    cache::View,
+    predicate::{self, Predicate},
+    retry,
+};
 use std::sync::Arc;
 
 /// The index of requests that are neither approved nor denied.
@@ -23,8 +28,8 @@ pub(crate) fn controller() -> Controller {
         // A requester may get the permission after the request.
         .watches_through(all::<ClusterRole>(), |requests, _| undecided(requests))
         .watches_through(all::<ClusterRoleBinding>(), |requests, _| undecided(requests))
-        // A kubelet may ask for its serving certificate before its Node has the addresses.
-        .watches_through(all::<Node>(), |requests, _| undecided_serving(requests))
+        // A kubelet may ask for its serving certificate before its Node has the addresses, or while another one has them.
+        .watches_through(all::<Node>().when(has_moved()), |requests, _| undecided_serving(requests))
         .workers(WORKERS)
         .reconcile((), reconcile)
 }
@@ -126,6 +131,12 @@ fn is_undecided(csr: &CertificateSigningRequest) -> bool {
 fn undecided(requests: &View<CertificateSigningRequest>) -> Vec<Key> {
     let found = requests.indexed(UNDECIDED, "").unwrap_or_default();
     found.iter().map(|csr| Key::of(&**csr)).collect()
+}
+
+/// Nodes report much, and seldom another address.
+fn has_moved() -> Predicate {
+    let addresses = |node: &Node| node.status.as_ref().and_then(|status| status.addresses.clone());
+    predicate::typed(move |before, after| addresses(before) != addresses(after))
 }
 
 /// The undecided requests for serving certificates: they wait for an address of their Node, or for another Node to lose it.

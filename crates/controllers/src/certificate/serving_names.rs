@@ -45,7 +45,7 @@ pub(super) fn check(
 }
 
 /// The name of the node that a user is.
-pub(super) fn node_name(user: &str) -> Option<&str> {
+fn node_name(user: &str) -> Option<&str> {
     user.strip_prefix(signer::NODE_PREFIX).filter(|name| !name.is_empty())
 }
 
