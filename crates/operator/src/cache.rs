@@ -43,7 +43,7 @@ pub use transform::Transform;
 pub use view::View;
 
 pub(crate) use contents::StaleList;
-pub(crate) use index::{IndexFunction, typed as typed_index};
+pub(crate) use index::IndexFunction;
 pub(crate) use item::Reader;
 pub(crate) use memo::Memo;
 
@@ -159,6 +159,12 @@ impl Caches {
     /// [`View::synced`] waits for the new lists; reads go on meanwhile.
     pub fn refresh(&self) {
         self.0.registry.all().iter().for_each(|store| store.refresh());
+    }
+
+    /// A kind, and the name of an index of it that was given to two functions.
+    pub(crate) fn contested_index(&self) -> Option<(String, &'static str)> {
+        let stores = self.0.registry.all();
+        stores.iter().find_map(|store| Some((store.kind().kind.clone(), store.read().indexes().contested()?)))
     }
 
     /// A client whose writes are in the caches before they return. A server-side apply that would change

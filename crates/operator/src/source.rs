@@ -1,7 +1,7 @@
 //! A source of a controller: which objects of a kind it watches, and which of their changes count.
 
 use crate::{
-    cache::{Caches, IndexFunction, Scope, Transform, View, typed_index},
+    cache::{Caches, IndexFunction, Scope, Transform, View},
     predicate::Predicate,
     rules::{Declared, Use},
 };
@@ -13,7 +13,6 @@ use serde::de::DeserializeOwned;
 use std::{
     fmt::{self, Debug},
     marker::PhantomData,
-    sync::Arc,
 };
 
 /// A Rust type into which cached objects are decoded: a [`Kind`], `DynamicObject`, or the metadata of either.
@@ -66,7 +65,8 @@ pub fn dynamic(kind: &ApiResource) -> Source<DynamicObject> {
 }
 
 impl<K: Cacheable> Source<K> {
-    /// Adds an index of this kind, for [`View::indexed`]. `values` must depend on nothing but the object.
+    /// Adds an index of this kind, for [`View::indexed`]. `values` must depend on nothing but the object. Controllers
+    /// may share an index by giving the same function; two functions need two names.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::{Node, Pod};
@@ -84,7 +84,7 @@ impl<K: Cacheable> Source<K> {
         name: &'static str,
         values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
     ) -> Source<K> {
-        self.indexes.push((name, typed_index(values)));
+        self.indexes.push((name, IndexFunction::typed(values)));
         self
     }
 }
@@ -197,7 +197,7 @@ impl<K> Source<K> {
 
     pub(crate) fn open(&self, caches: &Caches) -> View<K> {
         let view = caches.open(&self.kind, self.scope.clone(), self.is_metadata_only);
-        self.indexes.iter().for_each(|(name, values)| view.add_index(name, Arc::clone(values)));
+        self.indexes.iter().for_each(|(name, values)| view.add_index(name, values.clone()));
         view
     }
 }

@@ -44,6 +44,35 @@ fn a_source_of_any_kind_has_indexes() {
     });
 }
 
+#[test]
+fn two_functions_under_one_index_name_end_the_manager() {
+    fn types(secret: &Secret) -> Vec<String> {
+        secret.type_.iter().cloned().collect()
+    }
+    testkit::run(|cluster| async move {
+        let finder = |name: &str, secrets| {
+            let (seen, _) = mpsc::sync_channel(1000);
+            Controller::new(name, all::<ConfigMap>()).reads(secrets).reconcile(seen, find)
+        };
+        let of_types = || all::<Secret>().index("type", types);
+        let manager = || Manager::new("test", cluster.world(), cluster.client());
+
+        let shared = manager().controller(finder("one", of_types())).controller(finder("two", of_types()));
+        let running = shared.start();
+        cluster.watch_idle("test", running.idle_probe());
+        cluster.settle().await;
+        running.stop().await.expect("one function in two controllers is one index");
+
+        let of_names = all::<Secret>().index("type", |secret| vec![secret.name_any()]);
+        let contested = manager().controller(finder("one", of_types())).controller(finder("two", of_names));
+        let ended = contested.start().ended().await;
+        assert_eq!(
+            ended.unwrap_err().to_string(),
+            "two functions are given for the index \"type\" of Secret: share one function, or use two names"
+        );
+    });
+}
+
 fn names_only(map: &mut Value) {
     for text in map["data"].as_object_mut().into_iter().flat_map(|data| data.values_mut()) {
         *text = "".into();

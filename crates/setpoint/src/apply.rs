@@ -17,6 +17,8 @@ use serde_json::Value;
 /// Kubernetes: the field manager of `kubectl apply --server-side`.
 const FIELD_MANAGER: &str = "kubectl";
 const APPLY: &str = "application/apply-patch+yaml";
+/// How often an object that others write is read again before it is applied to whatever is there.
+const MAX_ATTEMPTS: u32 = 10;
 
 /// Create or change objects so that they are as files say.
 ///
@@ -153,11 +155,24 @@ impl<'a> Applying<'a> {
             }
         };
         let api = &connection.api;
-        let before = if self.options.server_side { None } else { current(api, &target).await? };
-        let doing =
-            if before.is_some() || self.options.server_side { "applying patch to" } else { "creating" };
-        let object = self.send(api, &target, &manifest.object).await;
-        let object = object.map_err(|error| explain(error.when(doing, &manifest.source)))?;
+        let mut attempt = 1;
+        let (before, object) = loop {
+            let before = if self.options.server_side { None } else { current(api, &target).await? };
+            let doing =
+                if before.is_some() || self.options.server_side { "applying patch to" } else { "creating" };
+            let version = before.as_ref().filter(|_| attempt < MAX_ATTEMPTS).map(resource_version);
+            match self.send(api, &target, &manifest.object, version).await {
+                // Someone has written or removed it in between: only a new reading tells what this apply changes.
+                Err(error) if version.is_some() && (error.is_conflict() || error.is_not_found()) => {
+                    attempt += 1;
+                }
+                answer => {
+                    let explained = |error: ClientError| explain(error.when(doing, &manifest.source));
+                    let object = answer.map_err(explained)?;
+                    break (before, object);
+                }
+            }
+        };
         let word = match before {
             _ if self.options.server_side => "serverside-applied",
             None => "created",
@@ -167,7 +182,14 @@ impl<'a> Applying<'a> {
         Ok((target, object, word))
     }
 
-    async fn send(&self, api: &Api, target: &ObjectTarget, object: &Value) -> ClientResult<Value> {
+    /// Applies an object; with a resourceVersion, only to what has it.
+    async fn send(
+        &self,
+        api: &Api,
+        target: &ObjectTarget,
+        object: &Value,
+        version: Option<&Value>,
+    ) -> ClientResult<Value> {
         let forces = !self.options.server_side || self.options.force_conflicts;
         let query = [
             ("fieldManager", self.options.field_manager.as_str()),
@@ -176,8 +198,13 @@ impl<'a> Applying<'a> {
             ("dryRun", if self.is_dry { "All" } else { "" }),
         ];
         let mut object = object.clone();
-        if let (Some(namespace), Some(metadata)) = (&target.namespace, object["metadata"].as_object_mut()) {
-            metadata.insert("namespace".to_owned(), namespace.as_str().into());
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            if let Some(namespace) = &target.namespace {
+                metadata.insert("namespace".to_owned(), namespace.as_str().into());
+            }
+            if let Some(version) = version {
+                metadata.entry("resourceVersion").or_insert_with(|| version.clone());
+            }
         }
         api.json(Call {
             method: Method::PATCH,
@@ -192,7 +219,7 @@ impl<'a> Applying<'a> {
     /// Whether an apply has changed nothing. A dry one gives no new resourceVersion: there, the contents tell.
     fn is_same(&self, before: &Value, after: &Value) -> bool {
         if !self.is_dry {
-            return before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"];
+            return resource_version(before) == resource_version(after);
         }
         let contents = |object: &Value| {
             let mut object = object.clone();
@@ -207,6 +234,10 @@ impl<'a> Applying<'a> {
     fn dry_words(&self) -> &'static str {
         if self.is_dry { " (server dry run)" } else { "" }
     }
+}
+
+fn resource_version(object: &Value) -> &Value {
+    &object["metadata"]["resourceVersion"]
 }
 
 /// An object as it is, `None` if it is not there.

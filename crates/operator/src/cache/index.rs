@@ -5,17 +5,37 @@ use crate::{
     cache::{Item, items::Items},
 };
 use serde::de::DeserializeOwned;
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    any::{Any, TypeId},
+    collections::BTreeMap,
+    fmt,
+    sync::Arc,
+};
 
 /// The values by which an object is found (client-go: `IndexFunc`).
-pub(crate) type IndexFunction = Arc<dyn Fn(&Item) -> Vec<String> + Send + Sync>;
+#[derive(Clone)]
+pub(crate) struct IndexFunction {
+    values: Arc<dyn Fn(&Item) -> Vec<String> + Send + Sync>,
+    /// Tells one function of the program from another.
+    function: TypeId,
+}
 
-/// The values that `values` finds in an object of type `K`. An object that cannot be decoded has none; reading it
-/// is an error.
-pub(crate) fn typed<K: DeserializeOwned>(
-    values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
-) -> IndexFunction {
-    Arc::new(move |item| item.decode::<K>().map_or_else(|_| Vec::new(), |object| values(&object)))
+impl IndexFunction {
+    /// The values that `values` finds in an object of type `K`. An object that cannot be decoded has none; reading
+    /// it is an error.
+    pub(crate) fn typed<K: DeserializeOwned>(
+        values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
+    ) -> IndexFunction {
+        let function = values.type_id();
+        let of_item =
+            move |item: &Item| item.decode::<K>().map_or_else(|_| Vec::new(), |object| values(&object));
+        IndexFunction { values: Arc::new(of_item), function }
+    }
+
+    /// The values that `values` finds without decoding the object.
+    pub(crate) fn of_items(values: impl Fn(&Item) -> Vec<String> + Send + Sync + 'static) -> IndexFunction {
+        IndexFunction { function: values.type_id(), values: Arc::new(values) }
+    }
 }
 
 /// One entry for each value of each object, in order.
@@ -28,6 +48,8 @@ pub(crate) struct Index {
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     named: BTreeMap<&'static str, Index>,
+    /// The first name that was given to two functions.
+    contested: Option<&'static str>,
     labels: BTreeMap<Box<str>, Index>,
 }
 
@@ -36,12 +58,22 @@ pub(crate) struct Indexes {
 const MOST_LABELS: usize = 8;
 
 impl Indexes {
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.named.contains_key(name)
+    /// Whether there is an index of this name and this function.
+    pub(crate) fn has(&self, name: &str, values: &IndexFunction) -> bool {
+        self.named.get(name).is_some_and(|index| index.values.function == values.function)
     }
 
+    /// If there is an index of this name, it stays as it is.
     pub(crate) fn add(&mut self, name: &'static str, values: IndexFunction, items: &Items) {
+        if self.named.contains_key(name) && !self.has(name, &values) {
+            self.contested.get_or_insert(name);
+        }
         self.named.entry(name).or_insert_with(|| Index::filled(values, items));
+    }
+
+    /// A name that was given to two functions, if there is one.
+    pub(crate) fn contested(&self) -> Option<&'static str> {
+        self.contested
     }
 
     pub(crate) fn find<'a>(&'a self, name: &str, value: &'a str) -> impl Iterator<Item = &'a Item> {
@@ -60,7 +92,7 @@ impl Indexes {
     pub(crate) fn add_label(&mut self, label: &str, items: &Items) {
         let (name, label) = (Box::from(label), label.to_owned());
         let value = move |item: &Item| item.labels().get(&label).map(str::to_owned).into_iter().collect();
-        self.labels.entry(name).or_insert_with(|| Index::filled(Arc::new(value), items));
+        self.labels.entry(name).or_insert_with(|| Index::filled(IndexFunction::of_items(value), items));
     }
 
     /// The objects with this value of a label, in one namespace or in all, by its index if there is one.
@@ -100,7 +132,8 @@ impl Index {
 
     /// Finds objects by the UIDs of their owners.
     pub(crate) fn owners() -> Index {
-        Index::new(Arc::new(|item| item.owner_references().into_iter().map(|owner| owner.uid).collect()))
+        let uids = |item: &Item| item.owner_references().into_iter().map(|owner| owner.uid).collect();
+        Index::new(IndexFunction::of_items(uids))
     }
 
     pub(crate) fn find<'a>(&'a self, value: &'a str) -> impl Iterator<Item = &'a Item> {
@@ -124,12 +157,12 @@ impl Index {
     /// Replaces the entries of `before` by those of `after`.
     pub(crate) fn update(&mut self, before: Option<&Item>, after: Option<&Item>) {
         for item in before.into_iter() {
-            for value in (self.values)(item) {
+            for value in (self.values.values)(item) {
                 self.entries.remove(&(value.into(), item.key().clone()));
             }
         }
         for item in after.into_iter() {
-            for value in (self.values)(item) {
+            for value in (self.values.values)(item) {
                 self.entries.insert((value.into(), item.key().clone()), item.clone());
             }
         }

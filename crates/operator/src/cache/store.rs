@@ -113,7 +113,7 @@ impl Store {
     }
 
     pub(crate) fn add_index(&self, name: &'static str, values: IndexFunction) {
-        if self.read().indexes().has(name) {
+        if self.read().indexes().has(name, &values) {
             return;
         }
         self.contents.write().unwrap_or_else(PoisonError::into_inner).add_index(name, values);

@@ -2,12 +2,7 @@
 
 use crate::{
     Key,
-    cache::{
-        Item, Subscriber, Undecodable,
-        index::{self, IndexFunction},
-        memo::Memo,
-        store::Store,
-    },
+    cache::{Item, Subscriber, Undecodable, index::IndexFunction, memo::Memo, store::Store},
 };
 use api::label_selector;
 use kube::core::Selector;
@@ -145,7 +140,8 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
     }
 
     /// Adds an index: [`View::indexed`] finds objects by their `values`, which must depend on nothing but
-    /// the object. If there is an index of this name, it stays as it is.
+    /// the object. If there is an index of this name, it stays as it is; a manager whose controllers give one name to
+    /// two functions does not start.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
@@ -157,7 +153,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
     /// }
     /// ```
     pub fn index(&self, name: &'static str, values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static) {
-        self.add_index(name, index::typed(values));
+        self.add_index(name, IndexFunction::typed(values));
     }
 
     /// [`View::index`] by the metadata alone, without decoding the objects.
@@ -166,7 +162,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View<K> {
         name: &'static str,
         values: impl Fn(&Item) -> Vec<String> + Send + Sync + 'static,
     ) {
-        self.add_index(name, Arc::new(values));
+        self.add_index(name, IndexFunction::of_items(values));
     }
 
     /// The objects that have `value` in the index of this name.

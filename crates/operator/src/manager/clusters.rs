@@ -38,6 +38,11 @@ impl Clusters {
         self.all().for_each(Caches::start);
     }
 
+    /// A kind, and the name of an index of it that was given to two functions.
+    pub(crate) fn contested_index(&self) -> Option<(String, &'static str)> {
+        self.all().find_map(Caches::contested_index)
+    }
+
     pub(crate) fn refresh(&self) {
         self.all().for_each(Caches::refresh);
     }

@@ -58,6 +58,16 @@ pub enum Error {
         /// The name of the cluster.
         cluster: String,
     },
+    /// Two functions compute an index of one name: objects would be found by the values of one of them.
+    #[error(
+        "two functions are given for the index \"{index}\" of {kind}: share one function, or use two names"
+    )]
+    ContestedIndex {
+        /// The kind of the indexed objects.
+        kind: String,
+        /// The name of the index.
+        index: &'static str,
+    },
     /// Work of your own returned an error, or panicked.
     #[error("the runnable \"{name}\" failed")]
     Runnable {

@@ -97,6 +97,8 @@ pub(super) fn start(manager: Manager) -> Running {
     let controllers = controllers.into_iter().filter(|_| unknown.is_none());
     let controllers: Vec<ConnectedController> =
         controllers.map(|controller| runtime.connect(controller)).collect();
+    let contested = runtime.clusters.contested_index();
+    let refused = unknown.or(contested.map(|(kind, index)| Error::ContestedIndex { kind, index }));
     let queues: Arc<Vec<(String, Queue)>> =
         Arc::new(controllers.iter().map(|it| (it.controller.name().to_owned(), it.queue.clone())).collect());
     let mut hosted = Vec::new();
@@ -111,7 +113,7 @@ pub(super) fn start(manager: Manager) -> Running {
     let listeners = Listeners { probes, checks, webhooks: webhooks.collect(), queues: Arc::clone(&queues) };
     let work = Work { controllers, runnables };
     let body = async move {
-        match unknown {
+        match refused {
             Some(error) => Err(error),
             None => runtime.run(&name, election, work, listeners).await,
         }

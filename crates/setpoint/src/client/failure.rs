@@ -77,6 +77,11 @@ impl ClientError {
         self.status().is_some_and(|status| status.code == 404)
     }
 
+    /// Whether the object, or a field of it, was written by someone else.
+    pub(crate) fn is_conflict(&self) -> bool {
+        self.status().is_some_and(|status| status.reason == "Conflict")
+    }
+
     /// The same failure, with what was being done and with which file.
     pub(crate) fn when(self, doing: &str, source: &str) -> ClientError {
         match self {

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::cache::test_item as item;
-use std::sync::Arc;
 
 fn text(item: &Item) -> String {
     format!("{}:{}@{}", item.key().name(), item.uid(), item.resource_version())
@@ -261,7 +260,7 @@ fn indexes_are_updated_with_the_objects() {
     let mut apply = |update| contents.apply(0, update).unwrap();
     apply(CacheUpdate::ListStarted);
     apply(CacheUpdate::Listed(item("aa:1@3")));
-    contents.add_index("length", Arc::new(by_length));
+    contents.add_index("length", IndexFunction::of_items(by_length));
     let mut apply = |update| contents.apply(0, update).unwrap();
     apply(CacheUpdate::Listed(item("bb:2@4")));
     apply(CacheUpdate::Listed(item("c:3@4")));
