@@ -142,7 +142,7 @@ pub const ALL: &[ControlLoop] = &[
         name: "namespace-controller",
         account: "namespace-controller",
         is_on_request: false,
-        controllers: |_| vec![namespaces::controller()],
+        controllers: |settings| vec![namespaces::controller(settings)],
     },
     ControlLoop {
         name: "node-ipam-controller",

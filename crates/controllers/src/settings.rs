@@ -22,6 +22,9 @@ pub struct Settings {
     pub kubelet_serving_authority: Option<Arc<SigningAuthority>>,
     /// The addresses of all pods, of which every node gets a share. Without it nodes choose for themselves.
     pub pod_range: Option<PodRange>,
+    /// Whether several API servers share the store: then the content of a namespace that is being deleted is left alone
+    /// until all of them know that nothing more may be created in it.
+    pub has_other_servers: bool,
 }
 
 /// A range of IPv4 addresses for pods that has room for nodes, as in `10.244.0.0/16`.
@@ -51,13 +54,21 @@ impl FromStr for PodRange {
 
 impl fmt::Debug for Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Settings { root_ca, sign_token, signing_authority, kubelet_serving_authority, pod_range } = self;
+        let Settings {
+            root_ca,
+            sign_token,
+            signing_authority,
+            kubelet_serving_authority,
+            pod_range,
+            has_other_servers,
+        } = self;
         out.debug_struct("Settings")
             .field("root_ca", &root_ca.is_some())
             .field("sign_token", &sign_token.is_some())
             .field("signing_authority", signing_authority)
             .field("kubelet_serving_authority", kubelet_serving_authority)
             .field("pod_range", pod_range)
+            .field("has_other_servers", has_other_servers)
             .finish()
     }
 }

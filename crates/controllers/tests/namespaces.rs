@@ -233,7 +233,7 @@ fn a_kind_that_cannot_be_deleted_is_reported_and_tried_again() {
         let broken = Fault::on("deletecollection", "configmaps").by(ACCOUNT).times(4);
         cluster.inject(broken.error(500, "InternalError"));
         cluster.delete::<Namespace>(None, "doomed").await;
-        cluster.world().sleep(Duration::from_millis(5001)).await;
+        cluster.world().sleep(Duration::from_millis(201)).await;
         let namespace: Namespace = cluster.get(None, "doomed").await;
         assert!(problems(&namespace).iter().any(|it| it.contains("ContentDeletionFailed")), "{namespace:?}");
         cluster.settle().await;

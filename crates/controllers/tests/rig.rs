@@ -29,6 +29,7 @@ pub(crate) fn start(cluster: &Cluster, names: &[&str]) -> Running {
         signing_authority: authority(ca()),
         kubelet_serving_authority: authority(kubelet_ca()),
         pod_range: "10.244.0.0/23".parse().ok(),
+        has_other_servers: false,
     };
     cluster.run(controllers::manager(cluster.world(), caches, client_of, &settings, names))
 }

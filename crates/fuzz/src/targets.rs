@@ -53,3 +53,8 @@ pub const TARGETS: &[Target] = &[
 fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
+
+/// Every byte percent-encoded.
+fn percent(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("%{byte:02x}")).collect()
+}

@@ -33,6 +33,6 @@ mod tests {
             }
         }
         assert_eq!(namespaces, ["default", "kube-node-lease", "kube-public", "kube-system"]);
-        assert_eq!(bootstrap().count(), 160);
+        assert_eq!(bootstrap().count(), 181);
     }
 }

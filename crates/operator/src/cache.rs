@@ -37,6 +37,7 @@ mod view;
 mod write_request;
 
 pub use item::{Item, Owner, Undecodable};
+pub use own_writes::LeftToWatch;
 pub use pairs::Pairs;
 pub use scope::Scope;
 pub use transform::Transform;

@@ -255,5 +255,9 @@ pub(crate) async fn validate(review: &Review<'_>) -> Result<(), Refusal> {
     if review.runs(P::ValidatingAdmissionWebhook) {
         webhook::validate(review).await?;
     }
+    // Webhooks take their time: the namespace may be going by now.
+    if review.runs(P::NamespaceLifecycle) {
+        namespace_lifecycle::check(review).await?;
+    }
     Ok(())
 }

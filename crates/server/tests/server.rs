@@ -13,6 +13,7 @@ mod cost;
 mod counted;
 mod custom;
 mod definition_retries;
+mod delete_collection;
 mod documents;
 mod fairness;
 mod full_store;

@@ -4,11 +4,13 @@ mod conditions;
 mod content;
 
 use crate::{
+    Settings,
     discovery::{Discovered, Resource, discover},
     pod, status,
 };
 use conditions::{Findings, conditions};
 use content::{Pass, Terminating, delete_all};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, NamespaceStatus};
 use kube::{
     Api,
@@ -29,6 +31,9 @@ use std::{
 /// Kubernetes: other API servers need this time to notice that nothing more may be created in the namespace.
 const NOTICE: Duration = Duration::from_secs(5);
 
+/// A single server knows at once: only creates that it has admitted before need time, to be committed.
+const COMMIT: Duration = Duration::from_millis(200);
+
 /// Kubernetes: `--concurrent-namespace-syncs`.
 const WORKERS: usize = 10;
 
@@ -38,8 +43,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Kubernetes: what this loop removes from `spec.finalizers`.
 const FINALIZER: &str = "kubernetes";
 
-pub(crate) fn controller() -> Controller {
-    let watched = Arc::new(WatchedContent::default());
+pub(crate) fn controller(settings: &Settings) -> Controller {
+    let watched = Arc::new(WatchedContent {
+        has_other_servers: settings.has_other_servers,
+        ..WatchedContent::default()
+    });
     let connected = Arc::clone(&watched);
     Controller::new("namespace-controller", all::<Namespace>())
         .queue(move |queue| drop(connected.queue.set(queue)))
@@ -51,7 +59,7 @@ pub(crate) fn controller() -> Controller {
 async fn reconcile(context: Context<Arc<WatchedContent>>, key: Key) -> Result<Next, Failure> {
     let watched = context.state();
     let Some(namespace) = context.get::<Namespace>(&key)? else {
-        watched.replace(context.caches(), &key, &[]);
+        watched.forget(context.caches(), &key);
         return Ok(Next::Settled);
     };
     let Some(since) = namespace.metadata.deletion_timestamp.as_ref().map(|time| time.0) else {
@@ -59,13 +67,12 @@ async fn reconcile(context: Context<Arc<WatchedContent>>, key: Key) -> Result<Ne
     };
     let finalizers = namespace.spec.as_ref().and_then(|spec| spec.finalizers.as_ref());
     if finalizers.is_none_or(Vec::is_empty) {
-        watched.replace(context.caches(), &key, &[]);
+        watched.forget(context.caches(), &key);
         return Ok(Next::Settled);
     }
     let terminating = Terminating { namespace: key.name(), since, now: context.wall() };
-    let waited = Duration::try_from(terminating.now.duration_since(since)).unwrap_or_default();
-    if waited < NOTICE {
-        return Ok(Next::CheckAfter(NOTICE.saturating_sub(waited)));
+    if let Some(pause) = watched.pause(&key, &terminating) {
+        return Ok(Next::CheckAfter(pause));
     }
     let pass = match discover(&context.client()).await {
         Ok(discovered) => {
@@ -138,6 +145,9 @@ async fn finalize(context: &Context<Arc<WatchedContent>>, key: &Key) -> Result<N
 /// Views of what is left in namespaces that are being deleted: they report when it is gone.
 #[derive(Default)]
 struct WatchedContent {
+    has_other_servers: bool,
+    /// When the deletion of each namespace was first seen.
+    seen: Mutex<BTreeMap<Key, Timestamp>>,
     queue: OnceLock<Queue>,
     /// By namespace.
     views: Mutex<BTreeMap<Key, Vec<Arc<WatchedKind>>>>,
@@ -149,6 +159,23 @@ struct WatchedKind {
 }
 
 impl WatchedContent {
+    /// For how long the content is to be left alone still.
+    fn pause(&self, namespace: &Key, terminating: &Terminating<'_>) -> Option<Duration> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = *seen.entry(namespace.clone()).or_insert(terminating.now);
+        // The deletionTimestamp has no fractions of a second.
+        let (since, notice) =
+            if self.has_other_servers { (terminating.since, NOTICE) } else { (seen, COMMIT) };
+        let waited = Duration::try_from(terminating.now.duration_since(since)).unwrap_or_default();
+        notice.checked_sub(waited).filter(|left| !left.is_zero())
+    }
+
+    /// The namespace is not deleted, or lets go: nothing is watched for it.
+    fn forget(&self, caches: &Caches, namespace: &Key) {
+        self.replace(caches, namespace, &[]);
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(namespace);
+    }
+
     /// Watches these kinds in the namespace, and no others.
     fn replace(&self, caches: &Caches, namespace: &Key, remaining: &[Resource]) {
         let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
@@ -180,5 +207,28 @@ impl WatchedContent {
                 queue.add(&namespace, Reason::Changed);
             }
         }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_is_left_alone_until_every_server_knows_of_the_deletion() {
+        let since: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let key = Key::parse("doomed");
+        for (has_other_servers, pauses) in [(true, [4_100, 3_900, 0]), (false, [200, 0, 0])] {
+            let watched = WatchedContent { has_other_servers, ..WatchedContent::default() };
+            for (after, pause) in [900, 1_100, 5_000].into_iter().zip(pauses) {
+                let now = since + Duration::from_millis(after);
+                let left = watched.pause(&key, &Terminating { namespace: "doomed", since, now });
+                assert_eq!(
+                    left.unwrap_or_default(),
+                    Duration::from_millis(pause),
+                    "{has_other_servers} {after}"
+                );
+            }
+        }
     }
 }

@@ -12,8 +12,9 @@ const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 /// on its node.
 ///
 /// Times are compared by orders of magnitude, and pods that are alike by their UID, so that a set that is
-/// scaled down keeps pods of all ages. `None` for `now` compares exact times and no costs. Kubernetes: so it is for
-/// Jobs.
+/// scaled down keeps pods of all ages. Kubernetes asks for the UID as soon as two times are different and of one
+/// magnitude, which is no order: of three pods, each may come before the next one. Here it is asked last. `None` for
+/// `now` compares exact times and no costs. Kubernetes: so it is for Jobs.
 pub(crate) fn compare(
     (first, others_of_first): (&Pod, usize),
     (second, others_of_second): (&Pod, usize),
@@ -29,9 +30,13 @@ pub(crate) fn compare(
             None => Ordering::Equal,
         })
         .then_with(|| others_of_second.cmp(&others_of_first))
-        .then_with(|| by_age(first, ready_since(first), second, ready_since(second), now))
+        .then_with(|| by_age(ready_since(first), ready_since(second), now))
         .then_with(|| restarts(second).cmp(&restarts(first)))
-        .then_with(|| by_age(first, created(first), second, created(second), now))
+        .then_with(|| by_age(created(first), created(second), now))
+        .then_with(|| match now {
+            Some(_) => first.metadata.uid.cmp(&second.metadata.uid),
+            None => Ordering::Equal,
+        })
 }
 
 fn phase_order(pod: &Pod) -> u8 {
@@ -68,21 +73,11 @@ fn restarts(pod: &Pod) -> (i32, i32) {
 }
 
 /// The younger one first; without a time it is the youngest.
-fn by_age(
-    first: &Pod,
-    of_first: Option<Timestamp>,
-    second: &Pod,
-    of_second: Option<Timestamp>,
-    now: Option<Timestamp>,
-) -> Ordering {
-    match (of_first, of_second, now) {
-        _ if of_first == of_second => Ordering::Equal,
-        (Some(one), Some(other), Some(now)) => {
-            let by_magnitude = magnitude(one, now).cmp(&magnitude(other, now));
-            by_magnitude.then_with(|| first.metadata.uid.cmp(&second.metadata.uid))
-        }
-        (Some(one), Some(other), None) => other.cmp(&one),
-        _ => of_first.is_some().cmp(&of_second.is_some()),
+fn by_age(first: Option<Timestamp>, second: Option<Timestamp>, now: Option<Timestamp>) -> Ordering {
+    match (first, second, now) {
+        (Some(first), Some(second), Some(now)) => magnitude(first, now).cmp(&magnitude(second, now)),
+        (Some(first), Some(second), None) => second.cmp(&first),
+        _ => first.is_some().cmp(&second.is_some()),
     }
 }
 
@@ -154,6 +149,32 @@ mod tests {
         let mut patch = patch.clone();
         merge(&mut patch, &json!({"metadata": {"uid": uid}}));
         patch
+    }
+
+    /// Ready times that are equal, or of one magnitude, with every mix of what is compared after them.
+    #[test]
+    fn many_pods_that_are_nearly_alike_have_one_order() {
+        let now = "2026-01-01T01:00:00Z".parse().ok();
+        let pods: Vec<Pod> = (0..200)
+            .map(|number: u64| {
+                let mut patch = ready(&format!("2026-01-01T00:00:{:02}Z", 10 + number % 3));
+                let created = format!("2026-01-01T00:00:{:02}Z", number % 5);
+                let uid = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string();
+                merge(&mut patch, &json!({"metadata": {"uid": uid, "creationTimestamp": created}}));
+                let container =
+                    json!({"name": "c", "restartCount": number % 2, "ready": true, "image": "", "imageID": ""});
+                merge(&mut patch, &json!({"status": {"containerStatuses": [container]}}));
+                pod(&patch)
+            })
+            .collect();
+        let order = |first: &&Pod, second: &&Pod| compare((first, 0), (second, 0), now);
+        let mut sorted: Vec<&Pod> = pods.iter().collect();
+        sorted.sort_by(order);
+        for (place, first) in sorted.iter().enumerate() {
+            for second in &sorted[place + 1..] {
+                assert_eq!(order(first, second), Ordering::Less, "{first:?} before {second:?}");
+            }
+        }
     }
 
     #[test]

@@ -15,11 +15,12 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
 };
 use kube::{
-    Api, Client,
+    Api, Client, Resource,
     api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
 };
 use operator::{
     Key, World,
+    cache::LeftToWatch,
     event::{EventType, Recorder},
 };
 use serde_json::{Value, json};
@@ -50,9 +51,13 @@ impl DecisionWriter {
             ..ObjectReference::default()
         };
         let binding = Binding { metadata, target };
-        let pods = self.pods(pod);
-        let _: Value =
-            pods.create_subresource("binding", &pod.name, &PostParams::default(), &binding).await?;
+        let bind = kube::core::Request::new(Pod::url_path(&(), Some(&pod.namespace)));
+        let binding = serde_json::to_vec(&binding).map_err(kube::Error::SerdeError)?;
+        let bind = bind.create_subresource("binding", &pod.name, &PostParams::default(), binding);
+        let mut bind = bind.map_err(kube::Error::BuildRequest)?;
+        // Until the watch reports it, the state assumes that the pod is there.
+        bind.extensions_mut().insert(LeftToWatch);
+        let _: Value = self.client.request(bind).await?;
         let note = format!("Successfully assigned {}/{} to {node}", pod.namespace, pod.name);
         self.events.record(reference(pod), EventType::Normal, "Scheduled", "Binding", note);
         Ok(())

@@ -27,8 +27,9 @@ use operator::{Context, Controller, Failure, Key, Next, all, queue::Pace};
 use plan::End;
 use std::time::Duration;
 
-/// Kubernetes: so many Jobs are reconciled at once.
-const WORKERS: usize = 5;
+/// So many Jobs are reconciled at once. Kubernetes: five. Reconciles wait for the disk most of the time, and a store that syncs
+/// once for many writes is kept busy.
+const WORKERS: usize = 32;
 /// Kubernetes: the pauses after requests that have failed.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);

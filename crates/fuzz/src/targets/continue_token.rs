@@ -27,7 +27,7 @@ fn seeds() -> Vec<Vec<u8>> {
 fn check(input: &[u8]) {
     let limit = 1 + usize::from(input.first().copied().unwrap_or_default()) % 40;
     with_server(|server| async move {
-        for token in [URL_SAFE_NO_PAD.encode(input), percent(input)] {
+        for token in [URL_SAFE_NO_PAD.encode(input), super::percent(input)] {
             let uri = format!("{LIST}?limit=2&continue={token}");
             let answer = send(&server, "GET", &uri, "", b"").await.unwrap();
             if answer.code == 200 {
@@ -52,8 +52,4 @@ fn check(input: &[u8]) {
         let all = send(&server, "GET", LIST, "", b"").await.unwrap().json();
         assert_eq!(all["items"].as_array().unwrap().len(), seen.len());
     });
-}
-
-fn percent(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("%{byte:02x}")).collect()
 }

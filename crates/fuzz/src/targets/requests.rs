@@ -151,8 +151,11 @@ async fn read_back(server: &Server, method: &str, uri: &str, answer: &Answer) {
     if !is_write || name.is_empty() || object["kind"] == "Status" || !query.is_empty() || path.contains('%') {
         return;
     }
-    let at =
-        if method == "POST" { format!("{}/{name}", path.trim_end_matches('/')) } else { path.to_owned() };
+    let at = if method == "POST" {
+        format!("{}/{}", path.trim_end_matches('/'), super::percent(name.as_bytes()))
+    } else {
+        path.to_owned()
+    };
     let Some(read) = send(server, "GET", &at, "", b"").await else { return };
     // The server itself writes the status of some kinds after the response.
     let is_followed = FOLLOWED.iter().any(|kind| object["kind"] == *kind);

@@ -124,6 +124,23 @@ pub(crate) fn client(world: &World, plain: &Client, registry: &Arc<Registry>) ->
     })
 }
 
+/// An extension of a request: its caller does not need what it writes to be in the caches when it returns, but waits for
+/// the watch. The response to a binding or an eviction does not contain the pod, which is otherwise read again.
+///
+/// ```
+/// # let _ = async |client: kube::Client, binding: Vec<u8>| -> Result<(), Box<dyn std::error::Error>> {
+/// use kube::{api::PostParams, core::Request};
+/// use operator::cache::LeftToWatch;
+///
+/// let bind = Request::new("/api/v1/namespaces/default/pods");
+/// let mut bind = bind.create_subresource("binding", "web", &PostParams::default(), binding)?;
+/// bind.extensions_mut().insert(LeftToWatch);
+/// client.request_text(bind).await?;
+/// # Ok(()) };
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct LeftToWatch;
+
 struct CachingClient {
     world: World,
     plain: Client,
@@ -170,6 +187,7 @@ impl CachingClient {
         if stores.is_empty() {
             return Ok(self.plain.send(request).await?);
         }
+        let is_left_to_watch = request.extensions().get::<LeftToWatch>().is_some();
         let response = self.plain.send(request).await?;
         if !response.status().is_success() {
             return Ok(response);
@@ -182,7 +200,7 @@ impl CachingClient {
             }
             for store in &stores {
                 let left = self.take_in(store, &write, &response, json).await;
-                if let (Missing::Object, Some(key)) = (left, write.key()) {
+                if let (Missing::Object, Some(key), false) = (left, write.key(), is_left_to_watch) {
                     self.read_again(store, &key).await;
                 }
             }

@@ -157,23 +157,34 @@ impl Store {
 
     /// Changes the contents, and tells all subscribers what changed.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Contents) -> Vec<Delta>) {
-        let subscribers = self.subscribers();
-        let deltas = change(&mut self.contents.write().unwrap_or_else(PoisonError::into_inner));
-        deltas.iter().for_each(|delta| notify(&subscribers, delta));
-        drop(subscribers);
+        self.change_unawaited(change);
         if self.changes.receiver_count() > 0 {
             self.changes.modify(|changes| *changes += 1);
         }
     }
 
+    /// [`Store::change`] without waking those who wait for a condition.
+    fn change_unawaited(&self, change: impl FnOnce(&mut Contents) -> Vec<Delta>) {
+        let subscribers = self.subscribers();
+        let deltas = change(&mut self.contents.write().unwrap_or_else(PoisonError::into_inner));
+        deltas.iter().for_each(|delta| notify(&subscribers, delta));
+    }
+
     pub(crate) fn apply(&self, reflector: ReflectorId, update: CacheUpdate) -> Result<(), StaleList> {
         let mut outcome = Ok(());
-        self.change(|contents| {
+        // What waits for a list waits for its end: waking it at each object costs a third of the list.
+        let is_part = matches!(update, CacheUpdate::Listed(_));
+        let change = |contents: &mut Contents| {
             contents.apply(reflector, update).unwrap_or_else(|stale| {
                 outcome = Err(stale);
                 Vec::new()
             })
-        });
+        };
+        if is_part {
+            self.change_unawaited(change)
+        } else {
+            self.change(change)
+        }
         outcome
     }
 

@@ -1,23 +1,23 @@
 //! Delete: sets deletionTimestamp, and removes the object once grace period and finalizers allow.
 
+mod collection;
 mod options;
 
+pub(crate) use collection::delete_collection;
 pub(super) use options::DeleteOptions;
 
-use super::read;
 use crate::{
     admission,
     answer::{self, Body},
     call::Call,
     custom,
     refusal::Refusal,
-    request::Match,
-    selection::Selection,
     stored::Stored,
     write::{self, Change, Changed, Checked, Next, OwnPart},
 };
 use api::{object, time::Time};
 use bytes::Bytes;
+use collection::Turn;
 use http::{Response, StatusCode};
 use kinds::{
     definition::condition::{self, Condition},
@@ -84,7 +84,20 @@ pub(super) async fn delete_one(
     options: &DeleteOptions,
     origin: Origin,
 ) -> Result<Deleted, Refusal> {
-    match write::change(call, &mut Delete { options, origin }).await? {
+    delete_with(call, options, origin, Turn::default()).await
+}
+
+/// [`delete_one`] when its turn has come.
+async fn delete_with(
+    call: &Call,
+    options: &DeleteOptions,
+    origin: Origin,
+    turn: Turn,
+) -> Result<Deleted, Refusal> {
+    let mut delete = Delete { options, origin, turn };
+    let changed = write::change(call, &mut delete).await?;
+    delete.turn.pass();
+    match changed {
         Changed::Removed(stored) => Ok(Deleted::Gone(stored)),
         Changed::Absent => Ok(Deleted::Absent),
         changed => changed.stored(call).map(Deleted::Marked),
@@ -94,14 +107,17 @@ pub(super) async fn delete_one(
 struct Delete<'a> {
     options: &'a DeleteOptions,
     origin: Origin,
+    turn: Turn,
 }
 
 impl Change for Delete<'_> {
     async fn next(&mut self, call: &Call, _: &Stored, live: Value) -> Result<Next, Refusal> {
+        self.turn.come().await?;
         check_preconditions(call, self.options, &live)?;
         if self.origin == Origin::Delete {
             admission::delete(call, &live).await?;
         }
+        self.turn.pass();
         if is_pending(call, self.options, &live) {
             return Ok(Next::Keep);
         }
@@ -129,6 +145,7 @@ impl Change for Delete<'_> {
     }
 
     async fn absent(&mut self, _: &Call) -> Result<Option<Checked>, Refusal> {
+        self.turn.come().await?;
         Ok(None)
     }
 }
@@ -266,22 +283,4 @@ fn bump_generation(live: &Value, marked: &mut Value) {
     if generation > 0 && has_grace && !object::is_deleting(live) {
         object::set_generation(marked, generation.saturating_add(1));
     }
-}
-
-pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let mut call = call.clone();
-    read::check_options(&call)?;
-    let selection = Selection::new(&call)?;
-    let options = DeleteOptions::read(&mut call, &body)?;
-    warn_of_orphans(&call, &options);
-    // Kubernetes: it lists in pages, and a list with a limit is of exactly the given resourceVersion.
-    call.options.version_match.get_or_insert(Match::Exact);
-    let (meta, objects) = read::collect(&call, &selection).await?;
-    for stored in &objects {
-        let object = stored.value()?;
-        let one = call.for_object(&object);
-        // Objects that are gone by now count as deleted.
-        delete_one(&one, &options, Origin::Delete).await?;
-    }
-    answer::list(&call, &meta, objects).await
 }

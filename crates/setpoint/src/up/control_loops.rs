@@ -66,7 +66,8 @@ impl ControlLoops {
     fn manager(&self, world: &World) -> Manager {
         let caches = self.clients.user("kube-controller-manager", "system:kube-controller-manager", &[]);
         let account = |name: &str| self.clients.account(name);
-        let mut manager = controllers::manager(world, caches, account, &self.settings, &self.names);
+        let settings = Settings { has_other_servers: self.is_shared, ..self.settings.clone() };
+        let mut manager = controllers::manager(world, caches, account, &settings, &self.names);
         if self.names.contains(&SCHEDULER) {
             let client = self.clients.user("kube-scheduler", "system:kube-scheduler", &[]);
             manager = manager.controller(controllers::scheduler(world, client));
