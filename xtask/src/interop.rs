@@ -31,7 +31,7 @@ const MODULE: &str = "interop";
 /// Measures controller-runtime for `cargo xtask bench operator`.
 pub(crate) const PEER: &str = "controller-runtime-peer";
 
-const PROGRAMS: [Program; 13] = [
+const PROGRAMS: [Program; 14] = [
     program("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
     program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
     program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
@@ -41,6 +41,8 @@ const PROGRAMS: [Program; 13] = [
     // Programs in the image that the official tests use most.
     program("agnhost", "k8s.io/kubernetes/test/images/agnhost"),
     Program { module: "interop/coredns", ..program("coredns", "github.com/coredns/coredns") },
+    // Of ours: for an image of the tests.
+    Program { module: "interop/coredns", ..program("dig", "./dig") },
     program("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     program("etcd", "go.etcd.io/etcd/server/v3"),
     program("helm", "helm.sh/helm/v3/cmd/helm"),
