@@ -23,8 +23,12 @@ case $3 in -w) seconds=$4 ;; esac
 if [ -n "$scan" ]; then
 	exec timeout "$seconds" bash -c ": < /dev/$protocol/$host/$port"
 fi
-timeout "$seconds" bash -c "exec 3<> /dev/$protocol/$host/$port && cat >&3 && exec cat <&3"
+# The shell would tell of the end of its child.
+exec 2> /dev/null
+connected=$(mktemp)
+timeout "$seconds" bash -c "exec 3<> /dev/$protocol/$host/$port && echo yes > $connected && cat >&3 && exec cat <&3"
 code=$?
 # The other side may keep the connection open: what it has said has been printed.
-[ $code = 124 ] || [ $code = 143 ] && code=0
+[ -s "$connected" ] && [ $code = 143 -o $code = 124 ] && code=0
+rm -f "$connected"
 exit $code

@@ -19,6 +19,8 @@ use std::{
 const FOCUS: &str = r"\[sig-(api-machinery|auth|instrumentation|architecture)\].*\[Conformance\]";
 /// Tests that need more than simulated nodes, each with its reason.
 const LEFT_OUT: &str = "interop/left-out.txt";
+/// The same where containers run.
+const LEFT_OUT_OF_REAL_NODES: &str = "interop/left-out-real-nodes.txt";
 
 struct Options {
     focus: String,
@@ -54,7 +56,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
         .arg(format!("--ginkgo.focus={}", options.focus))
         .args(["--provider=skeleton", "--allowed-not-ready-nodes=-1", "--dump-logs-on-failure=false"])
         .args(["--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=3h", "--disable-log-dump=true"]);
-    let left_out = if options.everything || options.with_real_nodes { Vec::new() } else { left_out()? };
+    let left_out = if options.everything { Vec::new() } else { left_out(options.with_real_nodes)? };
     command.args(left_out.iter().map(|(pattern, _)| format!("--ginkgo.skip={pattern}")));
     command.args(options.skip.iter().map(|pattern| format!("--ginkgo.skip={pattern}")));
     follow(command.current_dir(&folder), &folder.join("e2e.log"))?;
@@ -114,8 +116,9 @@ impl Options {
 }
 
 /// The patterns of tests that are not run, and the reasons.
-fn left_out() -> Result<Vec<(String, String)>> {
-    let text = fs::read_to_string(tools::root()?.join(LEFT_OUT)).context(LEFT_OUT)?;
+fn left_out(with_real_nodes: bool) -> Result<Vec<(String, String)>> {
+    let file = if with_real_nodes { LEFT_OUT_OF_REAL_NODES } else { LEFT_OUT };
+    let text = fs::read_to_string(tools::root()?.join(file)).context(file)?;
     Ok(parse_left_out(&text))
 }
 
