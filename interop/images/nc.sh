@@ -1,8 +1,8 @@
 #!/bin/bash
 # Stands in for netcat as the official tests call it: -u sends datagrams, -z only connects, -w is how long to wait, -p is the
-# port to send from. Written with what bash has; to listen, with busybox.
+# port to send from. Written with what bash has; to listen, with busybox, whose netcat is called nb in that image.
 for word; do
-	case $word in -*l*) exec busybox nc "$@" ;; esac
+	case $word in -*l*) exec busybox nb "$@" ;; esac
 done
 protocol=tcp seconds=5 scan=
 while [ $# -gt 0 ]; do

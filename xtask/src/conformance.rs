@@ -19,8 +19,6 @@ use std::{
 const FOCUS: &str = r"\[sig-(api-machinery|auth|instrumentation|architecture)\].*\[Conformance\]";
 /// Tests that need more than simulated nodes, each with its reason.
 const LEFT_OUT: &str = "interop/left-out.txt";
-/// The same where containers run.
-const LEFT_OUT_OF_REAL_NODES: &str = "interop/left-out-real-nodes.txt";
 
 struct Options {
     focus: String,
@@ -30,6 +28,8 @@ struct Options {
     with_real_controllers: bool,
     /// Whether containers run, on this machine.
     with_real_nodes: bool,
+    /// How many tests run at a time.
+    processes: u16,
     /// Whether the tests of [`LEFT_OUT`] run as well.
     everything: bool,
 }
@@ -43,22 +43,18 @@ struct Outcome {
 
 pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     let options = Options::parse(arguments)?;
-    let suite = interop::build(&["e2e.test"])?.remove(0);
     let folder = tools::root()?.join("target/conformance");
     let cluster = options.start(&folder)?;
     let kubectl = interop::build(&["kubectl"])?.remove(0);
     let report = folder.join("report.json");
-    let mut command = Command::new(suite);
+    let left_out = if options.everything || options.with_real_nodes { Vec::new() } else { left_out()? };
+    let skipped = left_out.iter().map(|(pattern, _)| pattern.clone()).chain(options.skip.clone());
+    let mut command = options.suite(&report, skipped)?;
     command
         .arg(format!("--kubeconfig={}", cluster.kubeconfig.display()))
         .arg(format!("--kubectl-path={}", kubectl.display()))
-        .arg(format!("--ginkgo.json-report={}", report.display()))
-        .arg(format!("--ginkgo.focus={}", options.focus))
         .args(["--provider=skeleton", "--allowed-not-ready-nodes=-1", "--dump-logs-on-failure=false"])
-        .args(["--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=3h", "--disable-log-dump=true"]);
-    let left_out = if options.everything { Vec::new() } else { left_out(options.with_real_nodes)? };
-    command.args(left_out.iter().map(|(pattern, _)| format!("--ginkgo.skip={pattern}")));
-    command.args(options.skip.iter().map(|pattern| format!("--ginkgo.skip={pattern}")));
+        .arg("--disable-log-dump=true");
     follow(command.current_dir(&folder), &folder.join("e2e.log"))?;
     let outcomes = read(&fs::read_to_string(&report).context("the suite left no report; see e2e.log")?)?;
     drop(cluster);
@@ -73,6 +69,7 @@ impl Options {
             against: Against::Setpoint,
             with_real_controllers: false,
             with_real_nodes: false,
+            processes: 1,
             everything: false,
         };
         let mut arguments = arguments.iter();
@@ -91,6 +88,7 @@ impl Options {
                 }
                 "--with-real-controllers" => options.with_real_controllers = true,
                 "--with-real-nodes" => options.with_real_nodes = true,
+                "--procs" => options.processes = value()?.parse().context("--procs needs a number")?,
                 "--everything" => options.everything = true,
                 other => bail!("conformance does not know {other}"),
             }
@@ -100,6 +98,34 @@ impl Options {
             bail!("--with-real-nodes is for Setpoint with its own controllers");
         }
         Ok(options)
+    }
+
+    /// The suite without its own options: in one process, or in several by its runner.
+    fn suite(&self, report: &Path, skipped: impl Iterator<Item = String>) -> Result<Command> {
+        let built = interop::build(&["e2e.test"])?.remove(0);
+        let is_alone = self.processes == 1;
+        let mut command = match is_alone {
+            true => Command::new(&built),
+            false => Command::new(interop::build(&["ginkgo"])?.remove(0)),
+        };
+        let prefix = if is_alone { "--ginkgo." } else { "--" };
+        let mut option = |text: &str| {
+            command.arg(format!("{prefix}{text}"));
+        };
+        for text in ["v", "no-color", "timeout=3h"] {
+            option(text);
+        }
+        option(&format!("focus={}", self.focus));
+        skipped.for_each(|pattern| option(&format!("skip={pattern}")));
+        if is_alone {
+            option(&format!("json-report={}", report.display()));
+            return Ok(command);
+        }
+        option(&format!("procs={}", self.processes));
+        // The runner takes a name, and puts it into the folder in which it runs.
+        option(&format!("json-report={}", report.file_name().unwrap_or_default().display()));
+        command.arg(&built).arg("--");
+        Ok(command)
     }
 
     fn start(&self, folder: &Path) -> Result<Cluster> {
@@ -116,9 +142,8 @@ impl Options {
 }
 
 /// The patterns of tests that are not run, and the reasons.
-fn left_out(with_real_nodes: bool) -> Result<Vec<(String, String)>> {
-    let file = if with_real_nodes { LEFT_OUT_OF_REAL_NODES } else { LEFT_OUT };
-    let text = fs::read_to_string(tools::root()?.join(file)).context(file)?;
+fn left_out() -> Result<Vec<(String, String)>> {
+    let text = fs::read_to_string(tools::root()?.join(LEFT_OUT)).context(LEFT_OUT)?;
     Ok(parse_left_out(&text))
 }
 

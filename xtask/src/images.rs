@@ -168,6 +168,13 @@ impl Layer {
         Ok(fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?)
     }
 
+    fn write_bytes(&self, inside: &str, program: &[u8]) -> Result<()> {
+        let path = self.path(inside);
+        fs::create_dir_all(path.parent().context("a file is in a folder")?)?;
+        fs::write(&path, program)?;
+        Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
+    }
+
     fn program(&self, source: &Path, inside: &str) -> Result<()> {
         self.file(source, inside)?;
         Ok(fs::set_permissions(self.path(inside), fs::Permissions::from_mode(0o755))?)
@@ -175,8 +182,7 @@ impl Layer {
 
     /// A shell and the usual commands, all of them the busybox of this machine.
     fn add_busybox(&self) -> Result<()> {
-        let busybox = tools::on_path("busybox")
-            .context("the images need a static busybox (on Debian: apt-get install busybox-static)")?;
+        let busybox = busybox()?;
         if !libraries(&busybox)?.is_empty() {
             bail!("the busybox of this machine is not static (on Debian: apt-get install busybox-static)");
         }
@@ -205,17 +211,29 @@ impl Layer {
                 self.program(Path::new(&library), &library)?;
             }
         }
-        // The shell of busybox takes its own netcat, whatever PATH has.
-        self.folder("bin")?;
-        for name in ["bash", "sh"] {
-            symlink("/usr/bin/bash", self.path("bin").join(name))?;
-        }
+        self.write_bytes("bin/busybox", &without_netcat(fs::read(busybox()?)?)?)?;
+        symlink("/usr/bin/bash", self.path("bin/bash"))?;
         self.program(&tools::root()?.join("interop/images/nc.sh"), "usr/local/bin/nc")?;
         self.program(&interop::build(&["dig"])?[0], "usr/bin/dig")?;
         println!("dig: a program of ours stands in (interop/coredns/dig)");
         println!("netcat: a script stands in (interop/images/nc.sh)");
         Ok(())
     }
+}
+
+fn busybox() -> Result<PathBuf> {
+    tools::on_path("busybox")
+        .context("the images need a static busybox (on Debian: apt-get install busybox-static)")
+}
+
+/// busybox with its netcat by the name of `nb`: its shell prefers what is in itself to what is on PATH, and that has too few
+/// options. The names in the program are sorted, and stay so.
+fn without_netcat(mut program: Vec<u8>) -> Result<Vec<u8>> {
+    const NAMES: &[u8] = b"\0nameif\0nc\0netstat\0";
+    let at = program.windows(NAMES.len()).position(|window| window == NAMES);
+    let at = at.context("this busybox has other programs than Debian's")?;
+    program[at + b"\0nameif\0n".len()] = b'b';
+    Ok(program)
 }
 
 /// The files that a program loads when it starts.
@@ -297,6 +315,13 @@ mod tests {
         let text = "\tlinux-vdso.so.1 (0x1)\n\tlibz.so.1 => /lib/libz.so.1 (0x2)\n\t/lib64/ld.so.2 (0x3)\n";
         assert_eq!(parse_libraries(text), ["/lib/libz.so.1", "/lib64/ld.so.2"]);
         assert!(parse_libraries("\tnot a dynamic executable\n").is_empty());
+    }
+
+    #[test]
+    fn the_netcat_of_busybox_has_another_name() {
+        let renamed = without_netcat(b"ELF\0nameif\0nc\0netstat\0".to_vec()).unwrap();
+        assert_eq!(renamed, b"ELF\0nameif\0nb\0netstat\0");
+        assert!(without_netcat(b"ELF".to_vec()).is_err());
     }
 
     #[test]

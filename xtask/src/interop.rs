@@ -31,7 +31,7 @@ const MODULE: &str = "interop";
 /// Measures controller-runtime for `cargo xtask bench operator`.
 pub(crate) const PEER: &str = "controller-runtime-peer";
 
-const PROGRAMS: [Program; 14] = [
+const PROGRAMS: [Program; 15] = [
     program("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
     program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
     program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
@@ -47,6 +47,8 @@ const PROGRAMS: [Program; 14] = [
     program("etcd", "go.etcd.io/etcd/server/v3"),
     program("helm", "helm.sh/helm/v3/cmd/helm"),
     program(PEER, "./peer"),
+    // Runs a suite in several processes.
+    program("ginkgo", "github.com/onsi/ginkgo/v2/ginkgo"),
     Program { is_suite: true, ..program("e2e.test", "k8s.io/kubernetes/test/e2e") },
 ];
 
@@ -59,6 +61,12 @@ pub(crate) fn run(names: &[&str]) -> Result<ExitCode> {
         println!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The first of these programs that has not been built.
+pub(crate) fn first_missing<'a>(names: &[&'a str]) -> Result<Option<&'a str>> {
+    let folder = tools::root()?.join("target/tools/bin");
+    Ok(names.iter().copied().find(|name| !folder.join(name).is_file()))
 }
 
 /// Builds programs that are missing or older than the versions in `interop/go.mod`; returns their paths.

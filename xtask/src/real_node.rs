@@ -16,20 +16,28 @@ use std::{
 const SOCKET: &str = "/run/containerd/containerd.sock";
 const POD_NETWORK: &str = "/etc/cni/net.d/10-setpoint.conflist";
 const BRIDGE: &str = "setpoint0";
+/// And the packages of Debian that have them.
+const PROGRAMS: [(&str, &str); 6] = [
+    ("containerd", "containerd"),
+    ("ctr", "containerd"),
+    ("runc", "runc"),
+    ("iptables", "iptables"),
+    ("busybox", "busybox-static"),
+    ("cc", "gcc libc6-dev"),
+];
 const PLUGINS: [&str; 2] = ["/opt/cni/bin", "/usr/lib/cni"];
 /// How long a program may take to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Ports of the kubelet and of kube-proxy.
 const PORTS: [u16; 3] = [10250, 10256, 10248];
 
-/// For machines that are themselves containers or small virtual machines: no groups of processes for pods, and a full disk is
-/// no reason to end them.
+/// For machines that are themselves containers or small virtual machines: of old cgroups, without limits for all pods together,
+/// and a full disk is no reason to end pods.
 const KUBELET: &str = "\
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false
 cgroupDriver: cgroupfs
-cgroupsPerQOS: false
 enforceNodeAllocatable: []
 evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}
 imageGCHighThresholdPercent: 99
@@ -42,28 +50,37 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Starts containerd in `folder`, and writes the settings of the kubelet that will use it to `data`.
-    pub(crate) fn start(folder: &Path, data: &Path) -> Result<Machine> {
-        let id = Command::new("id").arg("-u").output()?;
-        if id.stdout.trim_ascii() != b"0" {
-            bail!("--with-real-nodes runs containers on this machine, and needs root");
+    /// Why this machine cannot be one.
+    pub(crate) fn obstacle() -> Option<String> {
+        let id = Command::new("id").arg("-u").output().map(|output| output.stdout).unwrap_or_default();
+        if id.trim_ascii() != b"0" {
+            return Some("containers need root".to_owned());
+        }
+        for (name, package) in PROGRAMS {
+            if tools::on_path(name).is_none() {
+                return Some(format!("there is no {name} (on Debian: apt-get install {package})"));
+            }
+        }
+        if plugins().is_none() {
+            let install = "apt-get install containernetworking-plugins";
+            return Some(format!("there are no network plugins for pods (on Debian: {install})"));
         }
         if UnixStream::connect(SOCKET).is_ok() {
-            bail!(
-                "a containerd runs on this machine: --with-real-nodes would end its containers; stop it first"
+            return Some(
+                "a containerd runs on this machine, and its containers would end: stop it first".to_owned(),
             );
         }
-        if let Some(port) = PORTS.into_iter().find(|port| TcpListener::bind(("0.0.0.0", *port)).is_err()) {
-            bail!("port {port} is in use, which the kubelet or kube-proxy needs");
+        let is_taken = |port: &u16| TcpListener::bind(("0.0.0.0", *port)).is_err();
+        let port = PORTS.into_iter().find(is_taken)?;
+        Some(format!("port {port} is in use, which the kubelet or kube-proxy needs"))
+    }
+
+    /// Starts containerd in `folder`, and writes the settings of the kubelet that will use it to `data`.
+    pub(crate) fn start(folder: &Path, data: &Path) -> Result<Machine> {
+        if let Some(obstacle) = Machine::obstacle() {
+            bail!("--with-real-nodes: {obstacle}");
         }
-        for name in ["containerd", "runc", "ctr", "iptables"] {
-            tools::on_path(name).with_context(|| {
-                format!("there is no {name} (on Debian: apt-get install containerd runc iptables)")
-            })?;
-        }
-        let plugins = PLUGINS.into_iter().find(|path| Path::new(path).join("bridge").exists()).context(
-            "there are no network plugins (on Debian: apt-get install containernetworking-plugins)",
-        )?;
+        let plugins = plugins().context("network plugins")?;
         let settings = data.join("node/kubelet.conf.d");
         fs::create_dir_all(&settings)?;
         fs::write(settings.join("10-tests.conf"), KUBELET)?;
@@ -139,6 +156,10 @@ pub(crate) fn stop(child: &mut Child) -> Result<()> {
         std::thread::sleep(Duration::from_millis(50));
     }
     Ok(())
+}
+
+fn plugins() -> Option<&'static str> {
+    PLUGINS.into_iter().find(|path| Path::new(path).join("bridge").exists())
 }
 
 fn containerd_config(folder: &Path, plugins: &str) -> String {
