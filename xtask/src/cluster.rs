@@ -1,7 +1,11 @@
 //! A control plane for third-party suites: Setpoint or kube-apiserver; alone, or with the real controllers
 //! and nodes.
 
-use crate::{interop, tools};
+use crate::{
+    interop,
+    real_node::{self, Machine},
+    tools,
+};
 use anyhow::{Context, Result, bail};
 use std::{
     fs::{self, File},
@@ -39,6 +43,8 @@ pub(crate) struct Cluster {
     pub(crate) kubeconfig: PathBuf,
     folder: PathBuf,
     programs: Vec<Child>,
+    /// If containers run here. It ends after the programs.
+    machine: Option<Machine>,
 }
 
 impl Cluster {
@@ -52,6 +58,7 @@ impl Cluster {
             kubeconfig: folder.join("data/kubeconfig"),
             folder: folder.to_owned(),
             programs: Vec::new(),
+            machine: None,
         };
         let loops: &[&str] = match control_loops {
             ControlLoops::Own => &["--nodes", "3"],
@@ -75,13 +82,38 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// Setpoint with this machine as its node, where containers run, and with DNS.
+    pub(crate) fn start_with_real_node(folder: &Path) -> Result<Cluster> {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        let data = folder.join("data");
+        fs::create_dir_all(&data)?;
+        let setpoint = build_setpoint()?;
+        let machine = Some(Machine::start(folder, &data)?);
+        let (kubeconfig, programs) = (data.join("kubeconfig"), Vec::new());
+        let mut cluster = Cluster { kubeconfig, folder: folder.to_owned(), programs, machine };
+        cluster.start_setpoint(&setpoint, &["--node", "--dns", "--listen", "0.0.0.0:0"])?;
+        cluster.wait_for(&["wait", "--for=condition=Ready", "nodes", "--all", "--timeout=10s"])?;
+        cluster.wait_for(&[
+            "-n",
+            "kube-system",
+            "rollout",
+            "status",
+            "deployment/coredns",
+            "--timeout=30s",
+        ])?;
+        Ok(cluster)
+    }
+
     /// Starts Setpoint and returns its URL.
     fn start_setpoint(&mut self, setpoint: &Path, more: &[&str]) -> Result<String> {
         let mut command = Command::new(setpoint);
-        command
-            .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(self.folder.join("data"))
-            .args(more);
+        command.args(["up", "--data-dir"]).arg(self.folder.join("data")).args(more);
+        match self.machine {
+            Some(_) => command.env("PATH", Machine::path()?),
+            None => command.args(["--listen", "127.0.0.1:0"]),
+        };
         command.stdout(Stdio::piped()).stderr(File::create(self.folder.join("setpoint.log"))?);
         let mut child = command.spawn().context("cannot start setpoint")?;
         let output = BufReader::new(child.stdout.take().context("what setpoint says")?);
@@ -213,6 +245,11 @@ impl Cluster {
     /// Ends all programs.
     fn end(&mut self) {
         for mut program in self.programs.drain(..).rev() {
+            // Setpoint ends the programs of a real node if it is asked to end itself.
+            if self.machine.is_some() {
+                drop(real_node::stop(&mut program));
+                continue;
+            }
             drop(program.kill());
             drop(program.wait());
         }

@@ -8,8 +8,10 @@ use crate::{
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::{
+    collections::BTreeMap,
     fs,
     io::{BufRead, BufReader},
+    path::Path,
     process::{Command, ExitCode, Stdio},
 };
 
@@ -24,6 +26,10 @@ struct Options {
     skip: Option<String>,
     against: Against,
     with_real_controllers: bool,
+    /// Whether containers run, on this machine.
+    with_real_nodes: bool,
+    /// How many tests run at a time.
+    processes: u16,
     /// Whether the tests of [`LEFT_OUT`] run as well.
     everything: bool,
 }
@@ -37,26 +43,18 @@ struct Outcome {
 
 pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     let options = Options::parse(arguments)?;
-    let suite = interop::build(&["e2e.test"])?.remove(0);
     let folder = tools::root()?.join("target/conformance");
-    let control_loops = if options.with_real_controllers { ControlLoops::Others } else { ControlLoops::Own };
-    let mut cluster = Cluster::start(options.against, control_loops, &folder)?;
-    if options.with_real_controllers {
-        cluster.add_real_controllers()?;
-    }
+    let cluster = options.start(&folder)?;
     let kubectl = interop::build(&["kubectl"])?.remove(0);
     let report = folder.join("report.json");
-    let mut command = Command::new(suite);
+    let left_out = if options.everything || options.with_real_nodes { Vec::new() } else { left_out()? };
+    let skipped = left_out.iter().map(|(pattern, _)| pattern.clone()).chain(options.skip.clone());
+    let mut command = options.suite(&report, skipped)?;
     command
         .arg(format!("--kubeconfig={}", cluster.kubeconfig.display()))
         .arg(format!("--kubectl-path={}", kubectl.display()))
-        .arg(format!("--ginkgo.json-report={}", report.display()))
-        .arg(format!("--ginkgo.focus={}", options.focus))
         .args(["--provider=skeleton", "--allowed-not-ready-nodes=-1", "--dump-logs-on-failure=false"])
-        .args(["--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=3h", "--disable-log-dump=true"]);
-    let left_out = if options.everything { Vec::new() } else { left_out()? };
-    command.args(left_out.iter().map(|(pattern, _)| format!("--ginkgo.skip={pattern}")));
-    command.args(options.skip.iter().map(|pattern| format!("--ginkgo.skip={pattern}")));
+        .arg("--disable-log-dump=true");
     follow(command.current_dir(&folder), &folder.join("e2e.log"))?;
     let outcomes = read(&fs::read_to_string(&report).context("the suite left no report; see e2e.log")?)?;
     drop(cluster);
@@ -70,6 +68,8 @@ impl Options {
             skip: None,
             against: Against::Setpoint,
             with_real_controllers: false,
+            with_real_nodes: false,
+            processes: 1,
             everything: false,
         };
         let mut arguments = arguments.iter();
@@ -87,11 +87,57 @@ impl Options {
                     }
                 }
                 "--with-real-controllers" => options.with_real_controllers = true,
+                "--with-real-nodes" => options.with_real_nodes = true,
+                "--procs" => options.processes = value()?.parse().context("--procs needs a number")?,
                 "--everything" => options.everything = true,
                 other => bail!("conformance does not know {other}"),
             }
         }
+        if options.with_real_nodes && (options.with_real_controllers || options.against != Against::Setpoint)
+        {
+            bail!("--with-real-nodes is for Setpoint with its own controllers");
+        }
         Ok(options)
+    }
+
+    /// The suite without its own options: in one process, or in several by its runner.
+    fn suite(&self, report: &Path, skipped: impl Iterator<Item = String>) -> Result<Command> {
+        let built = interop::build(&["e2e.test"])?.remove(0);
+        let is_alone = self.processes == 1;
+        let mut command = match is_alone {
+            true => Command::new(&built),
+            false => Command::new(interop::build(&["ginkgo"])?.remove(0)),
+        };
+        let prefix = if is_alone { "--ginkgo." } else { "--" };
+        let mut option = |text: &str| {
+            command.arg(format!("{prefix}{text}"));
+        };
+        for text in ["v", "no-color", "timeout=3h"] {
+            option(text);
+        }
+        option(&format!("focus={}", self.focus));
+        skipped.for_each(|pattern| option(&format!("skip={pattern}")));
+        if is_alone {
+            option(&format!("json-report={}", report.display()));
+            return Ok(command);
+        }
+        option(&format!("procs={}", self.processes));
+        // The runner takes a name, and puts it into the folder in which it runs.
+        option(&format!("json-report={}", report.file_name().unwrap_or_default().display()));
+        command.arg(&built).arg("--");
+        Ok(command)
+    }
+
+    fn start(&self, folder: &Path) -> Result<Cluster> {
+        if self.with_real_nodes {
+            return Cluster::start_with_real_node(folder);
+        }
+        let control_loops = if self.with_real_controllers { ControlLoops::Others } else { ControlLoops::Own };
+        let mut cluster = Cluster::start(self.against, control_loops, folder)?;
+        if self.with_real_controllers {
+            cluster.add_real_controllers()?;
+        }
+        Ok(cluster)
     }
 }
 
@@ -115,7 +161,7 @@ fn parse_left_out(text: &str) -> Vec<(String, String)> {
 }
 
 /// Runs the suite with its output in a file, and prints the current test.
-fn follow(command: &mut Command, log: &std::path::Path) -> Result<()> {
+fn follow(command: &mut Command, log: &Path) -> Result<()> {
     use std::io::Write;
     let mut log = fs::File::create(log)?;
     let mut child =
@@ -169,8 +215,25 @@ fn print_summary(outcomes: &[Outcome], left_out: &[(String, String)]) -> ExitCod
     for Outcome { name, state, reason } in &failed {
         println!("{state}  {name}: {reason}");
     }
+    for (sig, [passed, failed]) in by_sig(outcomes) {
+        println!("{sig:<24} {passed:>4} passed {failed:>4} failed");
+    }
     println!("{passed} passed, {} failed, {skipped} skipped", failed.len());
     if failed.is_empty() && passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// How many tests of each group passed and failed. A name begins with its group: `[sig-node] Pods`.
+fn by_sig(outcomes: &[Outcome]) -> BTreeMap<&str, [usize; 2]> {
+    let mut found: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
+    for Outcome { name, state, .. } in outcomes {
+        let at = match state.as_str() {
+            "passed" => 0,
+            "skipped" | "pending" => continue,
+            _ => 1,
+        };
+        found.entry(name.split(' ').next().unwrap_or_default()).or_default()[at] += 1;
+    }
+    found
 }
 
 #[cfg(test)]
@@ -193,6 +256,23 @@ mod tests {
             ["", "failed", "no nodes"],
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn tests_are_counted_by_their_group() {
+        let outcome = |name: &str, state: &str| Outcome {
+            name: name.into(),
+            state: state.into(),
+            reason: String::new(),
+        };
+        let outcomes = [
+            outcome("[sig-node] Pods run", "passed"),
+            outcome("[sig-node] Pods end", "timedout"),
+            outcome("[sig-apps] Jobs", "passed"),
+            outcome("[sig-cli] get", "skipped"),
+        ];
+        let found: Vec<_> = by_sig(&outcomes).into_iter().collect();
+        assert_eq!(found, [("[sig-apps]", [1, 0]), ("[sig-node]", [1, 1])]);
     }
 
     #[test]

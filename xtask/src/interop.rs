@@ -1,5 +1,5 @@
 //! `cargo xtask interop [PROGRAM …]`: builds official programs of Kubernetes from `interop/go.mod` into
-//! `target/tools`, and a program of ours that measures controller-runtime.
+//! `target/tools`, CoreDNS from `interop/coredns`, and a program of ours that measures controller-runtime.
 
 use crate::tools;
 use anyhow::{Context, Result, bail};
@@ -18,26 +18,38 @@ struct Program {
     package: &'static str,
     /// Whether it is the test binary of the package.
     is_suite: bool,
+    /// The folder with the `go.mod` that names its version.
+    module: &'static str,
 }
 
 const fn program(name: &'static str, package: &'static str) -> Program {
-    Program { name, package, is_suite: false }
+    Program { name, package, is_suite: false, module: MODULE }
 }
+
+const MODULE: &str = "interop";
 
 /// Measures controller-runtime for `cargo xtask bench operator`.
 pub(crate) const PEER: &str = "controller-runtime-peer";
 
-const PROGRAMS: [Program; 10] = [
+const PROGRAMS: [Program; 15] = [
     program("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
     program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
     program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
     program("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
     program("kubelet", "k8s.io/kubernetes/cmd/kubelet"),
+    program("kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"),
+    // Programs in the image that the official tests use most.
+    program("agnhost", "k8s.io/kubernetes/test/images/agnhost"),
+    Program { module: "interop/coredns", ..program("coredns", "github.com/coredns/coredns") },
+    // Of ours: for an image of the tests.
+    Program { module: "interop/coredns", ..program("dig", "./dig") },
     program("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     program("etcd", "go.etcd.io/etcd/server/v3"),
     program("helm", "helm.sh/helm/v3/cmd/helm"),
     program(PEER, "./peer"),
-    Program { name: "e2e.test", package: "k8s.io/kubernetes/test/e2e", is_suite: true },
+    // Runs a suite in several processes.
+    program("ginkgo", "github.com/onsi/ginkgo/v2/ginkgo"),
+    Program { is_suite: true, ..program("e2e.test", "k8s.io/kubernetes/test/e2e") },
 ];
 
 /// How often a build prints its progress.
@@ -51,10 +63,16 @@ pub(crate) fn run(names: &[&str]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The first of these programs that has not been built.
+pub(crate) fn first_missing<'a>(names: &[&'a str]) -> Result<Option<&'a str>> {
+    let folder = tools::root()?.join("target/tools/bin");
+    Ok(names.iter().copied().find(|name| !folder.join(name).is_file()))
+}
+
 /// Builds programs that are missing or older than the versions in `interop/go.mod`; returns their paths.
 pub(crate) fn build(names: &[&str]) -> Result<Vec<PathBuf>> {
-    let module = tools::root()?.join("interop");
-    let folder = tools::root()?.join("target").join("tools").join("bin");
+    let root = tools::root()?;
+    let folder = root.join("target").join("tools").join("bin");
     fs::create_dir_all(&folder)?;
     let mut built = Vec::new();
     for (at, name) in names.iter().enumerate() {
@@ -62,7 +80,7 @@ pub(crate) fn build(names: &[&str]) -> Result<Vec<PathBuf>> {
             let known: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
             bail!("no program is called {name}; there are: {}", known.join(", "));
         };
-        let path = folder.join(name);
+        let (path, module) = (folder.join(name), root.join(program.module));
         if !program.is_current(&path, &module)? {
             println!("building {name} ({} of {}) from {}", at + 1, names.len(), program.package);
             program.build(&module, &path)?;
@@ -74,6 +92,10 @@ pub(crate) fn build(names: &[&str]) -> Result<Vec<PathBuf>> {
 
 /// The `go` command, in the module with the versions.
 pub(crate) fn go() -> Result<Command> {
+    go_in(&tools::root()?.join(MODULE))
+}
+
+fn go_in(module: &Path) -> Result<Command> {
     if tools::on_path("go").is_none() {
         bail!(
             "there is no Go on this machine, and the official programs of Kubernetes are built with it: install Go \
@@ -81,7 +103,7 @@ pub(crate) fn go() -> Result<Command> {
         );
     }
     let mut command = Command::new("go");
-    command.current_dir(tools::root()?.join("interop")).env("CGO_ENABLED", "0");
+    command.current_dir(module).env("CGO_ENABLED", "0");
     Ok(command)
 }
 
@@ -105,11 +127,11 @@ impl Program {
     }
 
     fn build(&self, module: &Path, path: &Path) -> Result<()> {
-        let version = kubernetes_version(module)?;
+        let version = kubernetes_version(&tools::root()?.join(MODULE))?;
         let minor = version.split('.').nth(1).unwrap_or_default();
         let set = |name: &str, value: &str| format!("-X k8s.io/component-base/version.{name}={value}");
         let flags = [set("gitVersion", &version), set("gitMajor", "1"), set("gitMinor", minor)].join(" ");
-        let mut command = go()?;
+        let mut command = go_in(module)?;
         match self.is_suite {
             // Vet would read every dependency of a suite that is not ours.
             true => command.args(["test", "-c", "-vet=off"]),
@@ -145,4 +167,21 @@ fn kubernetes_version(module: &Path) -> Result<String> {
     let text = fs::read_to_string(module.join("go.mod")).context("interop/go.mod")?;
     let line = text.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
     line.map(str::to_owned).context("interop/go.mod names no version of k8s.io/kubernetes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_program_is_named_by_the_module_that_it_is_built_from() {
+        let root = tools::root().unwrap();
+        for program in PROGRAMS.iter().filter(|program| !program.package.starts_with("./")) {
+            let module = root.join(program.module);
+            let files = ["go.mod", "suites.go"].map(|name| fs::read_to_string(module.join(name)));
+            let is_named =
+                |text: &str| text.split_whitespace().any(|word| word.trim_matches('"') == program.package);
+            assert!(files.iter().flatten().any(|text| is_named(text)), "{}", program.name);
+        }
+    }
 }

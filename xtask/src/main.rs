@@ -9,10 +9,12 @@ mod conformance;
 mod dependencies;
 mod examples;
 mod fuzz;
+mod images;
 mod interop;
 mod licences;
 mod map;
 mod metadata;
+mod real_node;
 mod recipes;
 mod rust_version;
 mod simulate;
@@ -52,7 +54,9 @@ usage: cargo xtask COMMAND
   bench size         the size of the release binary, its start and its idle memory; fails beyond a limit
   interop [PROGRAM …]  builds official programs of Kubernetes (all, or those named) into target/tools/bin
   conformance    the official conformance tests against a fresh Setpoint; --focus RE, --skip RE,
-                 --with-real-controllers, --against setpoint|etcd|real, --everything also runs those that need containers
+                 --with-real-controllers, --against setpoint|etcd|real, --everything also runs those that need containers;
+                 --procs N: so many tests at a time;
+                 --with-real-nodes: with containerd, kubelet and kube-proxy on this machine, as root
   suites [NAME …]  third-party suites: controller-runtime, cluster-api, client-go; --against memory|etcd|real
   recipes [NAME …]  the tests of recipes/, one for each language and tool: python, kopf, node, go-client, go-envtest,
                  helm, kustomize, java, rust, ci; SETPOINT_BINARY names another build

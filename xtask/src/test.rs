@@ -1,6 +1,8 @@
 //! `cargo xtask test`: all checks and tests, from the cheapest check to third-party programs.
 
-use crate::{dependencies, recipes, source::Workspace, steps::Tally, tidy, tools};
+use crate::{
+    dependencies, interop, real_node::Machine, recipes, source::Workspace, steps::Tally, tidy, tools,
+};
 use anyhow::Result;
 use std::{
     path::PathBuf,
@@ -37,6 +39,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         "a project from nothing to a running operator",
         &mut cargo(["test", "--workspace", "--all-features", "--test", "walk", "--", "--nocapture"]),
     )?;
+    containers(&mut tally)?;
     recipes::quick(&tools::root()?.join("target/debug/setpoint"), &mut tally)?;
     Ok(tally.summary())
 }
@@ -114,6 +117,24 @@ fn outside(tally: &mut Tally) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Official tests where containers run: a ConfigMap in a volume, services, names, tokens and the proxy to pods.
+const WITH_CONTAINERS: &str = r"ConfigMap should be consumable from pods in volume \[|should mount an API token into pods|Services should be able to create a functioning NodePort|DNS should provide DNS for the cluster|should proxy through a service and a pod";
+
+/// With a real kubelet, kube-proxy and containerd, if this machine can run them and they have been built.
+fn containers(tally: &mut Tally) -> Result<()> {
+    const NAME: &str = "official tests with containers on this machine";
+    const BUILT: [&str; 6] = ["kubelet", "kube-proxy", "coredns", "agnhost", "e2e.test", "kubectl"];
+    let missing = interop::first_missing(&BUILT)?;
+    let missing = missing.map(|name| format!("there is no {name}: `cargo xtask interop {name}` builds it"));
+    if let Some(obstacle) = missing.or_else(Machine::obstacle) {
+        tally.skip(NAME, &obstacle);
+        return Ok(());
+    }
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["conformance", "--with-real-nodes", "--procs", "4", "--focus", WITH_CONTAINERS]);
+    tally.check(NAME, command.env("SETPOINT_BINARY", tools::root()?.join("target/debug/setpoint")))
 }
 
 fn cargo<const N: usize>(arguments: [&str; N]) -> Command {

@@ -27,6 +27,7 @@ mod normalise;
 mod pod_lab;
 mod policies;
 mod port_forwarding;
+mod proxied_pages;
 mod proxies;
 mod reading;
 mod real_answers;

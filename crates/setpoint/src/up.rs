@@ -7,6 +7,7 @@ pub(crate) mod certificates;
 pub(crate) mod compaction;
 pub(crate) mod control_loops;
 pub(crate) mod controllers;
+mod dns;
 pub(crate) mod in_process;
 mod kubeconfig;
 pub(crate) mod node_listener;
@@ -24,11 +25,12 @@ use control_loops::ControlLoops;
 use futures::FutureExt;
 use in_process::Destination;
 use node_listener::Nodes;
+use real_node::{KubeProxy, RealNode};
 use server::{AddressChoice, Config, Server, Token, TokenFile, accept::Limits};
 use std::{
     future::poll_fn,
     io::Write,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     sync::Arc,
     task::Poll,
@@ -41,6 +43,9 @@ use tokio::{
 };
 use world::World;
 
+// Kubernetes: where API servers usually listen.
+const PORT: u16 = 6443;
+
 /// Run the control plane.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -48,12 +53,13 @@ Examples:
   setpoint up                                   data and kubeconfig in .setpoint
   setpoint up --ephemeral --listen 127.0.0.1:0  for a test: keeps nothing, takes a free port
   setpoint up --nodes 3 --data-dir /var/lib/setpoint
-  setpoint up --node                            runs containers on this machine, with its containerd and kubelet
+  setpoint up --node --dns                      runs containers on this machine, with its containerd and kubelet
   setpoint up --store etcd --etcd-servers http://127.0.0.1:2379")]
 pub(crate) struct UpOptions {
-    /// Address to listen on; port 0 takes a free one
-    #[arg(long, default_value = "127.0.0.1:6443", value_name = "ADDRESS:PORT")]
-    listen: SocketAddr,
+    /// Address to listen on; port 0 takes a free one. By default 127.0.0.1:6443, and 0.0.0.0:6443 with --node,
+    /// where containers use the API
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
     /// Directory for data and certificates
     #[arg(long, default_value = ".setpoint", value_name = "DIR")]
     data_dir: PathBuf,
@@ -106,9 +112,13 @@ pub(crate) struct UpOptions {
     /// Nodes to simulate: pods run on them without containers. By default one, and none with --node
     #[arg(long, value_name = "COUNT")]
     nodes: Option<u32>,
-    /// Run containers on this machine: starts its containerd and its kubelet, and ends them with this process
+    /// Run containers on this machine: starts its containerd, its kubelet and, if it is installed, its kube-proxy,
+    /// and ends them with this process
     #[arg(long, conflicts_with = "testing")]
     node: bool,
+    /// Give names to services and pods: applies CoreDNS, without changing what others have changed in its objects
+    #[arg(long, conflicts_with = "testing")]
+    dns: bool,
     /// Controllers to run, by the names of kube-controller-manager, and kube-scheduler: `*` for all, `name` for one
     /// more, `-name` for one less, nothing for none
     #[arg(
@@ -155,6 +165,11 @@ impl UpOptions {
         self.nodes.unwrap_or(if self.node { 0 } else { 1 })
     }
 
+    fn listen(&self) -> SocketAddr {
+        let ip = if self.node { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
+        self.listen.unwrap_or_else(|| SocketAddr::new(ip.into(), PORT))
+    }
+
     fn store_kind(&self) -> StoreKind {
         if self.ephemeral { StoreKind::Memory } else { self.store }
     }
@@ -164,11 +179,11 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     // First, so that no signal is missed from here on.
     let stopped = stopped()?;
     let tokens = read_tokens(&options)?;
-    let real_node = options.node.then(|| real_node::RealNode::find(&options.data_dir)).transpose()?;
-    let listener = TcpListener::bind(options.listen).await.with_context(|| {
+    let real_node = options.node.then(|| RealNode::find(&options.data_dir)).transpose()?;
+    let listener = TcpListener::bind(options.listen()).await.with_context(|| {
         format!(
             "cannot listen on {}; choose another address with --listen, or a free port with port 0",
-            options.listen
+            options.listen()
         )
     })?;
     let address = listener.local_addr()?;
@@ -181,7 +196,7 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     if options.testing {
         let recipe = testing::ClusterRecipe::new(options, tokens, certificates, advertised)?;
         let (cluster, sizes) = recipe.start(world, store).await?;
-        welcome(&url, &place, sizes.0, (sizes.1, false), &kubeconfig);
+        welcome(&url, &place, sizes.0, (sizes.1, None), &kubeconfig);
         return cluster.serve(listener, stopped).map(Ok).await;
     }
     let tls = certificates.server_config()?;
@@ -211,12 +226,14 @@ pub(crate) async fn run(world: &World, options: UpOptions) -> Result<()> {
     };
     let control_loops = world.spawn("control loops", control_loops.run(world.clone(), is_stopped.map(drop)));
     let (stop_node, node_stopped) = oneshot::channel::<()>();
+    let nodes = (node_count, real_node.as_ref().map(|node| &node.proxy));
+    welcome(&url, &place, running, nodes, &kubeconfig);
+    let credentials = real_node::proxy::credentials(world.wall(), &url, &certificates)?;
     let real_node = real_node.map(|node| {
-        let work = node.run(world.clone(), url.clone(), kubeconfig.clone(), node_stopped.map(drop));
+        let work = node.run(world.clone(), url, kubeconfig, credentials, node_stopped.map(drop));
         world.spawn("the node of this machine", work)
     });
-    let nodes = (node_count, real_node.is_some());
-    welcome(&url, &place, running, nodes, &kubeconfig);
+    let _dns = options.dns.then(|| dns::start(world, &server));
     let limits = Limits { connections: options.max_connections.max(1), ..Limits::default() };
     server::accept::serve(world, server.clone(), listener, tls, limits, stopped).await;
     drop((stop, stop_node));
@@ -288,13 +305,23 @@ fn kubeconfig_path(options: &UpOptions) -> Result<PathBuf> {
     std::path::absolute(&path).with_context(|| format!("cannot use {}", path.display()))
 }
 
-/// `nodes`: how many are simulated, and whether this machine is one, too.
-fn welcome(url: &str, place: &str, controllers: usize, nodes: (usize, bool), kubeconfig: &Path) {
+/// `nodes`: how many are simulated, and the kube-proxy of this machine if it is one, too.
+fn welcome(
+    url: &str,
+    place: &str,
+    controllers: usize,
+    nodes: (usize, Option<&KubeProxy>),
+    kubeconfig: &Path,
+) {
     let kubeconfig = kubeconfig.display();
     let nodes = match nodes {
-        (0, true) => "this machine".to_owned(),
-        (count, true) => format!("this machine, and {count} simulated"),
-        (count, false) => format!("{count} simulated"),
+        (count, None) => format!("{count} simulated"),
+        (count, Some(proxy)) => {
+            let simulated = if count == 0 { String::new() } else { format!(", and {count} simulated") };
+            let lacks = matches!(proxy, KubeProxy::Missing);
+            let note = if lacks { "; services lead nowhere, for lack of kube-proxy" } else { "" };
+            format!("this machine{simulated}{note}")
+        }
     };
     print_line(&format!(
         "\

@@ -5,6 +5,7 @@
 mod bench;
 mod client;
 mod deployed;
+mod dns;
 mod harness;
 mod kube_apiserver;
 mod kube_client;

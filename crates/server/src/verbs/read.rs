@@ -168,13 +168,18 @@ pub(crate) async fn collect(call: &Call, selection: &Selection) -> Result<(ListM
         let page = page.map_err(|error| expired(error, token.as_ref()))?;
         range.at = Some(page.revision);
         let mut last = None;
-        for entry in page.entries {
+        let (keys, found): (Vec<_>, Vec<_>) = page
+            .entries
+            .into_iter()
+            .map(|entry| (entry.key, Stored::new(entry.value, entry.revision)))
+            .unzip();
+        let selected = selection.select(&call.inner, &found.iter().collect::<Vec<_>>()).await?;
+        for ((key, stored), is_selected) in keys.into_iter().zip(found).zip(selected) {
             if limit > 0 && objects.len() == limit {
                 break;
             }
-            let stored = Stored::new(entry.value, entry.revision);
-            last = Some(entry.key);
-            if selection.matches(&stored)? {
+            last = Some(key);
+            if is_selected {
                 objects.push(stored);
             }
         }

@@ -200,7 +200,7 @@ impl Follow {
                 }
             };
             match next {
-                Ok(event) => self.take(event),
+                Ok(event) => self.take(event).await,
                 Err(true) => return None,
                 Err(false) if world.now() >= self.ends => return None,
                 Err(false) => self.ask_for_bookmark().await,
@@ -208,19 +208,18 @@ impl Follow {
         }
     }
 
-    fn take(&mut self, event: Result<Event, store::Error>) {
+    async fn take(&mut self, event: Result<Event, store::Error>) {
         match event {
             Ok(Event::Commit(commit)) if self.since.is_some_and(|since| commit.revision <= since) => {}
             Ok(Event::Commit(commit)) => {
-                let event = commit
-                    .changes
-                    .iter()
-                    .filter_map(|change| self.event_for(commit.revision, change).transpose());
-                match event.collect::<Result<Vec<_>, Refusal>>() {
-                    Ok(event) => self.pending.extend(event),
-                    Err(refusal) => {
-                        self.over = true;
-                        self.pending.push_back(WatchEvent::Error(refusal));
+                for change in &commit.changes {
+                    match self.event_for(commit.revision, change).await {
+                        Ok(event) => self.pending.extend(event),
+                        Err(refusal) => {
+                            self.over = true;
+                            self.pending.push_back(WatchEvent::Error(refusal));
+                            return;
+                        }
                     }
                 }
             }
@@ -238,13 +237,12 @@ impl Follow {
     }
 
     /// The event for a watcher that sees only selected objects.
-    fn event_for(&self, revision: Revision, change: &Change) -> Result<Option<WatchEvent>, Refusal> {
+    async fn event_for(&self, revision: Revision, change: &Change) -> Result<Option<WatchEvent>, Refusal> {
         let shared = self.inner.shared_changes.of(revision, change);
-        let is_selected = |object: &Option<Parsed>| match object {
-            Some(object) => self.selection.matches(object),
-            None => Ok(false),
-        };
-        let kind = match (is_selected(&shared.before)?, is_selected(&shared.after)?) {
+        let states: Vec<&Parsed> = shared.before.iter().chain(&shared.after).collect();
+        let mut selected = self.selection.select(&self.inner, &states).await?.into_iter();
+        let mut is_selected = |state: &Option<Parsed>| state.is_some() && selected.next() == Some(true);
+        let kind = match (is_selected(&shared.before), is_selected(&shared.after)) {
             // Kubernetes: an object that leaves the selection is sent as it was, with the resourceVersion
             // of the change.
             (true, false) => "DELETED",

@@ -101,6 +101,48 @@ fn a_webhook_converts_on_read_write_list_watch_and_apply() {
 }
 
 #[test]
+fn custom_objects_are_selected_by_the_fields_of_the_requested_version() {
+    simulate(|world| async move {
+        let outbound: Arc<dyn Outbound> = Arc::new(Converter::default());
+        let server = start(&world, Config { outbound, ..Config::default() }).await;
+        let mut definition = converted(definition("disks", "Disk"));
+        for (at, field) in [".spec.size", ".spec.amount"].into_iter().enumerate() {
+            definition["spec"]["versions"][at]["selectableFields"] = json!([{"jsonPath": field}]);
+        }
+        define(&server, &definition).await;
+        send(&server, "POST", &disks("v2"), disk("v2", "a", json!({"amount": 7}))).await;
+        send(&server, "POST", &disks("v1"), disk("v1", "b", json!({"size": 8}))).await;
+        send(&server, "PUT", &format!("{}/b", disks("v2")), {
+            let (_, mut changed) = send(&server, "GET", &format!("{}/b", disks("v2")), "").await;
+            changed["spec"]["amount"] = 9.into();
+            changed.to_string()
+        })
+        .await;
+        for (version, field, expected) in [
+            ("v2", "spec.amount%3D7", json!(["a"])),
+            ("v2", "spec.amount!%3D7", json!(["b"])),
+            ("v1", "spec.size%3D7", json!(["a"])),
+            ("v2", "spec.amount%3D8", json!([])),
+        ] {
+            let path = format!("{}?fieldSelector={field}", disks(version));
+            let (_, list) = send(&server, "GET", &path, "").await;
+            let names: Value =
+                list["items"].as_array().unwrap().iter().map(|it| it["metadata"]["name"].clone()).collect();
+            assert_eq!(names, expected, "{version} {field}");
+        }
+        // From the first object on: `b` is selected, and then no longer.
+        let since = "watch=1&timeoutSeconds=1&resourceVersion=1";
+        let watch = format!("{}?{since}&fieldSelector=spec.amount%3D8", disks("v2"));
+        let (_, events) = send_with(&server, "GET", &watch, "application/json", "").await;
+        let events = events.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let events: Vec<Value> = events.map(|line| serde_json::from_slice(line).unwrap()).collect();
+        let kinds: Vec<_> =
+            events.iter().map(|event| [&event["type"], &event["object"]["metadata"]["name"]]).collect();
+        assert_eq!(kinds, [[&json!("ADDED"), &json!("b")], [&json!("DELETED"), &json!("b")]]);
+    });
+}
+
+#[test]
 fn a_webhook_that_is_down_is_named() {
     simulate(|world| async move {
         let converter = Arc::new(Converter::default());

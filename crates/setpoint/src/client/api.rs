@@ -58,6 +58,11 @@ impl Api {
         Ok(Api { client, host })
     }
 
+    /// With a client of the server in this process.
+    pub(crate) fn of_client(client: kube::Client) -> Api {
+        Api { client, host: "this process".to_owned() }
+    }
+
     pub(crate) async fn get(&self, path: &str) -> ClientResult<Value> {
         self.json(Call::get(path, JSON)).await
     }

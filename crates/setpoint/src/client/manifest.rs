@@ -112,7 +112,7 @@ impl FileOptions {
 }
 
 /// The objects of a text of YAML documents or JSON values.
-fn objects(source: &str, text: &[u8]) -> ClientResult<Vec<Manifest>> {
+pub(crate) fn objects(source: &str, text: &[u8]) -> ClientResult<Vec<Manifest>> {
     let failed = |error: &dyn std::fmt::Display| {
         ClientError::error(format!("error parsing {source}: error converting YAML to JSON: {error}"))
     };

@@ -11,6 +11,9 @@ pub(crate) const BOOTSTRAP_KUBECONFIG: &str = "bootstrap.kubeconfig";
 pub(crate) const KUBELET: &str = "kubelet.yaml";
 pub(crate) const POD_NETWORK: &str = "pod-network.conflist";
 
+/// The bridge of a machine's pods.
+pub(crate) const BRIDGE: &str = "setpoint0";
+
 /// Kubernetes: the usual domain of a cluster's names.
 pub(crate) const DOMAIN: &str = "cluster.local";
 
@@ -96,7 +99,7 @@ impl MachineFacts {
 /// A network for the pods of one machine: they reach each other, the machine, and through it the world.
 fn pod_network(PodNetworkRange(range): &PodNetworkRange) -> String {
     let bridge = json!({
-        "type": "bridge", "bridge": "setpoint0", "isGateway": true, "ipMasq": true, "hairpinMode": true,
+        "type": "bridge", "bridge": BRIDGE, "isGateway": true, "ipMasq": true, "hairpinMode": true,
         // The bridge of an earlier range gets the new address.
         "forceAddress": true,
         "ipam": {"type": "host-local", "ranges": [[{"subnet": range}]], "routes": [{"dst": "0.0.0.0/0"}]},

@@ -134,19 +134,26 @@ impl Certificates {
 
     /// New ones for the way from the server to its nodes; not stored: who shows them is in this process.
     pub(crate) fn of_nodes(&self, now: Timestamp, address: IpAddr) -> Result<NodeCertificates> {
-        let (node_key, client_key) = (KeyPair::generate()?, KeyPair::generate()?);
+        let node_key = KeyPair::generate()?;
         let mut node = params(now, "system:node:simulated", &["system:nodes"], YEARS)?;
         node.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         node.subject_alt_names = vec![SanType::IpAddress(address)];
         // In no group: even if a false Node sends the server to itself, it may do nothing there.
-        let mut client = params(now, node::kubelet::API_SERVER, &[], YEARS)?;
-        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let (client, client_key) = self.of_client(now, node::kubelet::API_SERVER)?;
         Ok(NodeCertificates {
             node: node.signed_by(&node_key, &self.kubelets.issuer()?)?.pem(),
             node_key: node_key.serialize_pem(),
-            client: client.signed_by(&client_key, &issuer(&self.ca, &self.ca_key)?)?.pem(),
-            client_key: client_key.serialize_pem(),
+            client,
+            client_key,
         })
+    }
+
+    /// A certificate for a client of the server that is this user, and its key, as PEM; not stored here.
+    pub(crate) fn of_client(&self, now: Timestamp, user: &str) -> Result<(String, String)> {
+        let key = KeyPair::generate()?;
+        let mut client = params(now, user, &[], YEARS)?;
+        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        Ok((client.signed_by(&key, &issuer(&self.ca, &self.ca_key)?)?.pem(), key.serialize_pem()))
     }
 
     pub(crate) fn server_config(&self) -> Result<Arc<ServerConfig>> {

@@ -10,7 +10,14 @@ pub(crate) fn write(path: &Path, url: &str, certificates: &Certificates) -> Resu
     private_file::write(path, &text(url, certificates))
 }
 
+/// That of the administrator.
 pub(super) fn text(url: &str, certificates: &Certificates) -> String {
+    let Certificates { ca, admin, admin_key, .. } = certificates;
+    of_user(url, ca, "setpoint-admin", admin, admin_key)
+}
+
+/// With a certificate and its key, as PEM.
+pub(super) fn of_user(url: &str, ca: &str, user: &str, certificate: &str, key: &str) -> String {
     let encode = |pem: &str| STANDARD.encode(pem);
     format!(
         "\
@@ -22,20 +29,20 @@ clusters:
     server: {url}
     certificate-authority-data: {ca}
 users:
-- name: setpoint-admin
+- name: {user}
   user:
-    client-certificate-data: {admin}
-    client-key-data: {admin_key}
+    client-certificate-data: {certificate}
+    client-key-data: {key}
 contexts:
 - name: setpoint
   context:
     cluster: setpoint
-    user: setpoint-admin
+    user: {user}
 current-context: setpoint
 ",
-        ca = encode(&certificates.ca),
-        admin = encode(&certificates.admin),
-        admin_key = encode(&sec1(&certificates.admin_key).unwrap_or_else(|| certificates.admin_key.clone())),
+        ca = encode(ca),
+        certificate = encode(certificate),
+        key = encode(&sec1(key).unwrap_or_else(|| key.to_owned())),
     )
 }
 

@@ -1,6 +1,7 @@
-//! `setpoint up --node`: containerd and the kubelet of this machine, as children of this process.
+//! `setpoint up --node`: containerd, the kubelet and kube-proxy of this machine, as children of this process.
 
 mod program;
+pub(super) mod proxy;
 
 use super::private_file;
 use crate::{
@@ -16,6 +17,7 @@ use anyhow::{Context, Result, bail};
 use futures::future::{Either, select};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use program::{Program, WatchedProgram};
+pub(super) use proxy::KubeProxy;
 use std::{
     fs, io,
     net::{Ipv4Addr, TcpListener},
@@ -49,6 +51,7 @@ pub(super) struct RealNode {
     /// `None` if one runs already.
     containerd: Option<PathBuf>,
     kubelet: PathBuf,
+    pub(super) proxy: KubeProxy,
     plugins: &'static str,
     /// For files and logs.
     folder: PathBuf,
@@ -95,7 +98,8 @@ impl RealNode {
         }
         let folder =
             std::path::absolute(&folder).with_context(|| format!("cannot use {}", folder.display()))?;
-        Ok(RealNode { containerd: containerd.filter(|_| !runs), kubelet, plugins, folder })
+        let (containerd, proxy) = (containerd.filter(|_| !runs), KubeProxy::find());
+        Ok(RealNode { containerd, kubelet, proxy, plugins, folder })
     }
 
     /// Runs the programs until `stopped`. What they do is in their logs.
@@ -104,6 +108,7 @@ impl RealNode {
         world: World,
         url: String,
         kubeconfig: PathBuf,
+        proxy_credentials: String,
         stopped: impl Future<Output = ()>,
     ) {
         let mut stopped = pin!(stopped);
@@ -116,6 +121,7 @@ impl RealNode {
         }
         let mut containerd = self.containerd().map(|program| WatchedProgram::new(&world, program));
         let mut kubelet = WatchedProgram::new(&world, self.kubelet());
+        let mut proxy = self.proxy(&proxy_credentials).map(|program| WatchedProgram::new(&world, program));
         loop {
             if let Some(containerd) = &mut containerd {
                 containerd.look(&world);
@@ -123,9 +129,16 @@ impl RealNode {
             if kubelet.is_running() || UnixStream::connect(CONTAINERD_SOCKET).is_ok() {
                 kubelet.look(&world);
             }
+            if let Some(proxy) = &mut proxy {
+                proxy.look(&world);
+            }
             if let Either::Right(_) = select(pin!(world.sleep(LOOK)), stopped.as_mut()).await {
                 break;
             }
+        }
+        // Services go on leading to pods, by the rules that kube-proxy leaves.
+        if let Some(proxy) = proxy {
+            proxy.stop(&world).await;
         }
         // Containers go on: their shims are no children of containerd.
         kubelet.stop(&world).await;
@@ -206,6 +219,24 @@ impl RealNode {
         let config = if Path::new(CONTAINERD_CONFIG).exists() { Path::new(CONTAINERD_CONFIG) } else { &own };
         let arguments = vec![format!("--config={}", config.display())];
         Some(Program { path, arguments, log: self.folder.join("containerd.log") })
+    }
+
+    fn proxy(&self, credentials: &str) -> Option<Program> {
+        if matches!(self.proxy, KubeProxy::Missing) {
+            tracing::warn!(
+                "addresses of services do not lead to pods: install kube-proxy of Kubernetes v1.36 beside the kubelet, and start again"
+            );
+        }
+        match self.proxy.prepare(&self.folder, credentials) {
+            Ok(program) => program,
+            Err(error) => {
+                tracing::warn!(
+                    error = format!("{error:#}"),
+                    "kube-proxy cannot be prepared, and is not started"
+                );
+                None
+            }
+        }
     }
 
     fn kubelet(&self) -> Program {

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `backend` | the name in the path → the address of a pod |
 //! | `headers` | what of a request and of an answer is passed on |
+//! | `links` | where the links of a pod's pages lead, as seen by the client |
 //! | `location` | where a redirect of a pod leads, as seen by the client |
 
 mod backend;
 mod headers;
+mod links;
 mod location;
 
 pub(super) use headers::without_credentials;
@@ -31,6 +33,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::Incoming;
+use links::LinkRewriter;
 use std::{convert::Infallible, io, pin::pin};
 
 /// The body of a request that is passed on as it comes.
@@ -61,7 +64,7 @@ pub(crate) async fn proxy(call: &Call, body: PassedBody) -> Result<Response<Body
     }
     let request = request(call, raw, (&backend, &path), body, headers::remove_hop_by_hop)?;
     let host = request.headers().get(header::HOST).cloned();
-    let response =
+    let mut response =
         send_to_pod(&call.inner, call.caller(), backend.address, request).await.map_err(|problem| {
             match problem {
                 NoResponse::TooManyConnections => Refusal::too_many_requests(TOO_MANY, 1),
@@ -72,8 +75,9 @@ pub(crate) async fn proxy(call: &Call, body: PassedBody) -> Result<Response<Body
         let problem = "the pod has switched protocols, which this request did not ask for";
         return Err(Refusal::unclassified(problem));
     }
-    let mut response = answered(call, response);
     let host = host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let links = LinkRewriter::of_page(response.headers_mut(), &path.prefix, &backend.host, host);
+    let mut response = answered(call, response, links);
     location::rewrite(response.headers_mut(), &path.prefix, &backend.host, host);
     Ok(response)
 }
@@ -107,7 +111,7 @@ async fn upgrade(
         return Ok(agreed);
     }
     passed_back(code)?;
-    Ok(answered(call, response))
+    Ok(answered(call, response, None))
 }
 
 /// The request for the pod, of whose headers `clean` removes those that are not passed on. Kubernetes: it has the `Host`
@@ -135,30 +139,38 @@ fn request<B>(
     Ok(request)
 }
 
-/// The answer of a pod, read as fast as the client reads. It ends when the server drains.
-fn answered(call: &Call, response: Response<Incoming>) -> Response<Body> {
+/// The answer of a pod, read as fast as the client reads, with its links changed. It ends when the server drains.
+fn answered(call: &Call, response: Response<Incoming>, links: Option<LinkRewriter>) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     headers::remove_hop_by_hop(&mut head.headers);
     headers::remove_cross_origin(&mut head.headers);
     let broken_off = BrokenOff::default();
     let draining = call.inner.draining.subscribe();
-    let start = (body, draining, broken_off.clone());
-    let frames = stream::unfold(start, |(mut body, mut draining, broken_off)| async move {
+    let start = (body, links, draining, broken_off.clone());
+    let frames = stream::unfold(start, |(mut body, mut links, mut draining, broken_off)| async move {
         let frame = {
             let drained = pin!(draining.wait_for(|draining| *draining).map(drop));
             match select(pin!(body.frame()), drained).await {
-                Either::Left((frame, _)) => frame?,
+                Either::Left((frame, _)) => frame,
                 Either::Right(_) => {
                     broken_off.note();
                     return None;
                 }
             }
         };
+        let Some(frame) = frame else {
+            let rest = links.take().map(LinkRewriter::finish).filter(|rest| !rest.is_empty())?;
+            return Some((Ok::<_, Infallible>(Frame::data(rest)), (body, links, draining, broken_off)));
+        };
         match frame {
             // Trailers are left out.
             Ok(frame) => {
                 let data = frame.into_data().unwrap_or_default();
-                Some((Ok::<_, Infallible>(Frame::data(data)), (body, draining, broken_off)))
+                let data = match &mut links {
+                    Some(links) => links.push(&data),
+                    None => data,
+                };
+                Some((Ok(Frame::data(data)), (body, links, draining, broken_off)))
             }
             Err(_) => {
                 broken_off.note();

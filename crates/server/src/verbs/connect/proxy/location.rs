@@ -12,7 +12,7 @@ pub(super) fn rewrite(headers: &mut HeaderMap, prefix: &str, backend: &str, host
 }
 
 /// `None` if the redirect stays as it is.
-fn rewritten(location: &str, prefix: &str, backend: &str, host: &str) -> Option<String> {
+pub(super) fn rewritten(location: &str, prefix: &str, backend: &str, host: &str) -> Option<String> {
     let (scheme, rest) = scheme_and_rest(location);
     let (authority, path) = match rest.strip_prefix("//") {
         Some(rest) => rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len())),
