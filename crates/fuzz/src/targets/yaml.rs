@@ -9,6 +9,10 @@ use schema::{
     decode::{FieldValidation, decode},
     yaml::{decode_yaml, to_json},
 };
+use serde_json::Value;
+
+/// YAML: a colon is looked for so many letters after the beginning of a key.
+const LONGEST_KEY: usize = 1024;
 
 pub(super) const TARGET: Target = Target { name: "yaml", check, seeds, words: WORDS };
 
@@ -75,9 +79,24 @@ fn check(input: &[u8]) {
     if json.chars().any(|letter| letter.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&letter)) {
         return;
     }
+    // Go reads no longer simple keys. A letter may be written as an escape of six.
+    if serde_json::from_str(&json).is_ok_and(|value| has_key_above(LONGEST_KEY / 6, &value)) {
+        return;
+    }
     let again = to_json(&read.json).unwrap_or_else(|error| panic!("{error}: {json}"));
     assert_eq!(String::from_utf8(again.json).unwrap(), json);
     assert_eq!(again.duplicates, None, "{json}");
     let from_yaml = decode_yaml(kinds::types(), kind.of, body, FieldValidation::Ignore);
     assert_eq!(from_yaml, decode(kinds::types(), kind.of, &read.json, FieldValidation::Ignore), "{json}");
+}
+
+/// Whether a key of an object in this value has more letters.
+fn has_key_above(letters: usize, value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| has_key_above(letters, item)),
+        Value::Object(members) => members
+            .iter()
+            .any(|(name, member)| name.chars().count() > letters || has_key_above(letters, member)),
+        _ => false,
+    }
 }
