@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
         .arg(format!("--kubectl-path={}", kubectl.display()))
         .args(["--provider=skeleton", "--allowed-not-ready-nodes=-1", "--dump-logs-on-failure=false"])
         .arg("--disable-log-dump=true");
-    follow(command.current_dir(&folder), &folder.join("e2e.log"))?;
+    follow(command.current_dir(&folder), &folder.join("e2e.log"), options.processes > 1)?;
     let outcomes = read(&fs::read_to_string(&report).context("the suite left no report; see e2e.log")?)?;
     drop(cluster);
     Ok(print_summary(&outcomes, &left_out))
@@ -160,22 +160,29 @@ fn parse_left_out(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Runs the suite with its output in a file, and prints the current test.
-fn follow(command: &mut Command, log: &Path) -> Result<()> {
+/// Runs the suite with its output in a file, and prints each result with the name of its test: in the line before, or, if
+/// several processes report, in the line after it.
+fn follow(command: &mut Command, log: &Path, names_follow: bool) -> Result<()> {
     use std::io::Write;
     let mut log = fs::File::create(log)?;
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start e2e.test")?;
-    let (mut done, mut name) = (0, String::new());
+    let (mut done, mut name, mut result) = (0, String::new(), None::<String>);
     for line in BufReader::new(child.stdout.take().context("what the suite says")?).lines() {
         let line = line?;
         writeln!(log, "{line}")?;
-        if line.starts_with("[sig-") {
+        let is_name = line.starts_with("[sig-");
+        let is_result = line.starts_with("• ");
+        if is_name {
             name.clone_from(&line);
         }
-        if line.starts_with("• ") {
+        if is_result {
             done += 1;
-            println!("{done:>4}  {line} {name}");
+            result = Some(line);
+        }
+        let is_complete = if names_follow { is_name } else { is_result };
+        if let Some(result) = result.take_if(|_| is_complete) {
+            println!("{done:>4}  {result} {name}");
         }
     }
     child.wait()?;

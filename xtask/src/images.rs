@@ -75,6 +75,7 @@ fn images() -> Vec<Image> {
         of_suite("agnhost:2.63.0", &tools, agnhost.clone()),
         of_suite("agnhost:2.55", &tools, with("Labels", json!({"version": "older"}))),
         of_suite("glibc-dns-testing:2.0.0", &["base", "tools"], json!({"Cmd": ["sleep", "infinity"]})),
+        of_suite("nonewprivs:1.4", &["base", "nonewprivs"], json!({"Cmd": ["nnp"]})),
         of_suite("nonroot:1.5", &tools, with("User", "1234".into())),
         of_suite(
             "kitten:1.8",
@@ -110,6 +111,11 @@ fn make_layers(folder: &Path) -> Result<()> {
     for name in ["localhost.crt", "localhost.key"] {
         agnhost.file(&sources.join("agnhost/porter").join(name), name)?;
     }
+    let privileges = Layer::new(folder, "nonewprivs")?;
+    privileges.program(&interop::build(&["nnp"])?[0], "usr/local/bin/nnp")?;
+    // Its test is whether this has an effect.
+    let runs_as_owner = fs::Permissions::from_mode(0o6755);
+    fs::set_permissions(privileges.path("usr/local/bin/nnp"), runs_as_owner)?;
     Layer::new(folder, "coredns")?.program(&interop::build(&["coredns"])?[0], "coredns")?;
     for name in ["kitten", "nautilus"] {
         let layer = Layer::new(folder, name)?;
@@ -121,7 +127,7 @@ fn make_layers(folder: &Path) -> Result<()> {
     web.write("usr/share/nginx/html/index.html", "<h1>a web server of busybox</h1>\n")?;
     println!("nginx: busybox's httpd stands in, which serves the same folder");
     println!("agnhost 2.55: built from the source of 2.63.0");
-    for name in ["pause", "base", "tools", "agnhost", "coredns", "kitten", "nautilus", "web"] {
+    for name in ["pause", "base", "tools", "agnhost", "nonewprivs", "coredns", "kitten", "nautilus", "web"] {
         tar(&folder.join(name), &folder.join(format!("{name}.tar")))?;
     }
     Ok(())

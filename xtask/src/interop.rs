@@ -31,7 +31,7 @@ const MODULE: &str = "interop";
 /// Measures controller-runtime for `cargo xtask bench operator`.
 pub(crate) const PEER: &str = "controller-runtime-peer";
 
-const PROGRAMS: [Program; 15] = [
+const PROGRAMS: [Program; 16] = [
     program("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
     program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
     program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
@@ -40,6 +40,7 @@ const PROGRAMS: [Program; 15] = [
     program("kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"),
     // Programs in the image that the official tests use most.
     program("agnhost", "k8s.io/kubernetes/test/images/agnhost"),
+    program("nnp", "k8s.io/kubernetes/test/images/nonewprivs"),
     Program { module: "interop/coredns", ..program("coredns", "github.com/coredns/coredns") },
     // Of ours: for an image of the tests.
     Program { module: "interop/coredns", ..program("dig", "./dig") },

@@ -62,6 +62,8 @@ pub(crate) enum Operation {
     Create,
     Update,
     Delete,
+    /// A connection to a pod, a service or a node.
+    Connect,
 }
 
 impl Operation {
@@ -71,6 +73,7 @@ impl Operation {
             Operation::Create => "CREATE",
             Operation::Update => "UPDATE",
             Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
         }
     }
 }
@@ -207,6 +210,22 @@ pub(crate) async fn admit_review(call: &Call, object: Value) -> Result<Value, Re
         webhook::validate(&review).await?;
     }
     Ok(review.object)
+}
+
+/// Admission of a connection with these options: policies and webhooks, as no built-in plugin is concerned. What mutating
+/// webhooks make of the options is left out.
+pub(crate) async fn connect(call: &Call, options: Value) -> Result<(), Refusal> {
+    let mut review = Review { call, operation: Operation::Connect, object: options, old: None };
+    if review.runs(P::MutatingAdmissionWebhook) {
+        webhook::mutate(&mut review, &mut Reinvocation::default()).await?;
+    }
+    if review.runs(P::ValidatingAdmissionPolicy) {
+        policy::validate(&review).await?;
+    }
+    if review.runs(P::ValidatingAdmissionWebhook) {
+        webhook::validate(&review).await?;
+    }
+    Ok(())
 }
 
 /// Admission of a delete: mutating and validating.

@@ -62,6 +62,42 @@ where
 }
 
 #[test]
+fn connections_are_reviewed_with_their_options() {
+    simulate(|world| async move {
+        let (server, elsewhere) = start(&world).await;
+        let connects =
+            rule(json!({"operations": ["CONNECT"], "resources": ["pods/attach", "services/proxy"]}));
+        configure(&server, "validating", "never", vec![hook("deny", json!({"rules": [connects]}))]).await;
+        let before = elsewhere.reviews().len();
+        for (path, expected) in [
+            ("pods/web/attach?stdin=true&container=main", 400),
+            ("services/web:80/proxy/a/b", 400),
+            ("pods/web/exec?command=ls", 404),
+            ("pods/web/log", 404),
+        ] {
+            let (status, told) =
+                send(&server, "GET", &format!("/api/v1/namespaces/default/{path}"), "").await;
+            assert_eq!(status, expected, "{path}: {told}");
+        }
+        let reviews = elsewhere.reviews();
+        let asked: Vec<_> = reviews[before..].iter().map(|it| &it["request"]).collect();
+        assert_eq!(asked.len(), 2, "{asked:?}");
+        let attach =
+            json!({"kind": "PodAttachOptions", "apiVersion": "v1", "stdin": true, "container": "main"});
+        let kind = json!({"group": "", "version": "v1", "kind": "PodAttachOptions"});
+        assert_eq!(
+            (&asked[0]["object"], &asked[0]["kind"], &asked[0]["options"]),
+            (&attach, &kind, &Value::Null)
+        );
+        assert_eq!((&asked[0]["operation"], &asked[0]["name"]), (&json!("CONNECT"), &json!("web")));
+        assert_eq!(
+            (&asked[0]["subResource"], &asked[1]["object"]["path"]),
+            (&json!("attach"), &json!("/a/b"))
+        );
+    });
+}
+
+#[test]
 fn rejections_and_failures_have_the_texts_of_kubernetes() {
     simulate(|world| async move {
         let (server, _) = start(&world).await;

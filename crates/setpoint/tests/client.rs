@@ -1,22 +1,13 @@
 //! The commands for people: everything that kubectl is used for every day, and the stories of objects.
 
 mod assets;
+mod busy_object;
 
-use crate::{
-    harness::{SETPOINT, Up},
-    kube_client::with_client_of,
-};
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{
-    Api,
-    api::{Patch, PatchParams},
-};
-use serde_json::json;
+use crate::harness::{SETPOINT, Up};
 use std::{
     io::{BufRead, BufReader, Write},
     path::PathBuf,
     process::{Child, ChildStdout, Command, Stdio},
-    time::Duration,
 };
 
 const WEB: &str = "\
@@ -116,38 +107,6 @@ fn objects_are_applied_shown_and_deleted() {
         "Error from server (NotFound): deployments.apps \"web\" not found\n"
     );
     assert_eq!(folder.says("get deploy web --ignore-not-found"), "");
-}
-
-#[test]
-fn an_apply_that_changes_nothing_says_so_while_others_write_the_object() {
-    const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: busy}\ndata: {ours: '1'}\n";
-    let folder = Folder::new();
-    folder.file("busy.yaml", MAP);
-    assert_eq!(folder.says("apply -f busy.yaml"), "configmap/busy created\n");
-    let Folder { up, scratch } = folder;
-    with_client_of(up, async |client| {
-        let maps: Api<ConfigMap> = Api::default_namespaced(client);
-        let mut applies = tokio::task::spawn_blocking(move || {
-            let run = |_| {
-                let mut apply = Command::new(SETPOINT);
-                apply.args(["apply", "-f", "busy.yaml"]).env_remove("KUBECONFIG").env("HOME", scratch.path());
-                text(&apply.current_dir(scratch.path()).output().unwrap().stdout)
-            };
-            (0..20).map(run).collect::<Vec<_>>()
-        });
-        let mut written = 0;
-        let said = loop {
-            let patch = json!({"data": {"theirs": written.to_string()}});
-            maps.patch("busy", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
-            written += 1;
-            match tokio::time::timeout(Duration::from_millis(1), &mut applies).await {
-                Ok(said) => break said.unwrap(),
-                Err(_) => continue,
-            }
-        };
-        assert!(written > 20, "{written} writes beside 20 applies");
-        assert_eq!(said, vec!["configmap/busy unchanged\n"; 20]);
-    });
 }
 
 #[test]

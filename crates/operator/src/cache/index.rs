@@ -12,10 +12,12 @@ use std::{
     sync::Arc,
 };
 
+type ValuesOf = dyn Fn(&Item) -> Vec<String> + Send + Sync;
+
 /// The values by which an object is found (client-go: `IndexFunc`).
 #[derive(Clone)]
 pub(crate) struct IndexFunction {
-    values: Arc<dyn Fn(&Item) -> Vec<String> + Send + Sync>,
+    values: Arc<ValuesOf>,
     /// Tells one function of the program from another.
     function: TypeId,
 }

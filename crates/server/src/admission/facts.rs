@@ -99,11 +99,7 @@ impl<'a> Facts<'a> {
     }
 
     pub(super) fn operation(&self) -> &'static str {
-        match self.operation {
-            Operation::Create => "CREATE",
-            Operation::Update => "UPDATE",
-            Operation::Delete => "DELETE",
-        }
+        self.operation.text()
     }
 
     pub(super) fn is_dry_run(&self) -> bool {
@@ -171,8 +167,9 @@ impl<'a> Facts<'a> {
 
     /// An object converted to that version.
     pub(super) async fn shown(&self, face: &Arc<Served>, value: &Value) -> Result<Value, Refusal> {
-        if value.is_null() {
-            return Ok(Value::Null);
+        // The options of a connection have one version.
+        if value.is_null() || self.operation == Operation::Connect {
+            return Ok(value.clone());
         }
         let json = match self.form() {
             ReviewedKind::Object => {
@@ -193,6 +190,9 @@ impl<'a> Facts<'a> {
         made: &Value,
         before: &Value,
     ) -> Result<Value, Refusal> {
+        if self.operation == Operation::Connect {
+            return Ok(made.clone());
+        }
         let json = serde_json::to_vec(made).map_err(Refusal::internal_error)?;
         match self.form() {
             ReviewedKind::Object => {
@@ -308,6 +308,8 @@ impl<'a> Facts<'a> {
             Operation::Create => "CreateOptions",
             Operation::Update => "UpdateOptions",
             Operation::Delete => "DeleteOptions",
+            // Kubernetes: a connection's options are its object.
+            Operation::Connect => return Value::Null,
         };
         let mut options_json = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
         if self.is_dry_run() {

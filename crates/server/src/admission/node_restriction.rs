@@ -87,7 +87,7 @@ async fn check_pod(review: &Review<'_>, node: &str) -> Result<(), Refusal> {
             let text = format!("node {quoted} can only delete pods with spec.nodeName set to itself");
             Err(review.forbidden(text))
         }
-        Operation::Delete => Ok(()),
+        Operation::Delete | Operation::Connect => Ok(()),
         Operation::Update => Err(review.forbidden(format!(
             "unexpected operation \"UPDATE\", node {quoted} can only create and delete mirror pods"
         ))),

@@ -3,12 +3,14 @@
 
 mod log;
 mod node_proxy;
+mod options;
 mod path;
 pub(crate) mod proxy;
 mod stream;
 mod upgraded;
 
 use crate::{
+    admission,
     answer::{self, Body},
     call::Call,
     convert::in_request_version,
@@ -31,6 +33,7 @@ pub(crate) async fn connect(call: &Call, body: Bytes) -> Result<Response<Body>, 
     let is_stream = matches!(subresource, "exec" | "attach" | "portforward");
     if is_stream {
         stream::demand_create(call).await?;
+        admission::connect(call, options::object(call, "")).await?;
     }
     let object = in_request_version(call, &lookup::find(call, &call.target.name).await?).await?;
     match is_stream {

@@ -17,7 +17,7 @@ use crate::{
 };
 use api::{object, time::Time};
 use bytes::Bytes;
-use collection::Turn;
+use collection::DeleteTurn;
 use http::{Response, StatusCode};
 use kinds::{
     definition::condition::{self, Condition},
@@ -84,7 +84,7 @@ pub(super) async fn delete_one(
     options: &DeleteOptions,
     origin: Origin,
 ) -> Result<Deleted, Refusal> {
-    delete_with(call, options, origin, Turn::default()).await
+    delete_with(call, options, origin, DeleteTurn::default()).await
 }
 
 /// [`delete_one`] when its turn has come.
@@ -92,7 +92,7 @@ async fn delete_with(
     call: &Call,
     options: &DeleteOptions,
     origin: Origin,
-    turn: Turn,
+    turn: DeleteTurn,
 ) -> Result<Deleted, Refusal> {
     let mut delete = Delete { options, origin, turn };
     let changed = write::change(call, &mut delete).await?;
@@ -107,7 +107,7 @@ async fn delete_with(
 struct Delete<'a> {
     options: &'a DeleteOptions,
     origin: Origin,
-    turn: Turn,
+    turn: DeleteTurn,
 }
 
 impl Change for Delete<'_> {

@@ -23,6 +23,11 @@ impl Elsewhere {
         self.asked.lock().unwrap().drain(..).map(|(path, _)| path).collect()
     }
 
+    /// All reviews since the paths were asked last.
+    pub(super) fn reviews(&self) -> Vec<Value> {
+        self.asked.lock().unwrap().iter().map(|(_, review)| review.clone()).collect()
+    }
+
     /// The review that was sent last.
     pub(super) fn last(&self) -> Value {
         self.asked.lock().unwrap().last().unwrap().1.clone()

@@ -1,7 +1,8 @@
 //! `nodes/proxy`: a request for a page of a kubelet, passed on to it.
 
-use super::{NODES, moved, path::ProxyPath};
+use super::{NODES, moved, options, path::ProxyPath};
 use crate::{
+    admission,
     answer::{self, Body},
     call::Call,
     kubelet::{self, NoResponse},
@@ -19,6 +20,9 @@ const REQUEST_HEADERS: [HeaderName; 3] = [header::ACCEPT, header::CONTENT_TYPE, 
 const RESPONSE_HEADERS: [HeaderName; 1] = [header::CONTENT_TYPE];
 
 pub(super) async fn proxy(call: &Call, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let Some(raw) = &call.raw else { return Err(Refusal::bad_request("address not allowed")) };
+    let path = ProxyPath::of_node(raw.uri.path());
+    admission::connect(call, options::object(call, &path.rest)).await?;
     let id = &call.target.name;
     let (name, port) =
         split(id).ok_or_else(|| Refusal::bad_request(format!("invalid node request {}", go::quote(id))))?;
@@ -30,8 +34,6 @@ pub(super) async fn proxy(call: &Call, body: Bytes) -> Result<Response<Body>, Re
         // Another port is not the kubelet's: who listens there cannot be verified.
         return Err(Refusal::bad_request("address not allowed"));
     }
-    let Some(raw) = &call.raw else { return Err(Refusal::bad_request("address not allowed")) };
-    let path = ProxyPath::of_node(raw.uri.path());
     if path.rest.is_empty() && matches!(raw.method, Method::GET | Method::HEAD) {
         return Ok(moved(&path.prefix, raw.uri.query()));
     }

@@ -14,8 +14,9 @@ mod location;
 
 pub(super) use headers::without_credentials;
 
-use super::{moved, path::ProxyPath, stream::passed_back, upgraded};
+use super::{moved, options, path::ProxyPath, stream::passed_back, upgraded};
 use crate::{
+    admission,
     answer::{self, Body, BrokenOff},
     call::Call,
     kubelet::{NoResponse, send_to_pod},
@@ -50,12 +51,13 @@ where
 }
 
 pub(crate) async fn proxy(call: &Call, body: PassedBody) -> Result<Response<Body>, Refusal> {
+    let Some(raw) = &call.raw else { return Err(Refusal::bad_request("address not allowed")) };
+    let path = ProxyPath::in_namespace(raw.uri.path());
+    admission::connect(call, options::object(call, &path.rest)).await?;
     let backend = match &*call.served.resource.name {
         "services" => backend::of_service(call).await?,
         _ => backend::of_pod(call).await?,
     };
-    let Some(raw) = &call.raw else { return Err(Refusal::bad_request("address not allowed")) };
-    let path = ProxyPath::in_namespace(raw.uri.path());
     if is_upgrade(&call.headers) {
         return upgrade(call, raw, &backend, &path).await;
     }

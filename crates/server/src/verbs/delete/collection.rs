@@ -32,10 +32,10 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
     // Kubernetes: it lists in pages, and a list with a limit is of exactly the given resourceVersion.
     call.options.version_match.get_or_insert(Match::Exact);
     let (meta, objects) = read::collect(&call, &selection).await?;
-    let mut turn = Turn::default();
-    let turns: Vec<Turn> = objects.iter().map(|_| turn.followed()).collect();
+    let mut turn = DeleteTurn::default();
+    let turns: Vec<DeleteTurn> = objects.iter().map(|_| turn.followed()).collect();
     let is_refused = AtomicBool::new(false);
-    let delete = async |(stored, turn): (&Stored, Turn)| {
+    let delete = async |(stored, turn): (&Stored, DeleteTurn)| {
         if is_refused.load(Relaxed) {
             return Ok(());
         }
@@ -57,16 +57,16 @@ pub(crate) async fn delete_collection(call: &Call, body: Bytes) -> Result<Respon
 
 /// When a delete may be admitted: after those before it. The default needs not wait.
 #[derive(Debug, Default)]
-pub(in crate::verbs) struct Turn {
+pub(in crate::verbs) struct DeleteTurn {
     before: Option<oneshot::Receiver<()>>,
     after: Option<oneshot::Sender<()>>,
 }
 
-impl Turn {
+impl DeleteTurn {
     /// This turn, with another after it, which takes its place.
-    fn followed(&mut self) -> Turn {
+    fn followed(&mut self) -> DeleteTurn {
         let (after, before) = oneshot::channel();
-        let first = Turn { before: self.before.take(), after: Some(after) };
+        let first = DeleteTurn { before: self.before.take(), after: Some(after) };
         self.before = Some(before);
         first
     }
@@ -74,7 +74,7 @@ impl Turn {
     /// Waits until all before it are admitted.
     pub(super) async fn come(&mut self) -> Result<(), Refusal> {
         match self.before.take() {
-            // Nobody sees this refusal: the one before it is returned.
+            // The client gets the refusal before this one.
             Some(before) => {
                 before.await.map_err(|_| Refusal::internal_error("a delete before this one was refused"))
             }
@@ -85,7 +85,7 @@ impl Turn {
     /// Lets the next one come.
     pub(super) fn pass(&mut self) {
         if let Some(after) = self.after.take() {
-            // Nobody waits after the last one.
+            // None waits after the last one.
             after.send(()).ok();
         }
     }
