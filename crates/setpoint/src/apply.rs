@@ -1,7 +1,7 @@
 //! `setpoint apply`: makes the objects of manifests so, by server-side apply.
 
 use crate::client::{
-    api::{Api, Call, JSON, with_query},
+    api::{APPLY, Api, Call, JSON, with_query},
     catalog::Catalog,
     connect::{ClusterConnection, ConnectOptions},
     failure::{ClientError, ClientResult},
@@ -16,7 +16,6 @@ use serde_json::Value;
 
 /// Kubernetes: the field manager of `kubectl apply --server-side`.
 const FIELD_MANAGER: &str = "kubectl";
-const APPLY: &str = "application/apply-patch+yaml";
 /// How often an object that others write is read again before it is applied to whatever is there.
 const MAX_ATTEMPTS: u32 = 10;
 

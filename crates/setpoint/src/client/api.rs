@@ -16,6 +16,7 @@ const MAX_BODY: usize = 1 << 30;
 const MAX_LINE: usize = 64 << 20;
 
 pub(crate) const JSON: &str = "application/json";
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 pub(crate) const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 pub(crate) const METADATA: &str =
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";

@@ -2,14 +2,13 @@
 
 use super::bootstrap_token::GROUP;
 use crate::client::{
-    api::{Api, Call, JSON},
+    api::{APPLY, Api, Call, JSON},
     failure::ClientResult,
 };
 use http::Method;
 use serde_json::{Value, json};
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
-const APPLY: &str = "application/apply-patch+yaml";
 /// The role of our own; the others are Kubernetes'.
 const OWN_SERVING: &str = "setpoint:own-serving-certificate";
 /// Kubernetes: all nodes that have joined.

@@ -1,8 +1,8 @@
-//! `setpoint up --dns`: applies the objects of CoreDNS, and leaves alone what somebody else has changed in them.
+//! `setpoint up --dns`: applies the objects of CoreDNS without force, so that fields that another field manager owns stay.
 
 use crate::{
     client::{
-        api::{Api, Call, JSON},
+        api::{APPLY, Api, Call, JSON},
         failure::{ClientError, ClientResult},
         manifest::{self, Manifest},
     },
@@ -17,7 +17,6 @@ use world::{Task, World};
 const MANIFEST: &str = include_str!("../../templates/coredns.yaml");
 /// What the manifest has in place of the address of its Service.
 const ADDRESS: &str = "CLUSTER_DNS_ADDRESS";
-const APPLY: &str = "application/apply-patch+yaml";
 /// Before an object that could not be applied is tried again: a webhook of the cluster may need a pod that only now starts.
 const PAUSE: Duration = Duration::from_secs(5);
 
@@ -46,7 +45,8 @@ async fn apply(api: &Api) -> ClientResult<()> {
         let body = object.to_string().into_bytes();
         let call = Call { method: Method::PATCH, path: &path, accept: JSON, content_type: APPLY, body };
         match api.json(call).await {
-            Err(error) if is_conflict(&error) => {
+            // An apply that would take fields from others.
+            Err(error) if error.is_conflict() => {
                 tracing::info!(
                     kind,
                     name,
@@ -74,11 +74,6 @@ fn collection(kind: &str) -> &'static str {
         "ServiceAccount" => "/api/v1/namespaces/kube-system/serviceaccounts",
         _ => "/api/v1/namespaces/kube-system/services",
     }
-}
-
-/// Kubernetes: an apply that would take fields from others.
-fn is_conflict(error: &ClientError) -> bool {
-    error.status().is_some_and(|status| status.code == 409 && status.reason == "Conflict")
 }
 
 #[cfg(test)]
